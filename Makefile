@@ -1,0 +1,85 @@
+# `make demo` installs Erugin into .venv and makes the pictures of the first scenario; `make help` lists the rest.
+# Everything that a target needs is installed by the target itself.
+
+SHELL = /bin/sh
+PYTHON ?= python3
+
+VENV = .venv
+PY = $(VENV)/bin/python
+FOLDERS = package symbolic constraints robots controllers scenarios bridges
+
+# The installation is a tree of links to the sources: an edit takes effect at once, and type checkers can follow it.
+# setuptools comes from .venv, so that installing anew after a file was added needs no network.
+INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation \
+	--config-settings editable_mode=strict --editable
+
+.PHONY: help demo test lint types bench clean FORCE
+
+help:
+	@echo 'make demo    install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
+	@echo 'make test    everything below that checks, then the tests: fast ones first, then slow ones'
+	@echo 'make lint    ruff: rules and format'
+	@echo 'make types   mypy and pyright, both strict'
+	@echo 'make bench   run every script benchmarks/bench_*.py'
+	@echo 'make clean   remove pictures, built packages and caches; to start afresh, remove .venv too'
+	@echo
+	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (for example PYTEST_ARGS="-n 4")'
+
+demo: $(VENV)/installed
+	$(VENV)/bin/erugin run two-link-arm-moving-obstacle --out out
+
+test: lint types
+	$(PY) -P -m pytest -m 'not slow' $(PYTEST_ARGS)
+	@if grep -rqs 'mark[.]slow' tests; then set -x; $(PY) -P -m pytest -m slow $(PYTEST_ARGS); fi
+
+lint: $(VENV)/tools
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(VENV)/tools
+	$(PY) -m mypy -p erugin
+	$(PY) -m mypy tests $(if $(wildcard benchmarks/*.py benchmarks/*/*.py),benchmarks)
+	$(PY) -m pyright
+
+bench: $(VENV)/tools
+	@for script in benchmarks/bench_*.py; do \
+	  if [ -f "$$script" ]; then echo "$$script"; $(PY) "$$script" || exit 1; fi; \
+	done
+
+# build/__editable__.* stays: it is the other half of .venv.
+clean:
+	rm -rf out dist build/lib build/bdist.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find $(FOLDERS) tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The virtual environment -------------------------------------------------------------------------------------------
+
+$(VENV)/made:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "Python is missing: '$(PYTHON)' was not found. Install Python 3.11 or later (Debian, Ubuntu:" >&2; \
+	  echo "apt-get install python3 python3-venv), or name yours: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Erugin needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Install a later one and name it: make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: its module venv or ensurepip is missing." >&2; \
+	  echo "Debian, Ubuntu: apt-get install python3-venv. Fedora: dnf install python3-pip." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) && $(PY) -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(PY) -m pip install --disable-pip-version-check --quiet 'setuptools>=77'
+	@touch $@
+
+# The list of sources, and the place of the project, as they were when it was last installed. It changes, and with it
+# the installation, when a file comes or goes, when the project moves, and when the tree of links is gone.
+$(VENV)/sources: $(VENV)/made FORCE
+	@{ pwd; find $(FOLDERS) -name '*.py' | LC_ALL=C sort; } >$@.new
+	@if cmp -s $@.new $@ && ls -d build/__editable__.erugin-* >/dev/null 2>&1; \
+	then rm $@.new; else mv $@.new $@; fi
+
+$(VENV)/installed: $(VENV)/sources pyproject.toml
+	@echo 'Installing Erugin into $(VENV)'
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/tools: pyproject.toml $(VENV)/made | $(VENV)/installed
+	@echo 'Installing the tools for tests and checks into $(VENV)'
+	@$(INSTALL) '.[test,lint]'
+	@touch $@

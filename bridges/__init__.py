@@ -1,0 +1,1 @@
+"""Other simulators and formats, one file each, imported only when used."""

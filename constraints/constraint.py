@@ -1,0 +1,166 @@
+"""Constraints of orders 0, 1 and 2, and the acceleration form Θ a = β to which each is brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .perturbations import Baumgarte, Exact, FirstOrder, Perturbation
+
+
+@dataclass(frozen=True, eq=False)
+class AccelerationForm:
+    """A constraint on given coordinates, as Θ a = β.
+
+    Attributes:
+        theta: Θ, shape (m, nv).
+        beta: β with the perturbation equation in it, shape (m,).
+        deviation: y, y′ or z, shape (m,); for order 2 an expression in the accelerations too.
+        parameters: the constraint's own parameters, then its gains.
+        rows: name of each row, m of them.
+    """
+
+    theta: ca.SX
+    beta: ca.SX
+    deviation: ca.SX
+    parameters: Parameters
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """A relation that the motion must satisfy, natural or program, not yet tied to coordinates.
+
+    Attributes:
+        order: 0 for φ(q, t), 1 for ψ(q, v, t), 2 for χ(q, v, a, t).
+        residual: builds the expression that must vanish, shape (m,), from the coordinates of a robot.
+        perturbation: the equation that the residual is made to obey.
+        parameters: symbols, other than the robot's, that the residual uses.
+        name: prefix of its rows and gains in messages and parameter names.
+    """
+
+    order: int
+    residual: Callable[[Coordinates], ca.SX]
+    perturbation: Perturbation
+    parameters: Parameters
+    name: str
+
+    def __post_init__(self) -> None:
+        """Check that the perturbation equation fits the order."""
+        if self.perturbation.order != self.order:
+            raise ModelError(
+                f"constraint {self.name!r} has order {self.order}, but {self.perturbation} is an equation for order "
+                f"{self.perturbation.order}"
+            )
+
+    def acceleration_form(self, coordinates: Coordinates, name: str | None = None) -> AccelerationForm:
+        """Bring the constraint to Θ a = β by total derivatives.
+
+        Order 0: φ_q N a + … = g(y, ẏ); order 1: ψ_v a + ψ_q N v + ψ_t = h(y′); order 2: χ_a a + χ₀ = 0.
+
+        Args:
+            coordinates: of the robot that it is imposed on.
+            name: replaces the constraint's own name, to tell two of the same kind apart.
+
+        Raises:
+            ModelError: if the expression is of another order than declared, or of order 2 and not affine in a.
+        """
+        label = self.name if name is None else name
+        residual = ca.densify(self.residual(coordinates))
+        self._check(residual, coordinates, label)
+        gains = Parameters.declare(self.perturbation.gains, label)
+        symbols = {key: gains[f"{label}.{key}"] for key in self.perturbation.gains}
+        rate = ca.SX(0, 1)
+        highest = residual
+        if self.order == 0:
+            rate = coordinates.rate(residual)
+            highest = coordinates.rate(rate)
+        elif self.order == 1:
+            highest = coordinates.rate(residual)
+        try:
+            theta, rest = coordinates.affine_in_acceleration(highest)
+        except ModelError as error:
+            raise ModelError(f"constraint {label!r}: {error}") from error
+        beta = self.perturbation.right_side(residual, rate, symbols) - rest
+        m = residual.numel()
+        rows = (label,) if m == 1 else tuple(f"{label}[{i}]" for i in range(m))
+        return AccelerationForm(
+            ca.densify(theta), ca.densify(beta), residual, Parameters.collect([self.parameters, gains]), rows
+        )
+
+    def _check(self, residual: ca.SX, coordinates: Coordinates, label: str) -> None:
+        if residual.size2() != 1 or residual.numel() == 0:
+            raise ModelError(f"constraint {label!r} must be a column of expressions, got shape {residual.shape}")
+        on_v, on_a = ca.depends_on(residual, coordinates.v), ca.depends_on(residual, coordinates.a)
+        actual = 2 if on_a else 1 if on_v else 0
+        makers = ("holonomic", "nonholonomic", "second_order")
+        if actual > self.order:
+            what = "accelerations" if on_a else "velocities"
+            raise ModelError(
+                f"constraint {label!r} has order {self.order} but depends on {what}; use {makers[actual]}(...)"
+            )
+        if actual < self.order:
+            missing = ("", "velocities", "accelerations")[self.order]
+            raise ModelError(
+                f"constraint {label!r} has order {self.order} but does not depend on {missing}; "
+                f"use {makers[actual]}(...), or check that it uses the symbols of this robot"
+            )
+
+
+def holonomic(
+    expression: ca.SX,
+    *,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "holonomic",
+) -> Constraint:
+    """Constraint of order 0, φ(q, t) = 0.
+
+    Args:
+        expression: φ in the robot's symbols and ``parameters``, shape (m,).
+        perturbation: equation of order 0 for its deviation; ``Baumgarte()`` if not given.
+        parameters: symbols in the expression that are not the robot's.
+        name: shown in messages and in the names of its gains.
+    """
+    return Constraint(0, lambda _: expression, perturbation or Baumgarte(), parameters, name)
+
+
+def nonholonomic(
+    expression: ca.SX,
+    *,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "nonholonomic",
+) -> Constraint:
+    """Constraint of order 1, ψ(q, v, t) = 0, linear in v or not.
+
+    Args:
+        expression: ψ in the robot's symbols and ``parameters``, shape (m,).
+        perturbation: equation of order 1 for its deviation; ``FirstOrder()`` if not given.
+        parameters: symbols in the expression that are not the robot's.
+        name: shown in messages and in the names of its gains.
+    """
+    return Constraint(1, lambda _: expression, perturbation or FirstOrder(), parameters, name)
+
+
+def second_order(
+    expression: ca.SX,
+    *,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "second_order",
+) -> Constraint:
+    """Constraint of order 2, χ(q, v, a, t) = 0, affine in the accelerations ``robot.coordinates.a``.
+
+    Args:
+        expression: χ in the robot's symbols, its accelerations and ``parameters``, shape (m,).
+        perturbation: equation of order 2; ``Exact()`` if not given.
+        parameters: symbols in the expression that are not the robot's.
+        name: shown in messages.
+    """
+    return Constraint(2, lambda _: expression, perturbation or Exact(), parameters, name)

@@ -1,0 +1,9 @@
+"""Curves and surfaces: program paths and boundaries of obstacles."""
+
+from .circle import Circle, circle
+from .curve import Curve
+from .implicit import Implicit, implicit
+from .line import Line, line
+from .spline import Spline, spline
+
+__all__ = ["Circle", "Curve", "Implicit", "Line", "Spline", "circle", "implicit", "line", "spline"]

@@ -1,0 +1,74 @@
+"""A circle in the plane, a sphere in space: as a path or as the boundary of a drifting disc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from ...symbolic.arrays import place, positive
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters
+from .curve import Curve
+
+@dataclass(frozen=True, eq=False)
+class Circle(Curve):
+    """f(x, t) = |x − c − u t| − r; use :func:`circle` to make one."""
+
+    name: str
+    dimension: int
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Signed distance to the circle, positive outside, shape (1,)."""
+        # The tiny constant keeps the gradient finite at the centre; on the circle it is below rounding.
+        offset = x - self.center(t)
+        radius = self.radius
+        return ca.sqrt(ca.sumsqr(offset) + (1e-9 * radius) ** 2) - radius
+
+    def center(self, t: ca.SX) -> ca.SX:
+        """Centre c + u t at time t, shape (n,) [m]."""
+        symbols = self.parameters.symbols
+        n = self.dimension
+        return symbols[:n] + symbols[n + 1 : 2 * n + 1] * t
+
+    @property
+    def radius(self) -> ca.SX:
+        """Radius r [m]."""
+        return self.parameters.symbols[self.dimension]
+
+
+def circle(
+    center: Sequence[float], radius: float, *, velocity: Sequence[float] | None = None, name: str = "circle"
+) -> Circle:
+    """A circle (in n dimensions: a sphere) that drifts at a constant velocity.
+
+    As a path in the plane it is followed counter-clockwise. Its parameters are ``name.x``, ``name.y``, …, ``name.radius``,
+    ``name.vx``, ``name.vy``, …
+
+    Args:
+        center: centre c at t = 0, shape (n,) [m].
+        radius: r [m], greater than zero.
+        velocity: drift u, shape (n,) [m/s]; at rest if not given.
+        name: prefix of its parameters.
+
+    Raises:
+        ModelError: for a radius that is not positive, numbers that are not finite, or sizes that do not fit.
+    """
+    middle = place(f"center of {name!r}", center)
+    n = len(middle)
+    drift = (0.0,) * n if velocity is None else place(f"velocity of {name!r}", velocity)
+    if len(drift) != n:
+        raise ModelError(f"{name!r}: the centre has {n} coordinates, the velocity {len(drift)}")
+    size = positive(f"radius of {name!r}", radius)
+    axes = axis_names(n)
+    values = {axis: value for axis, value in zip(axes, middle, strict=True)}
+    values["radius"] = size
+    values |= {f"v{axis}": value for axis, value in zip(axes, drift, strict=True)}
+    return Circle(name, n, Parameters.declare(values, name))
+
+
+def axis_names(n: int) -> list[str]:
+    """Names of the axes of an n-dimensional space: x, y, z up to three, then x1, x2, …"""
+    return list("xyz"[:n]) if n <= 3 else [f"x{i + 1}" for i in range(n)]

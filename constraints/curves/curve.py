@@ -1,0 +1,39 @@
+"""The abstract curve: functions of place and time that vanish on it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import casadi as ca
+
+from ...symbolic.parameters import Parameters
+
+
+class Curve(ABC):
+    """A curve or surface in n dimensions, f₁(x, t) = … = f_k(x, t) = 0, moving or not.
+
+    A path needs k = n − 1 functions, the boundary of an obstacle one. Near the curve each function should be close to a
+    signed distance (|∇f| = 1 on f = 0), because margins and approach speeds are measured in it.
+    """
+
+    name: str
+    """Prefix of its parameters."""
+
+    dimension: int
+    """Number n of coordinates of the space that it lies in."""
+
+    parameters: Parameters
+    """Its places, sizes and speeds, as symbols with nominal values."""
+
+    @abstractmethod
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The functions f(x, t), shape (k,), of a place x, shape (n,) [m], and the time t [s].
+
+        For n = 2, with f growing to one side, travel along the curve is along ∇f turned by +90°, as in Erugin's structure.
+        For an obstacle f is positive outside.
+        """
+
+    def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """∂f/∂x, shape (k, n); by automatic differentiation unless a curve knows it in closed form."""
+        place = ca.SX.sym("x", self.dimension)
+        return ca.substitute(ca.jacobian(self.functions(place, t), place), place, x)

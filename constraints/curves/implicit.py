@@ -1,0 +1,72 @@
+"""A curve given by its own equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from .curve import Curve
+
+
+@dataclass(frozen=True, eq=False)
+class Implicit(Curve):
+    """f = g / √(|∇g|² + (g/ℓ)²) for a given g; use :func:`implicit` to make one."""
+
+    name: str
+    dimension: int
+    equation: Callable[[ca.SX, ca.SX], ca.SX] = field(repr=False)
+    length: ca.SX = field(repr=False)
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The normalized functions, shape (k,): to first order the distance near the curve, at most ℓ far from it."""
+        place, time = ca.SX.sym("x", self.dimension), ca.SX.sym("t")
+        g = ca.densify(self.equation(place, time))
+        gradients = ca.jacobian(g, place)
+        rows = [
+            g[i] / ca.sqrt(ca.sumsqr(gradients[i, :]) + (g[i] / self.length) ** 2) for i in range(g.numel())
+        ]
+        return ca.substitute(ca.vertcat(*rows), ca.vertcat(place, time), ca.vertcat(x, t))
+
+
+def implicit(
+    equation: Callable[[ca.SX, ca.SX], ca.SX],
+    dimension: int,
+    *,
+    length: float,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "implicit",
+) -> Implicit:
+    """The curve g(x, t) = 0.
+
+    The equation is scaled to f = g / √(|∇g|² + (g/ℓ)²), whose gradient has length 1 on the curve (Rvachev's
+    normalization), so that distances and speeds mean what they say; ℓ bounds f far away and where ∇g = 0.
+
+    Args:
+        equation: g as a function of place, shape (n,), and time, returning shape (k,); n − 1 rows for a path, one for
+            the boundary of an obstacle, positive outside.
+        dimension: n.
+        length: ℓ [m], the distance up to which f is meant as a distance.
+        parameters: symbols that the equation uses.
+        name: prefix of its parameter ``name.length``.
+
+    Raises:
+        ModelError: if the result is not a column of expressions in place, time and parameters.
+    """
+    place, time = ca.SX.sym("x", dimension), ca.SX.sym("t")
+    g = equation(place, time)
+    if not isinstance(g, ca.SX) or g.size2() != 1 or not 1 <= g.numel() < dimension:
+        raise ModelError(
+            f"{name!r}: the equation must return a column of 1 to {dimension - 1} CasADi SX expressions, got {g!r}"
+        )
+    allowed = {s.element_hash() for s in ca.symvar(ca.vertcat(place, time, parameters.symbols))}
+    foreign = sorted({s.name() for s in ca.symvar(g) if s.element_hash() not in allowed})
+    if foreign:
+        raise ModelError(f"{name!r} uses {', '.join(foreign)}: declare them with parameters=")
+    own = Parameters.declare({"length": positive(f"length of {name!r}", length)}, name)
+    return Implicit(name, dimension, equation, own.symbols[0], Parameters.collect([own, parameters]))

@@ -1,0 +1,64 @@
+"""A straight path through two points, in any dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from ...symbolic.arrays import place
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters
+from .circle import axis_names
+from .curve import Curve
+from .normals import best_axis, normal_frame
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Curve):
+    """f(x) = Nᵀ(x − a), N orthonormal and orthogonal to the direction b − a; use :func:`line` to make one."""
+
+    name: str
+    dimension: int
+    axis: int
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Signed distances to n − 1 planes through the line, shape (n − 1,)."""
+        n = self.dimension
+        start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
+        return normal_frame((end - start) / ca.norm_2(end - start), self.axis).T @ (x - start)
+
+    def progress(self, x: ca.SX) -> ca.SX:
+        """Distance along the line from the first point [m]."""
+        n = self.dimension
+        start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
+        return ca.dot(x - start, end - start) / ca.norm_2(end - start)
+
+
+def line(start: Sequence[float], end: Sequence[float], *, name: str = "line") -> Line:
+    """The straight line through two points, followed from the first to the second and beyond.
+
+    Its parameters are ``name.start_x``, …, ``name.end_x``, …
+
+    Args:
+        start: a, shape (n,) [m].
+        end: b, shape (n,) [m], another point.
+        name: prefix of its parameters.
+
+    Raises:
+        ModelError: if the points coincide, are not finite, or differ in dimension.
+    """
+    first, last = place(f"start of {name!r}", start), place(f"end of {name!r}", end)
+    if len(first) != len(last):
+        raise ModelError(f"{name!r}: the start has {len(first)} coordinates, the end {len(last)}")
+    if first == last:
+        raise ModelError(f"{name!r}: start and end coincide at {first}")
+    direction = np.subtract(last, first)
+    names = axis_names(len(first))
+    values = {f"start_{a}": x for a, x in zip(names, first, strict=True)}
+    values |= {f"end_{a}": x for a, x in zip(names, last, strict=True)}
+    axis = best_axis(name, direction[None, :] / np.linalg.norm(direction))
+    return Line(name, len(first), axis, Parameters.declare(values, name))

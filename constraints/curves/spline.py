@@ -1,0 +1,143 @@
+"""A smooth path through given points, in any dimension."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import PPoly, make_interp_spline
+
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from .curve import Curve
+from .normals import best_axis, normal_frame
+
+DEGREE = 5
+SAMPLES_PER_PIECE = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Spline(Curve):
+    """f(x) = N(s)ᵀ(x − c(s)) at the foot s of the perpendicular from x; use :func:`spline` to make one.
+
+    Attributes:
+        breaks: arc parameter at the points, shape (k,) [m].
+        pieces: coefficients of the local powers, highest first, shape (6, k − 1, n).
+        axis: reference axis of the normals.
+    """
+
+    name: str
+    dimension: int
+    breaks: NDArray[np.float64] = field(repr=False)
+    pieces: NDArray[np.float64] = field(repr=False)
+    axis: int
+    parameters: Parameters = NO_PARAMETERS
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Signed distances along n − 1 normals, shape (n − 1,)."""
+        s, (place, first, _) = self._foot(x)
+        frame = normal_frame(first / ca.norm_2(first), self.axis)
+        return frame.T @ (x - place)
+
+    def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """∂f/∂x; in the plane the normal itself, because the foot moves along the curve only."""
+        if self.dimension > 2:
+            return super().jacobian(x, t)
+        _, (_, first, _) = self._foot(x)
+        return normal_frame(first / ca.norm_2(first), self.axis).T
+
+    def progress(self, x: ca.SX) -> ca.SX:
+        """Parameter s of the foot of the perpendicular from x, from 0 at the first point to ``length`` at the last [m]."""
+        return self._foot(x)[0]
+
+    def at(self, s: ArrayLike) -> NDArray[np.float64]:
+        """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""
+        values = np.asarray(s, dtype=np.float64)
+        inside = np.clip(values, self.breaks[0], self.breaks[-1])
+        curve = PPoly(self.pieces, self.breaks)
+        points: NDArray[np.float64] = curve(inside) + curve.derivative()(inside) * (values - inside)[..., None]
+        return points
+
+    @property
+    def length(self) -> float:
+        """Range of the parameter from the first to the last point [m]."""
+        return float(self.breaks[-1] - self.breaks[0])
+
+    def _foot(self, x: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
+        """Parameter of the foot of the perpendicular, with c, c′, c″ there.
+
+        The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; four steps from there, each
+        squaring the error, leave rounding error, also in the derivatives that are taken of them later.
+        """
+        samples = np.concatenate(
+            [np.linspace(a, b, SAMPLES_PER_PIECE, endpoint=False) for a, b in zip(self.breaks, self.breaks[1:])]
+            + [self.breaks[-1:]]
+        )
+        s, nearest = ca.SX(samples[0]), ca.sumsqr(x - ca.DM(self.at(samples[0])))
+        for sample in samples[1:]:
+            distance = ca.sumsqr(x - ca.DM(self.at(sample)))
+            s = ca.if_else(distance < nearest, sample, s)
+            nearest = ca.fmin(distance, nearest)
+        for _ in range(4):
+            place, first, second = self._evaluate(s)
+            slope = ca.sumsqr(first) - ca.dot(x - place, second)
+            # Beyond the centre of curvature the slope changes sign; a foot is not unique there, and half of |c′|² keeps
+            # the step finite.
+            s = s + ca.dot(x - place, first) / ca.fmax(slope, 0.1 * ca.sumsqr(first))
+        return s, self._evaluate(s)
+
+    def _evaluate(self, s: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        low, high = float(self.breaks[0]), float(self.breaks[-1])
+        inside = ca.fmin(ca.fmax(s, low), high)
+        coefficients = [ca.SX(ca.DM(row)) for row in self.pieces[:, 0, :]]
+        origin = ca.SX(low)
+        for i in range(1, self.pieces.shape[1]):
+            later = inside >= float(self.breaks[i])
+            coefficients = [
+                ca.if_else(later, ca.DM(row), old) for row, old in zip(self.pieces[:, i, :], coefficients, strict=True)
+            ]
+            origin = ca.if_else(later, float(self.breaks[i]), origin)
+        local = inside - origin
+        place, first, second = coefficients[0], ca.SX.zeros(self.dimension), ca.SX.zeros(self.dimension)
+        for row in coefficients[1:]:
+            second = second * local + 2 * first
+            first = first * local + place
+            place = place * local + row
+        return place + first * (s - inside), first, second
+
+
+def spline(points: Sequence[Sequence[float]] | NDArray[np.float64], *, name: str = "spline") -> Spline:
+    """A path through points, followed from the first to the last and straight on beyond both ends.
+
+    An interpolating spline of degree 5 over the chord length: three times continuously differentiable everywhere, so
+    that the accelerations that follow it are smooth.
+
+    Args:
+        points: shape (k, n) [m], k ≥ 3, neighbours different.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for points that are too few, not finite, or repeated.
+    """
+    array = np.array(points, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] < 3 or array.shape[1] < 2:
+        raise ModelError(f"{name!r} needs at least 3 points of at least 2 coordinates, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{name!r}: every point must be finite, got {array[~np.isfinite(array).all(axis=1)][0]}")
+    chords = np.linalg.norm(np.diff(array, axis=0), axis=1)
+    if not (chords > 0.0).all():
+        raise ModelError(f"{name!r}: points {int(np.argmin(chords))} and the next coincide")
+    breaks = np.concatenate([[0.0], np.cumsum(chords)])
+    zero = np.zeros(array.shape[1])
+    straight = [(2, zero), (3, zero)]
+    curve = make_interp_spline(breaks, array, k=DEGREE, bc_type=(straight, straight))
+    # Taylor coefficients at the left end of each piece, highest power first.
+    pieces = np.stack([curve(breaks[:-1], nu=k) / math.factorial(k) for k in range(DEGREE, -1, -1)])
+    samples = np.linspace(breaks[0], breaks[-1], 40 * len(breaks))
+    tangents = curve.derivative()(samples)
+    axis = best_axis(name, tangents / np.linalg.norm(tangents, axis=1)[:, None])
+    return Spline(name, array.shape[1], breaks, pieces, axis)

@@ -1,0 +1,32 @@
+"""A point that moves along a field: a first-order program constraint."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from .constraint import Constraint
+from .field import EruginField
+from .perturbations import FirstOrder, Perturbation
+
+
+def follow(
+    field: EruginField, point: ca.SX, *, perturbation: Perturbation | None = None, name: str = "follow"
+) -> Constraint:
+    """Nonholonomic program constraints ψ(q, v, t) = d/dt x(q, t) − w(x(q, t), t) = 0, one per coordinate of the point.
+
+    Args:
+        field: the velocity w that the point must have.
+        point: the point x, such as ``robot.points["tip"]``, shape (n,) [m].
+        perturbation: equation of order 1 for the deviation ψ [m/s]; ``FirstOrder()`` if not given.
+        name: shown in messages and in the names of its gains.
+
+    Returns:
+        A constraint of order 1 with n rows.
+    """
+    return Constraint(
+        1,
+        lambda coordinates: coordinates.rate(point) - field.velocity(point, coordinates.t),
+        perturbation or FirstOrder(),
+        field.parameters,
+        name,
+    )

@@ -1,0 +1,92 @@
+"""The abstract perturbation equation: the stable differential equation that deviations are made to obey."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.arrays import finite
+from ...symbolic.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof that a linear perturbation equation is asymptotically stable.
+
+    Attributes:
+        eigenvalues: of the state matrix A, all with negative real part [1/s].
+        decay_rate: the slowest of them, min(−Re) [1/s].
+        lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution.
+    """
+
+    eigenvalues: NDArray[np.complex128]
+    decay_rate: float
+    lyapunov: NDArray[np.float64]
+
+
+class Perturbation(ABC):
+    """Perturbation equation of one constraint, the same for each of its rows.
+
+    For order 0 it is ÿ = g(y, ẏ), for order 1 ẏ′ = h(y′), for order 2 the algebraic z = 0. A subclass is one file: it
+    names its order and gains and writes the right side.
+    """
+
+    order: int
+    """Order of the constraints that it fits: 0, 1 or 2."""
+
+    @property
+    @abstractmethod
+    def gains(self) -> Mapping[str, float]:
+        """Nominal gains by name; a program turns each into a parameter ``constraint.gain``."""
+
+    @abstractmethod
+    def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+        """The highest derivative that the deviation is made to have.
+
+        Args:
+            deviation: y, y′ or z, shape (m,).
+            rate: ẏ for order 0, shape (m,); empty for the others.
+            gains: the symbol of each gain.
+
+        Returns:
+            g, h or z, shape (m,).
+        """
+
+    @abstractmethod
+    def state_matrix(self) -> NDArray[np.float64]:
+        """Matrix A of the linearization ẋ = A x at zero, x = (y, ẏ) for order 0 and y′ for order 1, nominal gains."""
+
+    def certificate(self) -> Certificate:
+        """Eigenvalues, decay rate and a Lyapunov matrix of the linearization at zero.
+
+        Raises:
+            ModelError: if the equation is not asymptotically stable; the message gives the eigenvalues.
+        """
+        import control  # Late: it takes as long to import as all of Erugin.
+
+        eigenvalues = self.stable_eigenvalues()
+        A = self.state_matrix()
+        # control.lyap solves X Aᵀ + A X + Q = 0, hence the transposes.
+        lyapunov = np.asarray(control.lyap(A.T, np.eye(len(A))), dtype=np.float64)
+        return Certificate(eigenvalues, float(-eigenvalues.real.max()), lyapunov)
+
+    def stable_eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of the state matrix [1/s].
+
+        Raises:
+            ModelError: if a gain is not finite or a real part is not negative; the message gives the numbers.
+        """
+        for name, value in self.gains.items():
+            finite(name, value)
+        eigenvalues = np.linalg.eigvals(self.state_matrix()).astype(np.complex128)
+        if not (eigenvalues.real < 0.0).all():
+            raise ModelError(
+                f"{self} is not asymptotically stable: its eigenvalues are {np.array2string(eigenvalues, precision=6)}; "
+                "choose gains for which every real part is negative"
+            )
+        return eigenvalues

@@ -1,0 +1,68 @@
+"""On which side to pass the obstacles: a stated rule, applied before the motion starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..symbolic.arrays import positive, vector
+from ..symbolic.errors import ModelError
+from ..symbolic.kernel import Kernel
+from ..symbolic.runge_kutta import rk4_step
+from .field import EruginField
+
+
+def choose_side(
+    field: EruginField,
+    start: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> int:
+    """The side, +1 or −1, on which a point that moves with the field leaves the path least.
+
+    The rule: a point is sent along the field from ``start``, once with the obstacles passed on either side, and the side
+    with the smaller mean of |φ₁| over the duration is taken, φ₁ being the path's first function; +1 if they are equal.
+    Set it as the parameter ``field.side``.
+
+    Args:
+        field: with obstacles.
+        start: place at t = 0, shape (n,) [m].
+        duration: how far to look ahead [s].
+        step: of the rehearsal, by RK4 [s].
+        p: parameters of the field: nominal, overridden by name, or the whole vector.
+
+    Raises:
+        ModelError: if the field has no obstacles, or one of them covers the start.
+    """
+    if not field.obstacles:
+        raise ModelError(f"{field.name!r} has no obstacles, so there is no side to choose")
+    n = field.dimension
+    x, t, h = ca.SX.sym("x", n), ca.SX.sym("t"), ca.SX.sym("h")
+    w = ca.Function("w", [t, x, field.parameters.symbols], [field.velocity(x, t)], {"cse": True})
+    symbols = field.parameters.symbols
+    after = rk4_step(lambda time, place: w(time, place, symbols), t, x, h)
+    outputs = {"t": t + h, "x": after, "off": ca.fabs(field.path.functions(x, t)[0])}
+    kernel = Kernel("rehearse", {"t": t, "x": x, "h": h, "p": symbols}, outputs, compiled=False)
+    functions = Kernel("functions", {"t": t, "x": x, "p": symbols}, {"f": field.functions(x, t)}, compiled=False)
+
+    place, values = vector("start", start, n), field.parameters.values(p)
+    clearances = np.atleast_1d(functions(0.0, place, values)[0])[n - 1 :]
+    if clearances.min() <= 0.0:
+        covering = field.obstacles[int(np.argmin(clearances))]
+        raise ModelError(f"the start {place} lies inside {covering.name!r}, {-clearances.min():.4g} m deep")
+    count = max(1, round(positive("duration", duration) / positive("step", step)))
+    departures = {}
+    for side in (1, -1):
+        numbers = values.copy()
+        numbers[field.parameters.names.index(f"{field.name}.side")] = side
+        off = np.zeros((1, count), order="F")
+        results = [np.zeros((1, count), order="F"), np.zeros((n, count), order="F"), off]
+        parameters = np.asfortranarray(np.tile(numbers[:, None], (1, count)))
+        kernel.loop(count, 2, [np.zeros(1), place.copy(), np.full((1, count), step, order="F"), parameters], results)()
+        departures[side] = float(off.mean())
+    return -1 if departures[-1] < departures[1] else 1

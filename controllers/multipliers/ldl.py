@@ -1,0 +1,17 @@
+"""Multipliers by an LDLᵀ factorization, for independent rows."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...symbolic.ldl import Ldl
+from .multipliers import MultiplierMethod, Multipliers
+
+
+class LdlMultipliers(MultiplierMethod):
+    """K = L D Lᵀ without pivoting; exact for independent rows, undefined for dependent ones, which the pivots show."""
+
+    def solve(self, matrix: ca.SX, right: ca.SX) -> Multipliers:
+        """λ = L⁻ᵀ D⁻¹ L⁻¹ r."""
+        factor = Ldl.of(matrix)
+        return Multipliers(factor.solve(right), factor.relative_pivots)

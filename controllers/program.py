@@ -1,0 +1,68 @@
+"""A program: the constraints that the control of one robot must realise, as Θ a = β."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import casadi as ca
+
+from ..constraints.constraint import Constraint
+from ..robots.robot import Robot
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import Parameters
+
+
+class Program:
+    """Program constraints of a robot, stacked.
+
+    Attributes:
+        robot: the model that the program is written for.
+        constraints: in order.
+        theta: Θ, shape (m, nv).
+        beta: β, shape (m,), with Θ a = β.
+        deviation: y, y′ and z of all rows, shape (m,); rows of order 2 are expressions in ``robot.coordinates.a``.
+        rows: name of each row, m of them, for messages and legends.
+        parameters: the robot's, then the constraints' and their gains in order.
+    """
+
+    def __init__(self, robot: Robot, constraints: Constraint | Iterable[Constraint]) -> None:
+        """Bring all constraints to the acceleration form.
+
+        Args:
+            robot: the model.
+            constraints: one or more; a constraint that shares its name with an earlier one gets a number, ``follow2``.
+
+        Raises:
+            ModelError: for no constraints, one of the wrong order, or one in symbols that the robot does not have.
+        """
+        self.robot = robot
+        self.constraints = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+        if not self.constraints:
+            raise ModelError("a program needs at least one constraint, got none")
+        for item in self.constraints:
+            if not isinstance(item, Constraint):
+                raise ModelError(f"a program is made of constraints, got {item!r}")
+        labels: list[str] = []
+        for constraint in self.constraints:
+            count = sum(earlier.name == constraint.name for earlier in self.constraints[: len(labels)])
+            labels.append(constraint.name if count == 0 else f"{constraint.name}{count + 1}")
+        # The residuals are checked before any derivative is taken of them: a foreign symbol is named, not differentiated.
+        for constraint, label in zip(self.constraints, labels, strict=True):
+            residual = constraint.residual(robot.coordinates)
+            robot.require_own_symbols(f"constraint {label!r}", residual, constraint.parameters)
+        forms = [c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)]
+        self.theta = ca.vertcat(*(form.theta for form in forms))
+        self.beta = ca.vertcat(*(form.beta for form in forms))
+        self.deviation = ca.vertcat(*(form.deviation for form in forms))
+        self.rows = tuple(row for form in forms for row in form.rows)
+        self.parameters = Parameters.collect([robot.parameters, *(form.parameters for form in forms)])
+
+    @property
+    def p(self) -> ca.SX:
+        """Parameters, in the order of ``nominal``."""
+        return self.parameters.symbols
+
+    @property
+    def nominal(self) -> Mapping[str, float]:
+        """Nominal parameter values by name, in the order of ``p``."""
+        return self.parameters.nominal

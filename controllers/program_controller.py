@@ -1,0 +1,205 @@
+"""The controller that realises a program: R = Θᵀλ at every tick, with a status."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..symbolic.arrays import positive, vector
+from ..symbolic.errors import ModelError, ShapeError, SingularProgramError
+from ..symbolic.kernel import Kernel
+from .controller import Controller, Law
+from .multipliers import LdlMultipliers, MultiplierMethod
+from .program import Program
+from .realization import Actuated, Ideal, Realization
+from .status import Status, dependent_row, judge
+
+Array = NDArray[np.float64]
+
+REALIZATIONS: tuple[Realization, ...] = (Ideal(), Actuated())
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a program asks for at one state, with residuals recomputed from the data.
+
+    Attributes:
+        multipliers: λ, shape (m,).
+        force: R, shape (nv,).
+        input: u, shape (nu,); shape (0,) when ideal.
+        acceleration: a, shape (nv,).
+        reactions: μ of the natural constraints.
+        deviation: y, y′, z of the rows, shape (m,).
+        pivots: relative pivots of the rows, shape (m,).
+        motion_residual: |M a + h − R − Aᵀμ|, largest component.
+        program_residual: |Θ a − β|, largest component.
+        status: whether the numbers above mean anything.
+        message: the status's sentence and, if it is not OK, the row and by how much.
+    """
+
+    multipliers: Array
+    force: Array
+    input: Array
+    acceleration: Array
+    reactions: Array
+    deviation: Array
+    pivots: Array
+    motion_residual: float
+    program_residual: float
+    status: Status
+    message: str
+
+
+class ProgramController(Controller):
+    """Control by program constraints.
+
+    Attributes:
+        program: what is realised.
+        realization: how R becomes real.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        realization: Literal["ideal", "actuated"] = "ideal",
+        method: MultiplierMethod | None = None,
+        tolerance: float = 1e-10,
+    ) -> None:
+        """Build the law.
+
+        Args:
+            program: constraints of a robot.
+            realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs.
+            method: how the multipliers are found; LDLᵀ if not given.
+            tolerance: a row counts as dependent on the ones before it when the squared sine of the angle between them, in
+                the metric M⁻¹, is not above this.
+
+        Raises:
+            ModelError: for an unknown realisation, or one that cannot serve this program.
+        """
+        self.program = program
+        self.robot = program.robot
+        self.parameters = program.parameters
+        chosen = [r for r in REALIZATIONS if r.name == realization]
+        if not chosen:
+            names = ", ".join(repr(r.name) for r in REALIZATIONS)
+            raise ModelError(f"realization must be one of {names}, got {realization!r}")
+        self.realization = chosen[0]
+        self.applies_force = self.realization.applies_force
+        self.tolerance = positive("tolerance", tolerance)
+        self._realized = self.realization.build(program, method or LdlMultipliers())
+
+    @functools.cached_property
+    def law(self) -> Law:
+        """Output, deviation and pivots as expressions."""
+        r = self._realized
+        output = r.force if self.applies_force else r.input
+        return Law(output, self.program.deviation, r.pivots, self.program.rows, self.tolerance)
+
+    def control(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Array:
+        """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+            SingularProgramError: if rows are dependent at this state; the message says which and by how much.
+        """
+        arguments = self._arguments(t, q, v, p)
+        output, pivots = self._tick(*arguments)
+        status = judge(bool(np.isfinite(output).all()), pivots, self.tolerance)
+        if status is not Status.OK:
+            raise SingularProgramError(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
+        return output
+
+    def solve(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Solution:
+        """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+        """
+        lam, force, u, a, mu, deviation, pivots, motion, rows = self._whole(*self._arguments(t, q, v, p))
+        finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
+        status = judge(finite, pivots, self.tolerance)
+        for array in (lam, force, u, a, mu, deviation, pivots):
+            array.setflags(write=False)
+        return Solution(
+            multipliers=lam,
+            force=force,
+            input=u,
+            acceleration=a,
+            reactions=mu,
+            deviation=deviation,
+            pivots=pivots,
+            motion_residual=float(np.abs(motion).max()),
+            program_residual=float(np.abs(rows).max()),
+            status=status,
+            message=self._message(status, pivots),
+        )
+
+    def _message(self, status: Status, pivots: Array) -> str:
+        if status is Status.SINGULAR:
+            return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
+        return status.sentence
+
+    def _arguments(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
+    ) -> tuple[float, Array, Array, Array]:
+        time = float(t)
+        if not np.isfinite(time):
+            raise ShapeError(f"t must be finite, got {t!r}")
+        c = self.robot.coordinates
+        numbers = self._nominal if p is None else self.parameters.values(p)
+        return time, vector("q", q, c.nq), vector("v", v, c.nv), numbers
+
+    @functools.cached_property
+    def _nominal(self) -> Array:
+        return self.parameters.values()
+
+    @functools.cached_property
+    def _tick(self) -> Kernel:
+        return Kernel("program_tick", self._symbols, {"output": self.law.output, "pivots": self.law.pivots})
+
+    @functools.cached_property
+    def _whole(self) -> Kernel:
+        r, robot = self._realized, self.robot
+        A, _ = robot.natural_form
+        motion = robot.mass_matrix @ r.acceleration + robot.bias - r.force - A.T @ r.reactions
+        deviation = ca.substitute(self.program.deviation, robot.coordinates.a, r.acceleration)
+        outputs = {
+            "multipliers": r.multipliers,
+            "force": r.force,
+            "input": r.input,
+            "acceleration": r.acceleration,
+            "reactions": r.reactions,
+            "deviation": deviation,
+            "pivots": r.pivots,
+            "motion": motion,
+            "rows": self.program.theta @ r.acceleration - self.program.beta,
+        }
+        return Kernel("program_solution", self._symbols, {key: ca.vec(value) for key, value in outputs.items()})
+
+    @property
+    def _symbols(self) -> dict[str, ca.SX]:
+        return {"t": self.robot.t, "q": self.robot.q, "v": self.robot.v, "p": self.parameters.symbols}

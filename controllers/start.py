@@ -1,0 +1,116 @@
+"""States that lie on a program: a place for the robot and velocities without deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..robots.robot import Robot
+from ..symbolic.arrays import vector
+from ..symbolic.errors import NotConvergedError
+from ..symbolic.kernel import Kernel
+from ..symbolic.parameters import Parameters
+from .program import Program
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-12
+ITERATIONS = 100
+
+
+def start_on(
+    program: Program,
+    guess: ArrayLike,
+    *,
+    at: Sequence[tuple[ca.SX, ArrayLike]] = (),
+    t: float = 0.0,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Coordinates and velocities at which a program, and the natural constraints, hold exactly.
+
+    Coordinates solve the constraints of order 0 and ``at``, by Gauss–Newton steps of least norm from the guess, halved
+    while they do not help. Velocities are the least ones that satisfy the rates of order 0 and the constraints of order 1.
+
+    Args:
+        program: what must hold.
+        guess: coordinates to start from, shape (nq,); it chooses the branch (elbow up or down).
+        at: pairs of an expression in q, such as ``robot.points["tip"]``, and the value it shall have.
+        t: time [s].
+        p: parameters of the program: nominal, overridden by name, or the whole vector.
+
+    Returns:
+        q, shape (nq,), and v, shape (nv,).
+
+    Raises:
+        NotConvergedError: if no such state is found; the message says what is missed and by how much.
+    """
+    robot, c = program.robot, program.robot.coordinates
+    every = (*robot.natural, *program.constraints)
+    residuals = [(k, k.residual(c)) for k in every]
+    numbers = program.parameters.values(p)
+    places = [("at", ca.vec(e) - ca.SX(ca.DM(vector("at", value, e.numel())))) for e, value in at]
+    positions = [(k.name, e) for k, e in residuals if k.order == 0] + places
+    velocities = [(k.name, c.rate(e)) for k, e in residuals if k.order == 0]
+    velocities += [(k.name, e) for k, e in residuals if k.order == 1]
+
+    q = vector("guess", guess, c.nq)
+    free = {"t": c.t, "v": c.v, "p": program.p}
+    q = _solve(robot, program.parameters, positions, c.q, q, free, [t, np.zeros(c.nv), numbers], "coordinates")
+    given = {"t": c.t, "q": c.q, "p": program.p}
+    v = _solve(robot, program.parameters, velocities, c.v, np.zeros(c.nv), given, [t, q, numbers], "velocities")
+    return q, v
+
+
+def _solve(
+    robot: Robot,
+    parameters: Parameters,
+    equations: Sequence[tuple[str, ca.SX]],
+    unknown: ca.SX,
+    start: Array,
+    given: Mapping[str, ca.SX],
+    values: Sequence[ArrayLike],
+    what: str,
+) -> Array:
+    if not equations:
+        return start
+    residual = ca.vertcat(*(expression for _, expression in equations))
+    robot.require_own_symbols("the starting state", residual, parameters)
+    kernel = Kernel(
+        "start",
+        {"unknown": unknown, **given},
+        {"residual": ca.vec(residual), "jacobian": ca.jacobian(residual, unknown)},
+        compiled=False,
+    )
+
+    def evaluate(x: Array) -> tuple[Array, Array]:
+        r, J = kernel(x, *values)
+        return np.atleast_1d(r), J.reshape(residual.numel(), unknown.numel())
+
+    x = start
+    r, J = evaluate(x)
+    for _ in range(ITERATIONS):
+        size = float(np.abs(r).max())
+        if size <= TOLERANCE or not np.isfinite(J).all():
+            break
+        step = np.linalg.lstsq(J, -r, rcond=1e-10)[0]
+        scale = 1.0
+        while scale > 1e-4:
+            tried, slope = evaluate(x + scale * step)
+            if np.abs(tried).max() < size:
+                break
+            scale /= 2
+        else:
+            break
+        x, r, J = x + scale * step, tried, slope
+    worst = int(np.argmax(np.abs(np.where(np.isfinite(r), r, np.inf))))
+    # Rounding in r grows with the numbers that it is the difference of, which are of the size of J x.
+    allowed = 100 * TOLERANCE * max(1.0, float(np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)))
+    if not abs(r[worst]) <= allowed:
+        names = [name for name, expression in equations for _ in range(expression.numel())]
+        raise NotConvergedError(
+            f"no {what} found on the program from {np.array2string(start, precision=4)}: {names[worst]!r} is missed by "
+            f"{r[worst]:.3g}; the place may be out of reach, or another guess is needed"
+        )
+    return x

@@ -1,0 +1,60 @@
+"""What can be said of one control tick: a small enumeration of whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(IntEnum):
+    """Outcome of a tick; the integer is what trajectories store."""
+
+    OK = 0
+    SINGULAR = 1
+    NOT_FINITE = 2
+
+    @property
+    def sentence(self) -> str:
+        """What happened and what to try."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.OK: "The program rows are independent and the force realises them.",
+    Status.SINGULAR: (
+        "The program rows are linearly dependent here, so the multipliers are not determined. Keep the path away from "
+        "such a position (an arm stretched out, a place beyond its reach), use fewer rows, or a smaller step if the "
+        "position was passed in one."
+    ),
+    Status.NOT_FINITE: (
+        "A number is not finite: the state has diverged, or the field or a curve is not defined here. Check the start, "
+        "try a smaller step or slower gains."
+    ),
+}
+
+
+def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status:
+    """Status of a tick from its numbers.
+
+    Args:
+        finite: whether state and output are.
+        pivots: relative pivots of the rows, shape (m,); a NaN counts as dependent, since a row of zeros gives 0/0.
+        tolerance: a row is dependent if its pivot is not above this.
+    """
+    if pivots.size and not (pivots > tolerance).all():
+        return Status.SINGULAR
+    return Status.OK if finite else Status.NOT_FINITE
+
+
+def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
+    """Sentence that names the first row with the smallest pivot, and by how much it is dependent."""
+    bad = np.where(np.isnan(pivots), -1.0, pivots)
+    i = int(np.argmin(bad))
+    if i == 0:
+        return f"Row {rows[0]!r} vanishes: no force can influence it (relative pivot {pivots[0]:.3g})."
+    sine = float(np.sqrt(max(bad[i], 0.0)))
+    before = ", ".join(map(repr, rows[:i]))
+    return f"Row {rows[i]!r} depends on {before}: the sine of the angle between them is {sine:.3g}."

@@ -1,0 +1,209 @@
+"""Plant and controller joined: ẋ = f(t, x, p) and what is recorded of it."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..robots.robot import Robot
+from ..symbolic.errors import ModelError, SingularProgramError
+from ..symbolic.kernel import Kernel
+
+Array = NDArray[np.float64]
+RECORDED = ("output", "deviation", "pivots", "energy", "stop")
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """Inputs of a closed loop's expressions.
+
+    Attributes:
+        t: time [s].
+        x: state (q, v), shape (nx,).
+        p: parameters of the plant, then of the controller.
+    """
+
+    t: ca.SX
+    x: ca.SX
+    p: ca.SX
+
+
+class ClosedLoop(ABC):
+    """A plant under a controller, as seen by an integrator.
+
+    Attributes:
+        robot: the plant.
+        nx: size of the state x = (q, v).
+        sizes: how many numbers are recorded under each of :data:`RECORDED`.
+    """
+
+    robot: Robot
+    nx: int
+    sizes: dict[str, int]
+
+    @abstractmethod
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ as a function of t and x, for parameters p of plant and controller."""
+
+    @abstractmethod
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded at t and x, for parameters p."""
+
+    def symbolic(self) -> SymbolicLoop | None:
+        """The loop as expressions, if it is one."""
+        return None
+
+
+class SymbolicLoop(ClosedLoop):
+    """A loop whose controller offers a symbolic law, or that has no controller.
+
+    Attributes:
+        symbols: the inputs of the expressions below.
+        rate: ẋ, shape (nx,).
+        recorded: the expressions that are recorded.
+    """
+
+    def __init__(self, robot: Robot, controller: Controller | None, stop: ca.SX | None) -> None:
+        """Join the expressions; a controller's model that is another robot gives its symbols up to the plant's.
+
+        Raises:
+            ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
+        """
+        self.robot = robot
+        c = robot.coordinates
+        self.nx = c.nq + c.nv
+        output, deviation, pivots, force = ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ca.SX.zeros(c.nv)
+        law_p = ca.SX(0, 1)
+        law = None if controller is None else controller.law
+        if controller is not None and law is not None:
+            model = controller.robot.coordinates
+            law_p = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in controller.parameters.names))
+            old = ca.vertcat(model.t, model.q, model.v, controller.parameters.symbols)
+            new = ca.vertcat(c.t, c.q, c.v, law_p)
+            output, pivots = (ca.substitute(e, old, new) for e in (law.output, law.pivots))
+            force = output if controller.applies_force else robot.input_matrix @ output
+            a = robot.drift[0] + robot.mobility(force)[0]
+            deviation = ca.substitute(ca.substitute(law.deviation, model.a, a), old, new)
+        a = robot.drift[0] + robot.mobility(force)[0]
+        self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, law_p))
+        self.rate = ca.vertcat(c.N @ c.v, a)
+        if stop is not None and controller is not None:
+            # Parameters that the plant shares with the controller's model stay the plant's.
+            shared = set(robot.parameters.names)
+            extra = [(s, law_p[i]) for i, (name, s) in enumerate(controller.parameters) if name not in shared]
+            if extra:
+                stop = ca.substitute(stop, ca.vertcat(*(s for s, _ in extra)), ca.vertcat(*(n for _, n in extra)))
+        self.recorded = {
+            "output": output,
+            "deviation": deviation,
+            "pivots": pivots,
+            "energy": robot.kinetic_energy + robot.potential_energy,
+            "stop": ca.SX(0, 1) if stop is None else stop,
+        }
+        self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
+
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ from the compiled kernel."""
+        kernel = self._rate_kernel
+        return lambda t, x: kernel(t, x, p)[0]
+
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded, from the compiled kernel."""
+        kernel = self._observe_kernel
+        return lambda t, x: dict(zip(RECORDED, map(np.atleast_1d, kernel(t, x, p)), strict=True))
+
+    def symbolic(self) -> SymbolicLoop:
+        """Itself."""
+        return self
+
+    @functools.cached_property
+    def _rate_kernel(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate})
+
+    @functools.cached_property
+    def _observe_kernel(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.recorded)
+
+
+class NumericLoop(ClosedLoop):
+    """A loop whose controller is any Python object: the plant is compiled, the controller is called.
+
+    Attributes:
+        controller: what is called, with NaN recorded for a tick that it refuses as singular.
+    """
+
+    def __init__(self, robot: Robot, controller: Controller, stop: ca.SX | None) -> None:
+        """Compile the plant with a free force or input."""
+        self.robot, self.controller = robot, controller
+        c = robot.coordinates
+        self.nx = c.nq + c.nv
+        self._nu = c.nv if controller.applies_force else robot.u.numel()
+        u = ca.SX.sym("output", self._nu)
+        force = u if controller.applies_force else robot.input_matrix @ u
+        a = robot.drift[0] + robot.mobility(force)[0]
+        inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
+        self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
+        energy = robot.kinetic_energy + robot.potential_energy
+        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
+        self._observe = Kernel("plant_observed", {"t": c.t, "x": inputs["x"], "p": robot.p}, recorded)
+        self.sizes = {"output": self._nu, "deviation": 0, "pivots": 0, "energy": 1, "stop": int(stop is not None)}
+
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ, calling the controller."""
+        plant, act = p[: len(self.robot.parameters)], self._actor(p)
+        return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
+
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded, calling the controller."""
+        plant, act = p[: len(self.robot.parameters)], self._actor(p)
+
+        def observe(t: float, x: Array) -> dict[str, Array]:
+            energy, stop = self._observe(t, x, plant)
+            none = np.zeros(0)
+            values = {"output": act(t, x), "deviation": none, "pivots": none}
+            return values | {"energy": np.atleast_1d(energy), "stop": np.atleast_1d(stop)}
+
+        return observe
+
+    def _actor(self, p: Array) -> Callable[[float, Array], Array]:
+        nq, own = self.robot.coordinates.nq, p[len(self.robot.parameters) :]
+
+        def act(t: float, x: Array) -> Array:
+            if not np.isfinite(x).all():
+                return np.full(self._nu, np.nan)
+            try:
+                output = np.asarray(self.controller.control(t, x[:nq], x[nq:], own), dtype=np.float64)
+            except SingularProgramError:
+                return np.full(self._nu, np.nan)
+            if output.shape != (self._nu,):
+                raise ModelError(f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {output.shape}")
+            return output
+
+        return act
+
+
+def close_loop(robot: Robot, controller: Controller | None, stop: ca.SX | None) -> ClosedLoop:
+    """Join plant and controller, as one expression if the controller has a symbolic law.
+
+    Raises:
+        ModelError: if the controller's model has other sizes than the plant.
+    """
+    if controller is not None:
+        c, model = robot.coordinates, controller.robot.coordinates
+        plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
+        if plant != own:
+            raise ModelError(
+                f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} with {own}"
+            )
+        if controller.law is None:
+            return NumericLoop(robot, controller, stop)
+    return SymbolicLoop(robot, controller, stop)

@@ -1,0 +1,73 @@
+"""SciPy's adaptive Runge–Kutta method of order 8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import integrate
+
+from ...symbolic.arrays import positive
+from ..closed_loop import ClosedLoop
+from .integrator import BLOCK, Advance, Block, Integrator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DOP853(Integrator):
+    """Dormand and Prince's 8(5,3) pair; samples come from its interpolant of order 7.
+
+    Attributes:
+        relative_tolerance: of the local error.
+        absolute_tolerance: of the local error.
+    """
+
+    relative_tolerance: float = 1e-10
+    absolute_tolerance: float = 1e-12
+
+    def __post_init__(self) -> None:
+        """Check the tolerances."""
+        positive("relative_tolerance", self.relative_tolerance)
+        positive("absolute_tolerance", self.absolute_tolerance)
+
+    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+        """The compiled derivative; the integrator itself starts anew with each run."""
+
+        def start(p: Array, step: float) -> Advance:
+            block, f, observe = Block.of(loop), loop.derivative(p), loop.observer(p)
+            solver: integrate.DOP853 | None = None
+
+            def advance(first: int, state: Array) -> Block:
+                nonlocal solver
+                x = state
+                for i in range(BLOCK):
+                    t = (first + i) * step
+                    block.states[:, i] = x
+                    for key, value in observe(t, x).items():
+                        block.recorded[key][:, i] = value
+                    if solver is None:
+                        solver = integrate.DOP853(
+                            f, t, x, np.inf, rtol=self.relative_tolerance, atol=self.absolute_tolerance
+                        )
+                    x = _reach(solver, t + step)
+                    block.after[:, i] = x
+                return block
+
+            return advance
+
+        return start
+
+
+def _reach(solver: integrate.DOP853, t: float) -> Array:
+    """The state at t; NaN once the solver has given up."""
+    while solver.t < t and solver.status == "running":
+        solver.step()
+    if solver.t < t:
+        return np.full(solver.n, np.nan)
+    if solver.t_old is None:
+        return np.array(solver.y)
+    state: Array = solver.dense_output()(t)
+    return state

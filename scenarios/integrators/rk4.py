@@ -1,0 +1,78 @@
+"""The classical Runge–Kutta method of order 4 with a fixed step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.kernel import Kernel
+from ...symbolic.runge_kutta import rk4_step
+from ..closed_loop import ClosedLoop, SymbolicLoop
+from .integrator import BLOCK, Advance, Block, Integrator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RK4(Integrator):
+    """Four stages per step, the controller evaluated in each; a symbolic loop runs as one kernel."""
+
+    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+        """One kernel for the whole step, or a Python loop around a controller without a law."""
+        symbolic = loop.symbolic()
+        return self._fused(symbolic) if symbolic is not None else self._called(loop)
+
+    def _fused(self, loop: SymbolicLoop) -> Callable[[Array, float], Advance]:
+        s = loop.symbols
+        k, h = ca.SX.sym("k"), ca.SX.sym("h")
+        f = ca.Function("f", [s.t, s.x, s.p], [ca.densify(loop.rate)], {"cse": True})
+        recorded = ca.Function("g", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()])
+        # The time comes from the index, so that it does not gather rounding errors.
+        t = k * h
+        after = rk4_step(lambda time, x: f(time, x, s.p), t, s.x, h)
+        kernel = Kernel(
+            "rk4_step",
+            {"k": k, "x": s.x, "h": h, "p": s.p},
+            {"next": k + 1, "after": after, **dict(zip(loop.recorded, recorded.call([t, s.x, s.p]), strict=True))},
+        )
+
+        def start(p: Array, step: float) -> Advance:
+            block = Block.of(loop)
+            index, x = np.zeros(1), np.zeros(loop.nx)
+            steps = np.full((1, BLOCK), step, order="F")
+            numbers = np.asfortranarray(np.tile(p[:, None], (1, BLOCK)))
+            results = [np.zeros((1, BLOCK), order="F"), block.after, *block.recorded.values()]
+            run = kernel.loop(BLOCK, 2, [index, x, steps, numbers], results)
+
+            def advance(first: int, state: Array) -> Block:
+                index[0], x[:] = first, state
+                run()
+                block.states[:, 0], block.states[:, 1:] = state, block.after[:, :-1]
+                return block
+
+            return advance
+
+        return start
+
+    def _called(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+        def start(p: Array, step: float) -> Advance:
+            block, f, observe = Block.of(loop), loop.derivative(p), loop.observer(p)
+
+            def advance(first: int, state: Array) -> Block:
+                x = state
+                for i in range(BLOCK):
+                    t = (first + i) * step
+                    block.states[:, i] = x
+                    for key, value in observe(t, x).items():
+                        block.recorded[key][:, i] = value
+                    x = rk4_step(f, t, x, step)
+                    block.after[:, i] = x
+                return block
+
+            return advance
+
+        return start

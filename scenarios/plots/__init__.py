@@ -1,0 +1,1 @@
+"""Pictures of motions; matplotlib is imported here only."""

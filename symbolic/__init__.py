@@ -1,0 +1,29 @@
+"""Coordinates and total derivatives; expressions to compiled functions."""
+
+from .coordinates import Coordinates
+from .errors import (
+    CompilerWarning,
+    EruginError,
+    ModelError,
+    NotConvergedError,
+    ParameterError,
+    ShapeError,
+    SingularProgramError,
+)
+from .kernel import Kernel
+from .ldl import Ldl
+from .parameters import Parameters
+
+__all__ = [
+    "CompilerWarning",
+    "Coordinates",
+    "EruginError",
+    "Kernel",
+    "Ldl",
+    "ModelError",
+    "NotConvergedError",
+    "ParameterError",
+    "Parameters",
+    "ShapeError",
+    "SingularProgramError",
+]

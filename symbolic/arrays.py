@@ -1,0 +1,63 @@
+"""Checks at the border: what comes in from a user becomes a finite float64 array of a known shape, or an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import ModelError, ShapeError
+
+
+def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
+    """A copy of ``value`` as a finite vector of shape (length,); raises ShapeError with the offending numbers."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{name} must be numbers of shape ({length},), got {value!r}") from error
+    if array.shape != (length,):
+        raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
+    if not np.isfinite(array).all():
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ShapeError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
+    return array
+
+
+def positive(name: str, value: float) -> float:
+    """``value`` as a float; raises ModelError unless it is finite and greater than zero."""
+    number = finite(name, value)
+    if number <= 0.0:
+        raise ModelError(f"{name} must be greater than zero, got {value!r}")
+    return number
+
+
+def not_negative(name: str, value: float) -> float:
+    """``value`` as a float; raises ModelError unless it is finite and at least zero."""
+    number = finite(name, value)
+    if number < 0.0:
+        raise ModelError(f"{name} must not be negative, got {value!r}")
+    return number
+
+
+def finite(name: str, value: float) -> float:
+    """``value`` as a float; raises ModelError unless it is a finite real number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} must be a number, got {value!r}") from error
+    if not math.isfinite(number):
+        raise ModelError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def place(name: str, value: Sequence[float]) -> tuple[float, ...]:
+    """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
+    try:
+        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(value))
+    except TypeError as error:
+        raise ModelError(f"{name} must be a sequence of coordinates, got {value!r}") from error
+    if len(numbers) < 2:
+        raise ModelError(f"{name} must have at least two coordinates, got {value!r}")
+    return numbers

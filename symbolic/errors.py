@@ -1,0 +1,46 @@
+"""Every error that Erugin raises on purpose, under one root.
+
+Leaves also inherit the built-in that a caller would expect, so that ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EruginError(Exception):
+    """Root of all errors raised by Erugin."""
+
+
+class ModelError(EruginError, ValueError):
+    """A robot, curve, field or constraint cannot be built from what was given."""
+
+
+class ParameterError(EruginError, ValueError):
+    """A parameter is unknown, missing, or has no nominal value."""
+
+
+class ShapeError(EruginError, ValueError):
+    """An array has the wrong shape, or holds NaN or infinity."""
+
+
+class SingularProgramError(EruginError, RuntimeError):
+    """The program rows are dependent at this state, so the multipliers are not determined."""
+
+
+class NotConvergedError(EruginError, RuntimeError):
+    """An iteration ended without reaching its tolerance."""
+
+
+class CompilerWarning(UserWarning):
+    """Kernels run in the virtual machine because no C compiler could be used."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Sentence for a name that does not exist: what was given, the nearest names, and all that exist."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+    listing = ", ".join(names) if names else "none"
+    return f"unknown {kind} {name!r}.{hint} Known: {listing}."

@@ -1,0 +1,185 @@
+"""Expressions → a function on NumPy arrays that goes through CasADi's buffers."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import warnings
+from collections.abc import Callable, Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .cache import library
+from .errors import CompilerWarning, ModelError, ShapeError
+from .toolchain import find_toolchain
+
+Array = NDArray[np.float64]
+
+
+class Kernel:
+    """A compiled function of named inputs and outputs.
+
+    ``Function.__call__`` of CasADi converts every argument and costs tens of microseconds; a kernel writes its arguments
+    into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's virtual machine
+    does, with the same results; the first kernel that falls back warns with a CompilerWarning.
+
+    Attributes:
+        function: the CasADi function that is evaluated.
+        compiled: whether it runs as machine code.
+        inputs: shape of each input by name.
+        outputs: shape of each output by name.
+    """
+
+    _warned = False
+
+    def __init__(
+        self, name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], *, compiled: bool | None = None
+    ) -> None:
+        """Build the function.
+
+        Args:
+            name: a C identifier, used in generated code and messages.
+            inputs: symbols by name.
+            outputs: expressions in those symbols, by name.
+            compiled: True to insist on machine code, False for the virtual machine, None for the best available.
+
+        Raises:
+            ModelError: if an input is not a symbol, an output uses a symbol that is not an input, or the name is not a
+                C identifier; with ``compiled=True`` also if there is no compiler or it fails.
+        """
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
+            raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
+        for key, symbol in inputs.items():
+            if not symbol.is_valid_input():
+                raise ModelError(f"input {key!r} of kernel {name!r} is not purely symbolic: {symbol}")
+        known = {symbol.element_hash() for whole in inputs.values() for symbol in ca.symvar(whole)}
+        for key, expression in outputs.items():
+            foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+            if foreign:
+                raise ModelError(
+                    f"output {key!r} of kernel {name!r} uses {', '.join(foreign)}, not among its inputs {list(inputs)}"
+                )
+        function = ca.Function(
+            name,
+            [ca.densify(symbol) for symbol in inputs.values()],
+            [ca.densify(expression) for expression in outputs.values()],
+            [f"i_{key}" for key in inputs],
+            [f"o_{key}" for key in outputs],
+            {"cse": True},
+        )
+        self.inputs: dict[str, tuple[int, int]] = {key: symbol.shape for key, symbol in inputs.items()}
+        self.outputs: dict[str, tuple[int, int]] = {key: expression.shape for key, expression in outputs.items()}
+        external = None if compiled is False else self._load(function, insist=compiled is True)
+        self.compiled = external is not None
+        self.function = function if external is None else external
+        self._arguments = [_array(shape) for shape in self.inputs.values()]
+        self._results = [_array(shape) for shape in self.outputs.values()]
+        self._evaluate = self.bind(self._arguments, self._results)
+
+    def __call__(self, *arguments: ArrayLike) -> tuple[Array, ...]:
+        """Evaluate.
+
+        Args:
+            arguments: one per input, in order: a number for shape (1, 1), shape (n,) for a column, else (r, c).
+
+        Returns:
+            One new array per output: shape () for (1, 1), (n,) for a column, else (r, c).
+
+        Raises:
+            ShapeError: for a wrong number of arguments or a wrong shape.
+        """
+        if len(arguments) != len(self._arguments):
+            raise ShapeError(f"expected {len(self._arguments)} arguments {list(self.inputs)}, got {len(arguments)}")
+        for (key, shape), target, argument in zip(self.inputs.items(), self._arguments, arguments, strict=True):
+            value = np.asarray(argument, dtype=np.float64)
+            if value.shape != target.shape and not value.size == target.size == 1:
+                raise ShapeError(f"{key} must have shape {_public(shape)}, got {value.shape}")
+            target[...] = value.reshape(target.shape)
+        self._evaluate()
+        return tuple(
+            result.reshape(_public(shape), order="F").copy()
+            for shape, result in zip(self.outputs.values(), self._results, strict=True)
+        )
+
+    def bind(self, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
+        """A call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
+
+        Args:
+            arguments: float64 arrays, one per input, contiguous in column-major order.
+            results: the same, one per output.
+
+        Raises:
+            ShapeError: if an array has the wrong size, type or order.
+        """
+        return _bind(self.function, arguments, results)
+
+    def loop(self, count: int, accumulated: int, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
+        """A call that evaluates the kernel ``count`` times, feeding its first outputs back as its first inputs.
+
+        The loop runs inside CasADi, without Python between the steps.
+
+        Args:
+            count: number of evaluations.
+            accumulated: how many leading outputs become the leading inputs of the next evaluation.
+            arguments: float64 arrays, contiguous in column-major order: one column for accumulated inputs, ``count``
+                columns for the others.
+            results: the same, ``count`` columns each.
+
+        Returns:
+            A call that reads ``arguments`` and writes ``results`` in place.
+        """
+        looped = self.function.mapaccum(f"{self.function.name()}_loop", count, accumulated)
+        return _bind(looped, arguments, results)
+
+    @classmethod
+    def _load(cls, function: ca.Function, *, insist: bool) -> ca.Function | None:
+        toolchain = find_toolchain()
+        reason = "no C compiler was found (install gcc or clang, or set ERUGIN_CC)"
+        if toolchain is not None:
+            generator = ca.CodeGenerator(function.name(), {"with_header": False})
+            generator.add(function)
+            try:
+                return ca.external(function.name(), str(library(generator.dump(), toolchain)))
+            except subprocess.CalledProcessError as error:
+                said = str(error.stderr).strip().splitlines()
+                reason = f"{toolchain.command[0]} failed: {said[0] if said else error}"
+            except (OSError, subprocess.SubprocessError, RuntimeError) as error:
+                reason = f"{toolchain.command[0]}: {error}"
+        if insist:
+            raise ModelError(f"kernel {function.name()!r} cannot be compiled: {reason}")
+        if not Kernel._warned:
+            Kernel._warned = True
+            warnings.warn(
+                f"kernels run in CasADi's virtual machine, several times slower: {reason}", CompilerWarning, stacklevel=4
+            )
+        return None
+
+
+def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
+    buffer, evaluate = function.buffer()
+    shapes = [(function.name_in(i), function.size1_in(i) * function.size2_in(i)) for i in range(function.n_in())]
+    shapes += [(function.name_out(i), function.size1_out(i) * function.size2_out(i)) for i in range(function.n_out())]
+    for (key, size), array in zip(shapes, [*arguments, *results], strict=True):
+        if array.dtype != np.float64 or array.size != size or not array.flags.f_contiguous:
+            raise ShapeError(f"{key[2:]} must be a column-major float64 array of {size} numbers, got {array.shape}")
+    for i, array in enumerate(arguments):
+        buffer.set_arg(i, memoryview(array.reshape(-1, order="F")))
+    for i, array in enumerate(results):
+        buffer.set_res(i, memoryview(array.reshape(-1, order="F")))
+    bound = functools.partial(evaluate)
+    # CasADi holds bare pointers: the call must keep alive what they point to.
+    bound.keep_alive = (function, buffer, arguments, results)  # type: ignore[attr-defined]
+    return bound
+
+
+def _array(shape: tuple[int, int]) -> Array:
+    return np.zeros(shape[0] if shape[1] == 1 else shape, dtype=np.float64, order="F")
+
+
+def _public(shape: tuple[int, int]) -> tuple[int, ...]:
+    if shape == (1, 1):
+        return ()
+    return (shape[0],) if shape[1] == 1 else shape

@@ -1,0 +1,1 @@
+"""Truths from elsewhere: derivations by other hands and other libraries; nothing in here imports ``erugin``."""
