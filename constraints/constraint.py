@@ -73,7 +73,7 @@ class Constraint:
         label = self.name if name is None else name
         residual = ca.densify(self.residual(coordinates))
         self._check(residual, coordinates, label)
-        gains = Parameters.declare(self.perturbation.gains, label)
+        gains = Parameters.declare(self.perturbation.gains, label, ranges=self.perturbation.ranges)
         symbols = {key: gains[f"{label}.{key}"] for key in self.perturbation.gains}
         rate = ca.SX(0, 1)
         highest = residual

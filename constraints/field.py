@@ -9,7 +9,7 @@ import casadi as ca
 
 from ..symbolic.arrays import positive
 from ..symbolic.errors import ModelError
-from ..symbolic.parameters import Parameters
+from ..symbolic.parameters import Parameters, Range
 from .curves import Curve
 from .curves.normals import tangent_of
 
@@ -21,9 +21,9 @@ class EruginField:
 
         ẋ = P(x, t) + S(x, t) ∇f − ∇f f_t / |∇f|²,   f = ∏ f_i,   S skew,   P = 0 wherever any f_i = 0,
 
-    and gives df_i/dt = 0 on f_i = 0. Here the f_i are the functions of the *program curve* and of the obstacles O_j. Taken
-    literally the structure is unbounded at the critical points of f, of which there always is one between two curves;
-    the freedom of P is used to leave them out:
+    and gives df_i/dt = 0 on f_i = 0. Here the f_i are the functions of the *program curve* and of the obstacles O_j.
+    Taken literally the structure is unbounded at the critical points of f, of which there always is one between two
+    curves; the freedom of P is used to leave them out:
 
     1. The obstacles are joined by R-functions [Rvachev1982]_, O = O₁ ∧ O₂ ∧ … with a ∧ b = a + b − √(a² + b²): O = 0
        exactly on the outer boundary of their union.
@@ -65,8 +65,8 @@ class EruginField:
             speed: cruise speed c along the path [m/s].
             attraction: rate κ at which distances to the path decay near it [1/s].
             margin: clearance δ kept from obstacles [m]; required with obstacles.
-            rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The path is
-                left by ε e^(−d/ε) at a distance d from the inflated obstacle.
+            rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The
+                path is left by ε e^(−d/ε) at a distance d from the inflated obstacle.
             side: +1 to pass obstacles on the side where the path's first function is positive, −1 on the other. In the
                 plane, +1 is the right-hand side in the direction of travel.
             name: prefix of its parameters.
@@ -93,7 +93,8 @@ class EruginField:
                 "margin": gap,
                 "rounding": positive("rounding", gap / 2 if rounding is None else rounding),
             }
-        self._own = Parameters.declare(values, name)
+        ranges = {key: Range.SIGN if key == "side" else Range.POSITIVE for key in values}
+        self._own = Parameters.declare(values, name, ranges=ranges)
         self.parameters = Parameters.collect([path.parameters, *(o.parameters for o in self.obstacles), self._own])
         k = path.functions(self._place, self._time).numel()
         if k != self.dimension - 1:
@@ -146,7 +147,7 @@ class EruginField:
         """Functions F of the program curve from the path's functions φ."""
         if not self.obstacles:
             return path
-        side, margin, rounding = (self._own[f"{self.name}.{key}"] for key in ("side", "margin", "rounding"))
+        side, margin, rounding = (self._gain(key) for key in ("side", "margin", "rounding"))
         a, b = side * path[0], self._union[0] - margin
         least = ca.fmin(a, b)
         merged = least - rounding * ca.log(ca.exp((least - a) / rounding) + ca.exp((least - b) / rounding))
@@ -168,7 +169,7 @@ class EruginField:
     def _velocity(self) -> ca.SX:
         y, s = self._place, self._time
         program, J, drift = self._program
-        speed, rate = (self._own[f"{self.name}.{key}"] for key in ("speed", "attraction"))
+        speed, rate = self._gain("speed"), self._gain("attraction")
         tangent = tangent_of(J)
         size = ca.sumsqr(program)
         # Vanishes on the curve, where the structure must be exact, and bounds the field at the critical points of F.
@@ -181,12 +182,15 @@ class EruginField:
         w = speed / course * tangent / ca.sqrt(ca.sumsqr(tangent) + softening) - normal
         if not self.obstacles:
             return w
-        union, margin = self._union[0], self._own[f"{self.name}.margin"]
+        union, margin = self._union[0], self._gain("margin")
         slope = ca.gradient(union, y)
         square = ca.sumsqr(slope) + 0.05 * union**2 / (union**2 + margin**2)
         shield = ca.fmin(ca.fmax(1 - union / margin, 0), 1) ** 4
         out = rate * ca.fmax(-union, 0)
         return w - slope * (shield * (ca.dot(slope, w) + ca.jacobian(union, s)) - out) / square
+
+    def _gain(self, key: str) -> ca.SX:
+        return self._own[f"{self.name}.{key}"]
 
     def _at(self, expression: ca.SX, x: ca.SX, t: ca.SX) -> ca.SX:
         if x.shape != (self.dimension, 1):

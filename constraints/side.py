@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import casadi as ca
@@ -25,9 +26,9 @@ def choose_side(
 ) -> int:
     """The side, +1 or −1, on which a point that moves with the field leaves the path least.
 
-    The rule: a point is sent along the field from ``start``, once with the obstacles passed on either side, and the side
-    with the smaller mean of |φ₁| over the duration is taken, φ₁ being the path's first function; +1 if they are equal.
-    Set it as the parameter ``field.side``.
+    The rule: a point is sent along the field from ``start``, once for either side, and the side with the smaller mean
+    of |φ₁| over the duration is taken, φ₁ being the path's first function; +1 if they are equal. Set the answer as the
+    parameter ``field.side``.
 
     Args:
         field: with obstacles.
@@ -42,21 +43,14 @@ def choose_side(
     if not field.obstacles:
         raise ModelError(f"{field.name!r} has no obstacles, so there is no side to choose")
     n = field.dimension
-    x, t, h = ca.SX.sym("x", n), ca.SX.sym("t"), ca.SX.sym("h")
-    w = ca.Function("w", [t, x, field.parameters.symbols], [field.velocity(x, t)], {"cse": True})
-    symbols = field.parameters.symbols
-    after = rk4_step(lambda time, place: w(time, place, symbols), t, x, h)
-    outputs = {"t": t + h, "x": after, "off": ca.fabs(field.path.functions(x, t)[0])}
-    kernel = Kernel("rehearse", {"t": t, "x": x, "h": h, "p": symbols}, outputs, compiled=False)
-    functions = Kernel("functions", {"t": t, "x": x, "p": symbols}, {"f": field.functions(x, t)}, compiled=False)
-
+    kernel, functions = _kernels(field)
     place, values = vector("start", start, n), field.parameters.values(p)
     clearances = np.atleast_1d(functions(0.0, place, values)[0])[n - 1 :]
     if clearances.min() <= 0.0:
         covering = field.obstacles[int(np.argmin(clearances))]
         raise ModelError(f"the start {place} lies inside {covering.name!r}, {-clearances.min():.4g} m deep")
     count = max(1, round(positive("duration", duration) / positive("step", step)))
-    departures = {}
+    departures: dict[int, float] = {}
     for side in (1, -1):
         numbers = values.copy()
         numbers[field.parameters.names.index(f"{field.name}.side")] = side
@@ -66,3 +60,14 @@ def choose_side(
         kernel.loop(count, 2, [np.zeros(1), place.copy(), np.full((1, count), step, order="F"), parameters], results)()
         departures[side] = float(off.mean())
     return -1 if departures[-1] < departures[1] else 1
+
+
+@functools.lru_cache(maxsize=16)
+def _kernels(field: EruginField) -> tuple[Kernel, Kernel]:
+    """A step along the field with the distance from the path, and the field's functions."""
+    x, t, h, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), ca.SX.sym("h"), field.parameters.symbols
+    w = ca.Function("w", [t, x, p], [field.velocity(x, t)], {"cse": True})
+    after = rk4_step(lambda time, place: w(time, place, p), t, x, h)
+    outputs = {"t": t + h, "x": after, "off": ca.fabs(field.path.functions(x, t)[0])}
+    step = Kernel("rehearse", {"t": t, "x": x, "h": h, "p": p}, outputs, compiled=False)
+    return step, Kernel("functions", {"t": t, "x": x, "p": p}, {"f": field.functions(x, t)}, compiled=False)

@@ -66,5 +66,5 @@ class Controller(ABC):
             u, shape (nu,), or R, shape (nv,).
         """
 
-    def reset(self) -> None:
-        """Forget all internal state, before a new run; nothing to do for a law without state."""
+    def reset(self) -> None:  # noqa: B027 - a law without state has nothing to forget
+        """Forget all internal state, before a new run."""

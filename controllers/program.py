@@ -46,11 +46,13 @@ class Program:
         for constraint in self.constraints:
             count = sum(earlier.name == constraint.name for earlier in self.constraints[: len(labels)])
             labels.append(constraint.name if count == 0 else f"{constraint.name}{count + 1}")
-        # The residuals are checked before any derivative is taken of them: a foreign symbol is named, not differentiated.
+        # Checked before any derivative is taken: a foreign symbol is named, not differentiated to zero.
         for constraint, label in zip(self.constraints, labels, strict=True):
             residual = constraint.residual(robot.coordinates)
             robot.require_own_symbols(f"constraint {label!r}", residual, constraint.parameters)
-        forms = [c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)]
+        forms = [
+            c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)
+        ]
         self.theta = ca.vertcat(*(form.theta for form in forms))
         self.beta = ca.vertcat(*(form.beta for form in forms))
         self.deviation = ca.vertcat(*(form.deviation for form in forms))

@@ -78,8 +78,8 @@ class ProgramController(Controller):
             program: constraints of a robot.
             realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs.
             method: how the multipliers are found; LDLᵀ if not given.
-            tolerance: a row counts as dependent on the ones before it when the squared sine of the angle between them, in
-                the metric M⁻¹, is not above this.
+            tolerance: a row counts as dependent on the ones before it when the squared sine of the angle between them,
+                in the metric M⁻¹, is not above this.
 
         Raises:
             ModelError: for an unknown realisation, or one that cannot serve this program.
@@ -95,17 +95,15 @@ class ProgramController(Controller):
         self.applies_force = self.realization.applies_force
         self.tolerance = positive("tolerance", tolerance)
         self._realized = self.realization.build(program, method or LdlMultipliers())
+        output = self._realized.force if self.applies_force else self._realized.input
+        self._law = Law(output, program.deviation, self._realized.pivots, program.rows, self.tolerance)
 
-    @functools.cached_property
+    @property
     def law(self) -> Law:
         """Output, deviation and pivots as expressions."""
-        r = self._realized
-        output = r.force if self.applies_force else r.input
-        return Law(output, self.program.deviation, r.pivots, self.program.rows, self.tolerance)
+        return self._law
 
-    def control(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Array:
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
 
         Args:
@@ -125,9 +123,7 @@ class ProgramController(Controller):
             raise SingularProgramError(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
         return output
 
-    def solve(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Solution:
+    def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
 
         Args:

@@ -31,7 +31,7 @@ def start_on(
     """Coordinates and velocities at which a program, and the natural constraints, hold exactly.
 
     Coordinates solve the constraints of order 0 and ``at``, by Gauss–Newton steps of least norm from the guess, halved
-    while they do not help. Velocities are the least ones that satisfy the rates of order 0 and the constraints of order 1.
+    while they do not help. Velocities are the least that satisfy the rates of order 0 and the constraints of order 1.
 
     Args:
         program: what must hold.

@@ -34,8 +34,8 @@ def lagrangian_system(
 ) -> Robot:
     """Robot of d/dt ∂L/∂v − ∂L/∂q + ∂D/∂v = Q, with L = T − V and v = q̇.
 
-    M = ∂²T/∂v², B = ∂Q/∂u, and h is the left side at a = 0 minus Q at u = 0. Time may occur explicitly everywhere; T may
-    have terms of degree 2, 1 and 0 in v.
+    M = ∂²T/∂v², B = ∂Q/∂u, and h is the left side at a = 0 minus Q at u = 0. Time may occur explicitly everywhere; T
+    may have terms of degree 2, 1 and 0 in v.
 
     Args:
         q: coordinates, symbols of shape (n,).

@@ -10,7 +10,7 @@ import casadi as ca
 
 from ..symbolic.arrays import finite, not_negative, positive
 from ..symbolic.errors import ModelError
-from ..symbolic.parameters import Parameters
+from ..symbolic.parameters import Parameters, Range
 from .lagrangian import lagrangian_system
 from .robot import Robot
 
@@ -62,14 +62,14 @@ def planar_manipulator(
     Lagrange's equations with T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the
     absolute angles. For two point masses they are those of Matukhina's example, with the erratum in β.
 
-    The inputs are the joint torques u_i = M_i, by link i − 1 on link i: in relative angles Q_i = M_i, in absolute angles
-    Q_i = M_i − M_{i+1}. Points are ``joint1`` (the base) to ``joint{n}``, ``center1`` to ``center{n}``, and ``tip``. Parameters
-    are ``l1``, ``m1``, ``c1``, ``I1``, … and ``g``.
+    The inputs are the joint torques u_i = M_i, by link i − 1 on link i: in relative angles Q_i = M_i, in absolute
+    angles Q_i = M_i − M_{i+1}. Points are ``joint1`` (the base) to ``joint{n}``, ``center1`` to ``center{n}``, and
+    ``tip``. Parameters are ``l1``, ``m1``, ``c1``, ``I1``, … and ``g``.
 
     Args:
         links: from the base to the tip, at least one.
         angles: ``"relative"``, q_i from the link before; ``"absolute"``, all from the same direction.
-        zero: direction of a link at angle zero: ``"horizontal"`` along x, or ``"down"`` along −y; both counter-clockwise.
+        zero: direction of a link at angle zero: ``"horizontal"`` along x or ``"down"`` along −y; counter-clockwise.
         gravity: g along −y [m/s²].
 
     Raises:
@@ -86,7 +86,9 @@ def planar_manipulator(
     values: dict[str, float] = {}
     for i, link in zip(numbers, links, strict=True):
         values |= {f"l{i}": link.length, f"m{i}": link.mass, f"c{i}": link.center, f"I{i}": link.inertia}
-    p = Parameters.declare(values | {"g": finite("gravity", gravity)})
+    ranges = {f"{symbol}{i}": Range.POSITIVE for symbol in "lm" for i in numbers}
+    ranges |= {f"I{i}": Range.NOT_NEGATIVE for i in numbers}
+    p = Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
     q = ca.vertcat(*(ca.SX.sym(f"q{i}") for i in numbers))
     v = ca.vertcat(*(ca.SX.sym(f"v{i}") for i in numbers))
     u = ca.vertcat(*(ca.SX.sym(f"M{i}") for i in numbers))
@@ -98,7 +100,8 @@ def planar_manipulator(
     for i in numbers:
         angle, turning = (angle + q[i - 1], turning + v[i - 1]) if angles == "relative" else (q[i - 1], v[i - 1])
         c, s = ca.cos(angle), ca.sin(angle)
-        along, across = (ca.vertcat(c, s), ca.vertcat(-s, c)) if zero == "horizontal" else (ca.vertcat(s, -c), ca.vertcat(c, s))
+        along = ca.vertcat(c, s) if zero == "horizontal" else ca.vertcat(s, -c)
+        across = ca.vertcat(-along[1], along[0])
         center = joint + p[f"c{i}"] * along
         velocity = joint_velocity + p[f"c{i}"] * turning * across
         kinetic += (p[f"m{i}"] * ca.sumsqr(velocity) + p[f"I{i}"] * turning**2) / 2

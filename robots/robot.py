@@ -19,6 +19,9 @@ from ..symbolic.kernel import Kernel
 from ..symbolic.ldl import Ldl
 from ..symbolic.parameters import Parameters
 
+KEPT = 32
+"""Expressions whose kernels a robot keeps between calls of ``evaluate``."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
@@ -50,7 +53,7 @@ class Robot:
     input_matrix: ca.SX
     kinetic_energy: ca.SX
     potential_energy: ca.SX
-    points: Mapping[str, ca.SX] = field(default_factory=dict)
+    points: Mapping[str, ca.SX] = field(default_factory=dict[str, ca.SX])
     natural: tuple[Constraint, ...] = ()
     input_names: tuple[str, ...] = ()
     input_units: tuple[str, ...] = ()
@@ -72,7 +75,9 @@ class Robot:
         if len(self.input_names) != nu or len(self.input_units) != nu:
             raise ModelError(f"{self.name}: {nu} inputs need {nu} names and units, got {self.input_names}")
         object.__setattr__(self, "points", MappingProxyType(dict(self.points)))
-        expressions = {name: getattr(self, name) for name in shapes} | {f"points[{k!r}]": x for k, x in self.points.items()}
+        expressions = {name: getattr(self, name) for name in shapes} | {
+            f"points[{k!r}]": x for k, x in self.points.items()
+        }
         for name, expression in expressions.items():
             self.require_own_symbols(name, expression)
 
@@ -120,9 +125,8 @@ class Robot:
         beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
         # Their gains are the world's, not a user's: they are numbers, not parameters.
         gains = Parameters.collect([form.parameters for form in forms])
-        return tuple(  # type: ignore[return-value]
-            ca.substitute(e, gains.symbols, ca.SX(ca.DM(gains.values()))) for e in (theta, beta)
-        )
+        numbers = ca.SX(ca.DM(gains.values()))
+        return ca.substitute(theta, gains.symbols, numbers), ca.substitute(beta, gains.symbols, numbers)
 
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
@@ -183,7 +187,7 @@ class Robot:
             ModelError: if the expression uses a symbol that the robot does not have.
         """
         self.require_own_symbols("the expression", expression)
-        values = []
+        values: list[NDArray[np.float64]] = []
         for name, symbol, value in (("q", self.q, q), ("v", self.v, v), ("u", self.u, u)):
             if value is None:
                 if ca.depends_on(expression, symbol):
@@ -197,8 +201,14 @@ class Robot:
         else:
             numbers = self.parameters.values(p)
         symbols = {"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}
-        kernel = Kernel("evaluate", symbols, {"value": expression}, compiled=False)
-        return kernel(time, *values, numbers)[0]
+        # Kept with the expression itself, whose identity is the key: the same object asked for again costs no building.
+        kept = self._evaluated.get(id(expression))
+        if kept is None:
+            while len(self._evaluated) >= KEPT:
+                self._evaluated.pop(next(iter(self._evaluated)))
+            kept = expression, Kernel("evaluate", symbols, {"value": expression}, compiled=False)
+            self._evaluated[id(expression)] = kept
+        return kept[1](time, *values, numbers)[0]
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
         """Raise ModelError if ``expression`` uses symbols other than the robot's and ``parameters``'.
@@ -215,9 +225,13 @@ class Robot:
         if foreign:
             own = ", ".join(allowed[i].name() for i in range(allowed.numel()))
             raise ModelError(
-                f"{what} uses {', '.join(foreign)}, which {self.name} does not have (it has {own}). Symbols of equal name "
-                "from another robot are other symbols; parameters must be declared with parameters="
+                f"{what} uses {', '.join(foreign)}, which {self.name} does not have (it has {own}). Symbols of equal "
+                "name from another robot are other symbols; parameters must be declared with parameters="
             )
+
+    @functools.cached_property
+    def _evaluated(self) -> dict[int, tuple[ca.SX, Kernel]]:
+        return {}
 
     @functools.cached_property
     def _driven(self) -> tuple[ca.SX, ca.SX]:

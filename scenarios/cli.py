@@ -7,11 +7,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from ..symbolic.errors import EruginError, ModelError
 from .catalogue import SCENARIOS
@@ -34,7 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    warnings.showwarning = lambda message, *_: errors.print(f"[yellow]note:[/] {message}", soft_wrap=True)
+
+    def note(message: Warning | str, *_: object, **__: object) -> None:
+        errors.print(f"note: {message}", markup=False, soft_wrap=True)
+
+    warnings.showwarning = note
     try:
         if chosen.command == "list":
             return _list(console, chosen.name)
@@ -52,17 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from .. import __version__
-
     parser = argparse.ArgumentParser(prog="erugin", description="Control of robots by constraints.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"erugin {__version__}")
+    parser.add_argument("--version", action="version", version=f"erugin {version('erugin')}")
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="list the scenarios, or the settings of one", allow_abbrev=False)
     listing.add_argument("name", nargs="?", help="a scenario")
     run = commands.add_parser("run", help="run a scenario and draw its pictures", allow_abbrev=False)
     run.add_argument("name", help="a scenario of 'erugin list'")
     run.add_argument(
-        "--set", action="append", default=[], metavar="key=value", help="a setting or parameter of 'erugin list NAME'; may be repeated"
+        "--set",
+        action="append",
+        default=[],
+        metavar="key=value",
+        help="a setting or parameter of 'erugin list NAME'; may be repeated",
     )
     run.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
     return parser
@@ -80,7 +88,7 @@ def _list(console: Console, name: str | None) -> int:
     table = Table("setting", "default", "meaning", box=None, pad_edge=False)
     for key, setting in scenario.settings.items():
         choices = f" ({', '.join(setting.words)})" if setting.words else ""
-        table.add_row(key, str(setting.value), setting.meaning + choices)
+        table.add_row(key, str(setting.value), Text(setting.meaning + choices))
     console.print(table)
     table = Table("parameter", "nominal", box=None, pad_edge=False)
     for key, value in scenario.controller.parameters.nominal.items():

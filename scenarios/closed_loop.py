@@ -90,7 +90,7 @@ class SymbolicLoop(ClosedLoop):
             output, pivots = (ca.substitute(e, old, new) for e in (law.output, law.pivots))
             force = output if controller.applies_force else robot.input_matrix @ output
             a = robot.drift[0] + robot.mobility(force)[0]
-            deviation = ca.substitute(ca.substitute(law.deviation, model.a, a), old, new)
+            deviation = ca.substitute(ca.substitute(law.deviation, old, new), model.a, a)
         a = robot.drift[0] + robot.mobility(force)[0]
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, law_p))
         self.rate = ca.vertcat(c.N @ c.v, a)
@@ -185,7 +185,9 @@ class NumericLoop(ClosedLoop):
             except SingularProgramError:
                 return np.full(self._nu, np.nan)
             if output.shape != (self._nu,):
-                raise ModelError(f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {output.shape}")
+                raise ModelError(
+                    f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {output.shape}"
+                )
             return output
 
         return act
@@ -202,7 +204,8 @@ def close_loop(robot: Robot, controller: Controller | None, stop: ca.SX | None) 
         plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
         if plant != own:
             raise ModelError(
-                f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} with {own}"
+                f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} "
+                f"with {own}"
             )
         if controller.law is None:
             return NumericLoop(robot, controller, stop)

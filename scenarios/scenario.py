@@ -133,7 +133,9 @@ class Scenario(ABC):
             elif name in known:
                 parameters[name] = number(name, text)
             else:
-                raise ParameterError(unknown_name(f"setting or parameter of {self.name}", name, [*self.settings, *known]))
+                raise ParameterError(
+                    unknown_name(f"setting or parameter of {self.name}", name, [*self.settings, *known])
+                )
         return self.build(settings, parameters)
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..controllers.controller import Controller
-from ..controllers.status import Status, dependent_row
+from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from .closed_loop import ClosedLoop, close_loop
 from .integrators import RK4, Integrator
-from .integrators.integrator import Block
+from .record import Record
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -119,13 +119,13 @@ class Simulator:
         span, interval = positive("duration", duration), positive("step", step)
         c = self.robot.coordinates
         x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
-        plant, own = self.robot.parameters.values(p), self.law_parameters.values(law_p)
+        numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
-        record = _Record(self, steps + 1, h, plant, own)
+        record = Record(self._loop, self.controller, steps + 1, h, numbers)
         if self.controller is not None:
             self.controller.reset()
-        advance = self._start(np.concatenate([plant, own]), h)
+        advance = self._start(numbers, h)
         began = time.perf_counter()
         try:
             while not record.ended:
@@ -182,90 +182,3 @@ def simulate(
     """
     simulator = Simulator(robot, controller, integrator=integrator, stop=stop)
     return simulator.run(q0, v0, duration, step=step, p=p, law_p=law_p, progress=progress)
-
-
-class _Record:
-    """Samples of a run as they come, and the decision when it ends."""
-
-    def __init__(self, simulator: Simulator, room: int, step: float, plant: Array, own: Array) -> None:
-        loop = simulator._loop
-        self.simulator, self.step, self.plant, self.own = simulator, step, plant, own
-        law = None if simulator.controller is None else simulator.controller.law
-        self.rows = () if law is None else law.rows
-        self.tolerance = 0.0 if law is None else law.tolerance
-        self.states = np.zeros((room, loop.nx))
-        self.data = {key: np.zeros((room, size)) for key, size in loop.sizes.items()}
-        self.count = 0
-        self.ended = False
-        self.failure = Status.OK
-        self.ending = "the duration is over"
-
-    def add(self, block: Block) -> None:
-        """Take over a block, up to the first sample that ends the run."""
-        first, n = self.count, min(block.states.shape[1], len(self.states) - self.count)
-        last = slice(first, first + n)
-        self.states[last] = block.states[:, :n].T
-        for key, rows in self.data.items():
-            rows[last] = block.recorded[key][:, :n].T
-        self.count, self.ended = first + n, first + n == len(self.states)
-        finite = np.isfinite(self.states[last]).all(axis=1) & np.isfinite(self.data["output"][last]).all(axis=1)
-        singular = ~(self._ahead(first, first + n) > self.tolerance).all(axis=1)
-        stopped = (self.data["stop"][last] > 0.0).any(axis=1)
-        bad = ~finite | singular | stopped
-        if bad.any():
-            i = int(np.argmax(bad))
-            self._end(first + i, bool(finite[i]), bool(singular[i]))
-
-    def _ahead(self, first: int, end: int) -> Array:
-        """Pivots extrapolated to the next sample.
-
-        A pivot falls to zero linearly in time where a position is singular, and a fixed step jumps across: the
-        extrapolation sees it coming at the last sample that still means something.
-        """
-        pivots = self.data["pivots"][first:end]
-        if first == 0:
-            before = np.vstack([pivots[:1], pivots[:-1]])
-        else:
-            before = self.data["pivots"][first - 1 : end - 1]
-        # A pivot that rises, or starts a run, is judged as it is.
-        return pivots + np.minimum(pivots - before, 0.0)
-
-    def _end(self, index: int, finite: bool, singular: bool) -> None:
-        self.count, self.ended = index + 1, True
-        t = index * self.step
-        if singular:
-            self.failure = Status.SINGULAR
-            pivots = self._ahead(index, index + 1)[0]
-            self.ending = f"at t = {t:g} s: {dependent_row(self.rows, pivots)} {Status.SINGULAR.sentence}"
-        elif not finite:
-            self.failure = Status.NOT_FINITE
-            names = [*self.simulator.robot.coordinates.names]
-            x = self.states[index]
-            bad = [name for name, value in zip(names, x, strict=False) if not np.isfinite(value)]
-            what = f"not finite: {', '.join(bad) or 'the output or a velocity'}"
-            self.ending = f"at t = {t:g} s, {what}. {Status.NOT_FINITE.sentence}"
-        else:
-            self.ending = f"the stop condition holds at t = {t:g} s"
-
-    def trajectory(self, wall_time: float) -> Trajectory:
-        """The samples so far."""
-        n, nq = self.count, self.simulator.robot.coordinates.nq
-        status = np.zeros(n, dtype=np.int64)
-        if n and self.failure is not Status.OK:
-            status[-1] = self.failure
-        return Trajectory(
-            t=np.arange(n) * self.step,
-            q=self.states[:n, :nq].copy(),
-            v=self.states[:n, nq:].copy(),
-            u=self.data["output"][:n].copy(),
-            deviation=self.data["deviation"][:n].copy(),
-            energy=self.data["energy"][:n, 0].copy(),
-            pivots=self.data["pivots"][:n].copy(),
-            status=status,
-            robot=self.simulator.robot,
-            controller=self.simulator.controller,
-            p=self.plant.copy(),
-            law_p=self.own.copy(),
-            wall_time=wall_time,
-            ending=self.ending,
-        )

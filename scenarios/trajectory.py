@@ -107,7 +107,9 @@ class Trajectory:
             symbols["c"] = ca.vertcat(ca.SX(0, 1), *(s for _, s in extra))
             arguments.append(self.law_p[[i for i, _ in extra]])
         kernel = Kernel("along", symbols, {"value": expression}, compiled=False)
-        columns = [np.tile(a[:, None], (1, len(self))) if i >= 3 else np.atleast_2d(a.T) for i, a in enumerate(arguments)]
+        columns = [
+            np.tile(a[:, None], (1, len(self))) if i >= 3 else np.atleast_2d(a.T) for i, a in enumerate(arguments)
+        ]
         values = np.zeros((expression.numel(), len(self)), order="F")
         kernel.loop(len(self), 0, [np.asfortranarray(c) for c in columns], [values])()
         return values[0].copy() if expression.numel() == 1 else np.ascontiguousarray(values.T)

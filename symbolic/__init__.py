@@ -12,7 +12,7 @@ from .errors import (
 )
 from .kernel import Kernel
 from .ldl import Ldl
-from .parameters import Parameters
+from .parameters import Parameters, Range
 
 __all__ = [
     "CompilerWarning",
@@ -24,6 +24,7 @@ __all__ = [
     "NotConvergedError",
     "ParameterError",
     "Parameters",
+    "Range",
     "ShapeError",
     "SingularProgramError",
 ]

@@ -22,9 +22,9 @@ Array = NDArray[np.float64]
 class Kernel:
     """A compiled function of named inputs and outputs.
 
-    ``Function.__call__`` of CasADi converts every argument and costs tens of microseconds; a kernel writes its arguments
-    into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's virtual machine
-    does, with the same results; the first kernel that falls back warns with a CompilerWarning.
+    ``Function.__call__`` of CasADi converts every argument and costs tens of microseconds; a kernel writes its
+    arguments into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's
+    virtual machine does, with the same results; the first kernel that falls back warns with a CompilerWarning.
 
     Attributes:
         function: the CasADi function that is evaluated.
@@ -153,7 +153,9 @@ class Kernel:
         if not Kernel._warned:
             Kernel._warned = True
             warnings.warn(
-                f"kernels run in CasADi's virtual machine, several times slower: {reason}", CompilerWarning, stacklevel=4
+                f"kernels run in CasADi's virtual machine, several times slower: {reason}",
+                CompilerWarning,
+                stacklevel=4,
             )
         return None
 
@@ -166,9 +168,9 @@ def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -
         if array.dtype != np.float64 or array.size != size or not array.flags.f_contiguous:
             raise ShapeError(f"{key[2:]} must be a column-major float64 array of {size} numbers, got {array.shape}")
     for i, array in enumerate(arguments):
-        buffer.set_arg(i, memoryview(array.reshape(-1, order="F")))
+        buffer.set_arg(i, array.reshape(-1, order="F").data)
     for i, array in enumerate(results):
-        buffer.set_res(i, memoryview(array.reshape(-1, order="F")))
+        buffer.set_res(i, array.reshape(-1, order="F").data)
     bound = functools.partial(evaluate)
     # CasADi holds bare pointers: the call must keep alive what they point to.
     bound.keep_alive = (function, buffer, arguments, results)  # type: ignore[attr-defined]

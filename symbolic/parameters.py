@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 
 import casadi as ca
@@ -19,6 +20,27 @@ from .arrays import vector
 from .errors import ParameterError, unknown_name
 
 
+class Range(Enum):
+    """Values that a parameter may have; the text completes "must be …"."""
+
+    ANY = "finite"
+    POSITIVE = "greater than zero"
+    NOT_NEGATIVE = "at least zero"
+    SIGN = "+1 or -1"
+
+    def allows(self, value: float) -> bool:
+        """Whether a finite value lies in the range."""
+        match self:
+            case Range.POSITIVE:
+                return value > 0.0
+            case Range.NOT_NEGATIVE:
+                return value >= 0.0
+            case Range.SIGN:
+                return value in (1.0, -1.0)
+            case _:
+                return True
+
+
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """An ordered set of named scalar symbols.
@@ -27,11 +49,13 @@ class Parameters:
         names: the names, in the order of ``symbols``.
         symbols: the symbols, shape (n,).
         nominal: value of each parameter that has one.
+        ranges: what each may be; any finite number if not said.
     """
 
     names: tuple[str, ...]
     symbols: ca.SX
     nominal: Mapping[str, float]
+    ranges: Mapping[str, Range] = field(default_factory=dict[str, Range])
 
     def __post_init__(self) -> None:
         """Check that the parts belong together and freeze the values."""
@@ -43,16 +67,29 @@ class Parameters:
         for name, value in self.nominal.items():
             if name not in self.names:
                 raise ParameterError(unknown_name("parameter", name, self.names))
-            if not math.isfinite(value):
-                raise ParameterError(f"parameter {name!r} must be finite, got {value!r}")
+            self._require(name, value)
+        object.__setattr__(self, "ranges", MappingProxyType(dict(self.ranges)))
         object.__setattr__(self, "nominal", MappingProxyType({k: float(v) for k, v in self.nominal.items()}))
 
     @classmethod
-    def declare(cls, values: Mapping[str, float], prefix: str = "") -> Parameters:
-        """Make one symbol per entry of ``values``; a prefix ``"disc"`` gives names like ``"disc.radius"``."""
-        names = tuple(f"{prefix}.{name}" if prefix else name for name in values)
+    def declare(
+        cls, values: Mapping[str, float], prefix: str = "", *, ranges: Mapping[str, Range] | None = None
+    ) -> Parameters:
+        """Make one symbol per value.
+
+        Args:
+            values: nominal values by name.
+            prefix: ``"disc"`` gives names like ``"disc.radius"``.
+            ranges: what each may be, by the same names; any finite number if not said.
+
+        Raises:
+            ParameterError: if a value is not finite or out of its range.
+        """
+        full = {name: f"{prefix}.{name}" if prefix else name for name in values}
+        names = tuple(full.values())
         symbols = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(name) for name in names))
-        return cls(names, symbols, dict(zip(names, values.values(), strict=True)))
+        limits = {full[name]: limit for name, limit in (ranges or {}).items()}
+        return cls(names, symbols, dict(zip(names, values.values(), strict=True)), limits)
 
     @classmethod
     def collect(cls, parts: Iterable[Parameters]) -> Parameters:
@@ -61,19 +98,22 @@ class Parameters:
         symbols: list[ca.SX] = []
         hashes: dict[str, int] = {}
         nominal: dict[str, float] = {}
+        ranges: dict[str, Range] = {}
         for part in parts:
             for name, symbol in part:
                 if name not in hashes:
                     names.append(name)
                     symbols.append(symbol)
                     hashes[name] = symbol.element_hash()
+                    if name in part.ranges:
+                        ranges[name] = part.ranges[name]
                     if name in part.nominal:
                         nominal[name] = part.nominal[name]
                 elif hashes[name] != symbol.element_hash():
                     raise ParameterError(
                         f"two different parameters are called {name!r}; give their owners different names (name=...)"
                     )
-        return cls(tuple(names), ca.vertcat(ca.SX(0, 1), *symbols), nominal)
+        return cls(tuple(names), ca.vertcat(ca.SX(0, 1), *symbols), nominal, ranges)
 
     def __iter__(self) -> Iterator[tuple[str, ca.SX]]:
         """Pairs of name and symbol."""
@@ -99,19 +139,28 @@ class Parameters:
             The values in the order of ``names``, shape (n,).
 
         Raises:
-            ParameterError: for an unknown name or a parameter without any value.
-            ShapeError: for a vector of another length, or a value that is not finite.
+            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
+            ShapeError: for a vector of another length, or one with a number that is not finite.
         """
         if p is not None and not isinstance(p, Mapping):
-            return vector("p", p, len(self))
+            array = vector("p", p, len(self))
+            for name in self.ranges:
+                self._require(name, array[self.names.index(name)])
+            return array
         given: Mapping[str, float] = {} if p is None else p
         for name in given:
             if name not in self.names:
                 raise ParameterError(unknown_name("parameter", name, self.names))
+            self._require(name, given[name])
         missing = [name for name in self.names if name not in given and name not in self.nominal]
         if missing:
             raise ParameterError(f"no value for {', '.join(missing)}: they have no nominal value, so pass p=")
         return vector("p", [given[name] if name in given else self.nominal[name] for name in self.names], len(self))
+
+    def _require(self, name: str, value: float) -> None:
+        allowed = self.ranges.get(name, Range.ANY)
+        if not math.isfinite(value) or not allowed.allows(value):
+            raise ParameterError(f"parameter {name!r} must be {allowed.value}, got {float(value)!r}")
 
 
 NO_PARAMETERS = Parameters((), ca.SX(0, 1), {})

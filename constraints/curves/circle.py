@@ -9,8 +9,9 @@ import casadi as ca
 
 from ...symbolic.arrays import place, positive
 from ...symbolic.errors import ModelError
-from ...symbolic.parameters import Parameters
+from ...symbolic.parameters import Parameters, Range
 from .curve import Curve
+
 
 @dataclass(frozen=True, eq=False)
 class Circle(Curve):
@@ -44,8 +45,8 @@ def circle(
 ) -> Circle:
     """A circle (in n dimensions: a sphere) that drifts at a constant velocity.
 
-    As a path in the plane it is followed counter-clockwise. Its parameters are ``name.x``, ``name.y``, …, ``name.radius``,
-    ``name.vx``, ``name.vy``, …
+    As a path in the plane it is followed counter-clockwise. Its parameters are ``name.x``, ``name.y``, …,
+    ``name.radius``, ``name.vx``, ``name.vy``, …
 
     Args:
         center: centre c at t = 0, shape (n,) [m].
@@ -63,12 +64,12 @@ def circle(
         raise ModelError(f"{name!r}: the centre has {n} coordinates, the velocity {len(drift)}")
     size = positive(f"radius of {name!r}", radius)
     axes = axis_names(n)
-    values = {axis: value for axis, value in zip(axes, middle, strict=True)}
+    values = dict(zip(axes, middle, strict=True))
     values["radius"] = size
     values |= {f"v{axis}": value for axis, value in zip(axes, drift, strict=True)}
-    return Circle(name, n, Parameters.declare(values, name))
+    return Circle(name, n, Parameters.declare(values, name, ranges={"radius": Range.POSITIVE}))
 
 
 def axis_names(n: int) -> list[str]:
-    """Names of the axes of an n-dimensional space: x, y, z up to three, then x1, x2, …"""
+    """Names of the axes of an n-dimensional space: x, y, z up to three, then x1, x2 and so on."""
     return list("xyz"[:n]) if n <= 3 else [f"x{i + 1}" for i in range(n)]

@@ -29,8 +29,8 @@ class Curve(ABC):
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The functions f(x, t), shape (k,), of a place x, shape (n,) [m], and the time t [s].
 
-        For n = 2, with f growing to one side, travel along the curve is along ∇f turned by +90°, as in Erugin's structure.
-        For an obstacle f is positive outside.
+        For n = 2, with f growing to one side, travel along the curve is along ∇f turned by +90°, as in Erugin's
+        structure. For an obstacle f is positive outside.
         """
 
     def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:

@@ -28,9 +28,7 @@ class Implicit(Curve):
         place, time = ca.SX.sym("x", self.dimension), ca.SX.sym("t")
         g = ca.densify(self.equation(place, time))
         gradients = ca.jacobian(g, place)
-        rows = [
-            g[i] / ca.sqrt(ca.sumsqr(gradients[i, :]) + (g[i] / self.length) ** 2) for i in range(g.numel())
-        ]
+        rows = [g[i] / ca.sqrt(ca.sumsqr(gradients[i, :]) + (g[i] / self.length) ** 2) for i in range(g.numel())]
         return ca.substitute(ca.vertcat(*rows), ca.vertcat(place, time), ca.vertcat(x, t))
 
 

@@ -13,7 +13,7 @@ def normal_frame(tangent: ca.SX, axis: int) -> ca.SX:
     """n − 1 orthonormal columns N orthogonal to a unit vector, with det [N, tangent] > 0, smooth in the tangent.
 
     V₂ of [Larin1993]_ eq. (3.2) with the printed slip corrected, V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], where γ₀ is the
-    component along ``axis`` and γ* the others. It loses orthogonality as γ₀ → −1, hence the choice of :func:`best_axis`.
+    component along ``axis`` and γ* the others. It loses orthogonality as γ₀ → −1, hence :func:`best_axis`.
     In the plane it is the tangent turned by −90°, with no exception.
 
     Args:
@@ -63,7 +63,7 @@ def tangent_of(jacobian: ca.SX) -> ca.SX:
     n = jacobian.size2()
     if n == 2:
         return ca.vertcat(-jacobian[0, 1], jacobian[0, 0])
-    components = []
+    components: list[ca.SX] = []
     for i in range(n):
         minor = ca.horzcat(*(jacobian[:, j] for j in range(n) if j != i))
         components.append((-1) ** (i + n - 1) * ca.det(minor))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -16,6 +17,7 @@ from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .curve import Curve
 from .normals import best_axis, normal_frame
 
+Array = NDArray[np.float64]
 DEGREE = 5
 SAMPLES_PER_PIECE = 6
 
@@ -32,14 +34,14 @@ class Spline(Curve):
 
     name: str
     dimension: int
-    breaks: NDArray[np.float64] = field(repr=False)
-    pieces: NDArray[np.float64] = field(repr=False)
+    breaks: Array = field(repr=False)
+    pieces: Array = field(repr=False)
     axis: int
     parameters: Parameters = NO_PARAMETERS
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Signed distances along n − 1 normals, shape (n − 1,)."""
-        s, (place, first, _) = self._foot(x)
+        _, (place, first, _) = self._foot(x)
         frame = normal_frame(first / ca.norm_2(first), self.axis)
         return frame.T @ (x - place)
 
@@ -51,15 +53,15 @@ class Spline(Curve):
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
     def progress(self, x: ca.SX) -> ca.SX:
-        """Parameter s of the foot of the perpendicular from x, from 0 at the first point to ``length`` at the last [m]."""
+        """Parameter s of the foot of the perpendicular from x: 0 at the first point, ``length`` at the last [m]."""
         return self._foot(x)[0]
 
-    def at(self, s: ArrayLike) -> NDArray[np.float64]:
+    def at(self, s: ArrayLike) -> Array:
         """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""
         values = np.asarray(s, dtype=np.float64)
         inside = np.clip(values, self.breaks[0], self.breaks[-1])
         curve = PPoly(self.pieces, self.breaks)
-        points: NDArray[np.float64] = curve(inside) + curve.derivative()(inside) * (values - inside)[..., None]
+        points: Array = curve(inside) + curve.derivative()(inside) * (values - inside)[..., None]
         return points
 
     @property
@@ -73,10 +75,9 @@ class Spline(Curve):
         The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; four steps from there, each
         squaring the error, leave rounding error, also in the derivatives that are taken of them later.
         """
-        samples = np.concatenate(
-            [np.linspace(a, b, SAMPLES_PER_PIECE, endpoint=False) for a, b in zip(self.breaks, self.breaks[1:])]
-            + [self.breaks[-1:]]
-        )
+        share = np.arange(0.0, 1.0, 1.0 / SAMPLES_PER_PIECE)
+        inner: Array = (self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * share).ravel()
+        samples = np.append(inner, self.breaks[-1])
         s, nearest = ca.SX(samples[0]), ca.sumsqr(x - ca.DM(self.at(samples[0])))
         for sample in samples[1:]:
             distance = ca.sumsqr(x - ca.DM(self.at(sample)))
@@ -110,7 +111,7 @@ class Spline(Curve):
         return place + first * (s - inside), first, second
 
 
-def spline(points: Sequence[Sequence[float]] | NDArray[np.float64], *, name: str = "spline") -> Spline:
+def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -> Spline:
     """A path through points, followed from the first to the last and straight on beyond both ends.
 
     An interpolating spline of degree 5 over the chord length: three times continuously differentiable everywhere, so
@@ -132,12 +133,23 @@ def spline(points: Sequence[Sequence[float]] | NDArray[np.float64], *, name: str
     if not (chords > 0.0).all():
         raise ModelError(f"{name!r}: points {int(np.argmin(chords))} and the next coincide")
     breaks = np.concatenate([[0.0], np.cumsum(chords)])
-    zero = np.zeros(array.shape[1])
-    straight = [(2, zero), (3, zero)]
-    curve = make_interp_spline(breaks, array, k=DEGREE, bc_type=(straight, straight))
+    curve = _interpolate(breaks, array)
     # Taylor coefficients at the left end of each piece, highest power first.
-    pieces = np.stack([curve(breaks[:-1], nu=k) / math.factorial(k) for k in range(DEGREE, -1, -1)])
-    samples = np.linspace(breaks[0], breaks[-1], 40 * len(breaks))
-    tangents = curve.derivative()(samples)
+    pieces = np.stack([curve(breaks[:-1], k) / math.factorial(k) for k in range(DEGREE, -1, -1)])
+    samples: Array = breaks[-1] * np.arange(40 * len(breaks) + 1) / (40 * len(breaks))
+    tangents = curve(samples, 1)
     axis = best_axis(name, tangents / np.linalg.norm(tangents, axis=1)[:, None])
     return Spline(name, array.shape[1], breaks, pieces, axis)
+
+
+def _interpolate(breaks: Array, points: Array) -> Callable[[Array, int], Array]:
+    """The spline through points, straight at both ends, as a function of the parameter and the order of derivative."""
+    zero = np.zeros(points.shape[1])
+    straight = [(2, zero), (3, zero)]
+    # The stubs of SciPy know only the named boundary conditions.
+    curve: Any = make_interp_spline(breaks, points, k=DEGREE, bc_type=cast(Any, (straight, straight)))
+
+    def evaluate(s: Array, order: int) -> Array:
+        return np.asarray(curve(s, nu=order), dtype=np.float64)
+
+    return evaluate

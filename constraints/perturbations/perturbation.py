@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Range
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Perturbation(ABC):
     def gains(self) -> Mapping[str, float]:
         """Nominal gains by name; a program turns each into a parameter ``constraint.gain``."""
 
+    @property
+    def ranges(self) -> Mapping[str, Range]:
+        """Range of each gain in which the equation is stable: positive, unless a subclass says otherwise."""
+        return dict.fromkeys(self.gains, Range.POSITIVE)
+
     @abstractmethod
     def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
         """The highest derivative that the deviation is made to have.
@@ -59,7 +65,7 @@ class Perturbation(ABC):
 
     @abstractmethod
     def state_matrix(self) -> NDArray[np.float64]:
-        """Matrix A of the linearization ẋ = A x at zero, x = (y, ẏ) for order 0 and y′ for order 1, nominal gains."""
+        """Matrix A of the linearization ẋ = A x at zero, with x = (y, ẏ) for order 0 and x = y′ for order 1."""
 
     def certificate(self) -> Certificate:
         """Eigenvalues, decay rate and a Lyapunov matrix of the linearization at zero.
@@ -86,7 +92,7 @@ class Perturbation(ABC):
         eigenvalues = np.linalg.eigvals(self.state_matrix()).astype(np.complex128)
         if not (eigenvalues.real < 0.0).all():
             raise ModelError(
-                f"{self} is not asymptotically stable: its eigenvalues are {np.array2string(eigenvalues, precision=6)}; "
-                "choose gains for which every real part is negative"
+                f"{self} is not asymptotically stable: its eigenvalues are "
+                f"{np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is negative"
             )
         return eigenvalues

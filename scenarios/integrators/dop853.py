@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,19 @@ from ..closed_loop import ClosedLoop
 from .integrator import BLOCK, Advance, Block, Integrator
 
 Array = NDArray[np.float64]
+
+
+class _Solver(Protocol):
+    """What is used of a SciPy solver; its own stubs know complex states only."""
+
+    t: float
+    t_old: float | None
+    y: Array
+    status: str
+
+    def step(self) -> str | None: ...
+
+    def dense_output(self) -> Callable[[float], Array]: ...
 
 
 @dataclass(frozen=True)
@@ -38,20 +52,18 @@ class DOP853(Integrator):
 
         def start(p: Array, step: float) -> Advance:
             block, f, observe = Block.of(loop), loop.derivative(p), loop.observer(p)
-            solver: integrate.DOP853 | None = None
+            solver: _Solver | None = None
 
             def advance(first: int, state: Array) -> Block:
                 nonlocal solver
                 x = state
+                if solver is None:
+                    solver = self._solver(f, first * step, x)
                 for i in range(BLOCK):
                     t = (first + i) * step
                     block.states[:, i] = x
                     for key, value in observe(t, x).items():
                         block.recorded[key][:, i] = value
-                    if solver is None:
-                        solver = integrate.DOP853(
-                            f, t, x, np.inf, rtol=self.relative_tolerance, atol=self.absolute_tolerance
-                        )
                     x = _reach(solver, t + step)
                     block.after[:, i] = x
                 return block
@@ -60,14 +72,15 @@ class DOP853(Integrator):
 
         return start
 
+    def _solver(self, f: Callable[[float, Array], Array], t: float, x: Array) -> _Solver:
+        solver = integrate.DOP853(f, t, x, np.inf, rtol=self.relative_tolerance, atol=self.absolute_tolerance)
+        return cast(_Solver, solver)
 
-def _reach(solver: integrate.DOP853, t: float) -> Array:
+
+def _reach(solver: _Solver, t: float) -> Array:
     """The state at t; NaN once the solver has given up."""
     while solver.t < t and solver.status == "running":
         solver.step()
     if solver.t < t:
-        return np.full(solver.n, np.nan)
-    if solver.t_old is None:
-        return np.array(solver.y)
-    state: Array = solver.dense_output()(t)
-    return state
+        return np.full(solver.y.shape, np.nan)
+    return np.array(solver.y) if solver.t_old is None else solver.dense_output()(t)

@@ -21,10 +21,11 @@ def overview(trajectory: Trajectory) -> Figure:
     if trajectory.deviation.shape[1]:
         panels.append(draw_deviations)
     figure = new_figure(7.0, 2.4 * len(panels))
-    for axes, draw in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+    column: list[Axes] = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
+    for axes, draw in zip(column, panels, strict=True):
         draw(axes, trajectory)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    axes.set_xlabel("time [s]")
+    column[-1].set_xlabel("time [s]")
     return figure
 
 
