@@ -117,7 +117,7 @@ class ProgramController(Controller):
             SingularProgramError: if rows are dependent at this state; the message says which and by how much.
         """
         arguments = self._arguments(t, q, v, p)
-        output, pivots = self._tick(*arguments)
+        output, pivots = map(np.atleast_1d, self._tick(*arguments))
         status = judge(bool(np.isfinite(output).all()), pivots, self.tolerance)
         if status is not Status.OK:
             raise SingularProgramError(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
@@ -135,7 +135,9 @@ class ProgramController(Controller):
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
         """
-        lam, force, u, a, mu, deviation, pivots, motion, rows = self._whole(*self._arguments(t, q, v, p))
+        # Vectors of one entry come as scalars.
+        values = map(np.atleast_1d, self._whole(*self._arguments(t, q, v, p)))
+        lam, force, u, a, mu, deviation, pivots, motion, rows = values
         finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
         status = judge(finite, pivots, self.tolerance)
         for array in (lam, force, u, a, mu, deviation, pivots):

@@ -18,6 +18,7 @@ class Ldl:
         diagonal: the pivots D, shape (n,).
         relative_pivots: D_i / A_ii, shape (n,), each in [0, 1]. When A = Θ M⁻¹ Θᵀ it is the squared sine of the angle
             (in the metric M⁻¹) between row i of Θ and the span of the rows before it: zero where row i depends on them.
+            Zero too where A_ii is: there row i itself vanishes.
     """
 
     lower: ca.SX
@@ -43,7 +44,8 @@ class Ldl:
                     entry = entry - lower[i, k] * lower[j, k] * pivots[k]
                 lower[i, j] = entry / pivot
         diagonal = ca.vertcat(ca.SX(0, 1), *pivots)
-        return cls(lower, diagonal, diagonal / ca.vertcat(ca.SX(0, 1), *(matrix[i, i] for i in range(n))))
+        relative = [ca.if_else(matrix[i, i] > 0, pivots[i] / matrix[i, i], 0) for i in range(n)]
+        return cls(lower, diagonal, ca.vertcat(ca.SX(0, 1), *relative))
 
     def solve(self, right: ca.SX) -> ca.SX:
         """x with A x = right, for a right side of shape (n, k)."""

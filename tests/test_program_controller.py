@@ -1,0 +1,227 @@
+"""Multipliers and forces against dense linear algebra, realisations, statuses, and bad input."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.constraints import EruginField, follow, holonomic, line, nonholonomic, second_order
+from erugin.controllers import Program, ProgramController, Status, start_on
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
+from erugin.symbolic import ModelError, NotConvergedError, ParameterError, Parameters, ShapeError, SingularProgramError
+
+from .arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
+
+Array = NDArray[np.float64]
+STRETCHED = [0.4, 0.0]
+
+
+def cart_with_pendulum() -> Robot:
+    """A cart with a pendulum in Cartesian coordinates, the rod a natural constraint; forces on cart and bob."""
+    q = ca.vertcat(*(ca.SX.sym(s) for s in ("s", "x", "y")))
+    v = ca.vertcat(*(ca.SX.sym(s) for s in ("vs", "vx", "vy")))
+    u = ca.vertcat(ca.SX.sym("F"), ca.SX.sym("W"))
+    p = Parameters.declare({"M": 2.0, "m": 0.7, "l": 0.5, "g": 9.81})
+    rod = (q[1] - q[0]) ** 2 + q[2] ** 2 - p["l"] ** 2
+    return lagrangian_system(
+        q=q,
+        v=v,
+        p=p,
+        T=(p["M"] * v[0] ** 2 + p["m"] * (v[1] ** 2 + v[2] ** 2)) / 2,
+        V=p["m"] * p["g"] * q[2],
+        D=0.3 * v[0] ** 2 / 2,
+        Q=ca.vertcat(u[0], u[1], 0),
+        u=u,
+        natural=[holonomic(rod, name="rod")],
+    )
+
+
+def dense_motion(program: Program, q: Array, v: Array) -> tuple[Array, Array]:
+    """a and λ of the ideal force from the whole KKT matrix, by NumPy."""
+    robot = program.robot
+    values = dict(program.nominal)
+    every = [robot.mass_matrix, robot.bias, program.theta, program.beta, *robot.natural_form]
+    f = ca.Function("f", [robot.t, robot.q, robot.v, program.p], every)
+    M, h, theta, beta, A, b = (np.array(x.full()) for x in f.call([0.3, q, v, ca.DM(list(values.values()))]))
+    rows = np.vstack([theta, A])
+    n, m = len(M), len(rows)
+    K = np.block([[M, -rows.T], [rows, np.zeros((m, m))]])
+    solution = np.linalg.solve(K, np.concatenate([-h[:, 0], beta[:, 0], b[:, 0]]))
+    return solution[:n], solution[n : n + len(theta)]
+
+
+def tip_program(robot: Robot) -> Program:
+    return Program(robot, follow(EruginField(line((0.1, 0.2), (0.5, 0.4)), speed=0.2), robot.points["tip"]))
+
+
+def natural_program() -> Program:
+    robot = cart_with_pendulum()
+    return Program(robot, nonholonomic(robot.v[0] - ca.sin(robot.t) * robot.q[1]))
+
+
+PROGRAMS = {
+    "two links, two rows": disc_program,
+    "three links, two rows": lambda: disc_program(three_link_arm()),
+    "absolute angles": lambda: tip_program(
+        planar_manipulator([Link(0.5, 1.0, 0.2, 0.1), Link(0.4, 2.0, 0.3, 0.2)], angles="absolute", zero="down")
+    ),
+    "one row, natural constraint": natural_program,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ideal_force_agrees_with_dense_linear_algebra(name: str) -> None:
+    program = PROGRAMS[name]()
+    controller, rng = ProgramController(program), np.random.default_rng(5)
+    for _ in range(50):
+        q, v = rng.uniform(-1.3, 1.3, (2, program.robot.coordinates.nq))
+        solution = controller.solve(0.3, q, v)
+        a, lam = dense_motion(program, q, v)
+        scale = max(1.0, float(np.abs(a).max()), float(np.abs(lam).max())) / float(solution.pivots.min())
+        assert solution.status is Status.OK
+        np.testing.assert_allclose(solution.acceleration, a, atol=1e-13 * scale)
+        np.testing.assert_allclose(solution.multipliers, lam, atol=1e-13 * scale)
+        np.testing.assert_array_equal(controller.control(0.3, q, v), solution.force)
+        assert solution.motion_residual <= 1e-13 * scale * 10
+        assert solution.program_residual <= 1e-13 * scale * 10
+        assert solution.message == Status.OK.sentence
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_actuated_realises_what_ideal_does(name: str) -> None:
+    program = PROGRAMS[name]()
+    ideal, actuated = ProgramController(program), ProgramController(program, realization="actuated")
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        q, v = rng.uniform(-1.3, 1.3, (2, program.robot.coordinates.nq))
+        one, two = ideal.solve(0.3, q, v), actuated.solve(0.3, q, v)
+        assert two.program_residual <= 1e-10 * max(1.0, float(np.abs(two.acceleration).max()))
+        assert two.input.shape == (program.robot.u.numel(),)
+        B = program.robot.evaluate(program.robot.input_matrix, t=0.3, q=q, v=v).reshape(len(two.force), -1)
+        np.testing.assert_allclose(B @ two.input, two.force, atol=1e-9)
+        if B.shape[0] == B.shape[1]:
+            # Inputs that can produce any force produce the ideal one.
+            np.testing.assert_allclose(two.force, one.force, atol=1e-9 * max(1.0, float(np.abs(one.force).max())))
+
+
+def test_fewer_inputs_than_coordinates_still_realise_the_rows() -> None:
+    robot = cart_with_pendulum()
+    program = Program(robot, [nonholonomic(robot.v[0] - 0.3, name="cart")])
+    solution = ProgramController(program, realization="actuated").solve(0.0, [0.1, 0.4, -0.4], [0.1, 0.2, 0.15])
+    assert solution.status is Status.OK
+    assert solution.program_residual < 1e-12
+    assert np.abs(solution.input).max() > 0.1
+
+
+def test_more_inputs_than_freedom_takes_the_least_effort() -> None:
+    q, v, u = ca.SX.sym("x", 1), ca.SX.sym("v", 1), ca.SX.sym("u", 3)
+    robot = lagrangian_system(q=q, v=v, T=v**2, Q=u[0] + 2 * u[1] - u[2], u=ca.vertcat(*ca.vertsplit(u)))
+    program = Program(robot, second_order(robot.coordinates.a - 3.0))
+    solution = ProgramController(program, realization="actuated").solve(0.0, [0.0], [0.0])
+    np.testing.assert_allclose(solution.input, np.array([1.0, 2.0, -1.0]), atol=1e-14)  # 6 = B u, least norm
+
+
+def test_a_stretched_arm_is_singular_and_says_which_row() -> None:
+    controller = ProgramController(disc_program())
+    solution = controller.solve(0.0, STRETCHED, [0.1, 0.2])
+    assert solution.status is Status.SINGULAR
+    assert solution.pivots[1] < 1e-10
+    assert "'follow[1]' depends on 'follow[0]'" in solution.message
+    assert "sine" in solution.message
+    with pytest.raises(SingularProgramError, match=r"t = 0: Row 'follow\[1\]' depends on 'follow\[0\]'.*stretched out"):
+        controller.control(0.0, STRETCHED, [0.1, 0.2])
+
+
+def test_a_nearly_stretched_arm_is_still_solved() -> None:
+    solution = ProgramController(disc_program()).solve(0.0, [0.4, 1e-3], [0.1, 0.2])
+    assert solution.status is Status.OK
+    assert solution.pivots[1] < 1e-4
+
+
+def test_a_row_that_no_force_can_influence_vanishes() -> None:
+    robot = two_link_arm()
+    row = holonomic(ca.cos(robot.q[0]) - 1.0, name="cosine")
+    solution = ProgramController(Program(robot, row)).solve(0.0, [0.0, 1.0], [0.1, 0.2])
+    assert solution.status is Status.SINGULAR
+    assert "Row 'cosine' vanishes" in solution.message
+
+
+def test_the_pivot_is_the_squared_sine_between_rows() -> None:
+    program = disc_program()
+    q, v = np.array([0.3, 0.8]), np.array([0.2, -0.1])
+    pivots = ProgramController(program).solve(0.0, q, v).pivots
+    M = program.robot.evaluate(program.robot.mass_matrix, q=q)
+    J = program.robot.evaluate(ca.jacobian(program.robot.points["tip"], program.robot.q), q=q)
+    metric = np.linalg.inv(M)
+    a, b = J
+    cosine = a @ metric @ b / np.sqrt((a @ metric @ a) * (b @ metric @ b))
+    np.testing.assert_allclose(pivots, [1.0, 1.0 - cosine**2], atol=1e-13)
+
+
+def test_parameters_by_name_and_as_a_vector_agree() -> None:
+    program = disc_program()
+    controller = ProgramController(program, realization="actuated")
+    q, v = [0.3, 0.8], [0.2, -0.1]
+    names = list(program.nominal)
+    vector = np.array(list(program.nominal.values()))
+    vector[names.index("m2")] = 4.0
+    heavy = controller.control(0.0, q, v, {"m2": 4.0})
+    np.testing.assert_array_equal(heavy, controller.control(0.0, q, v, vector))
+    assert np.abs(heavy - controller.control(0.0, q, v)).max() > 1.0
+
+
+def test_bad_input_to_a_tick() -> None:
+    controller = ProgramController(disc_program())
+    with pytest.raises(ShapeError, match=r"q must have shape \(2,\), got shape \(3,\)"):
+        controller.control(0.0, [0.0, 0.0, 0.0], [0.0, 0.0])
+    with pytest.raises(ShapeError, match=r"v\[1\] is nan"):
+        controller.control(0.0, [0.0, 1.0], [0.0, np.nan])
+    with pytest.raises(ShapeError, match="t must be finite, got inf"):
+        controller.solve(np.inf, [0.0, 1.0], [0.0, 0.0])
+    with pytest.raises(ParameterError, match=r"unknown parameter 'disc.radios'. Did you mean 'disc.radius'"):
+        controller.control(0.0, [0.0, 1.0], [0.0, 0.0], {"disc.radios": 0.1})
+    with pytest.raises(ParameterError, match=r"'m1' must be greater than zero, got -1\.0"):
+        controller.control(0.0, [0.0, 1.0], [0.0, 0.0], {"m1": -1.0})
+
+
+def test_programs_that_cannot_be_realised_are_refused_when_built() -> None:
+    robot = two_link_arm()
+    tip = follow(EruginField(line((0.1, 0.2), (0.5, 0.4)), speed=0.2), robot.points["tip"])
+    three = Program(robot, [tip, holonomic(robot.q[0] - 0.1)])
+    with pytest.raises(ModelError, match=r"3 rows \(follow\[0\], follow\[1\], holonomic\).*2 velocities"):
+        ProgramController(three)
+    with pytest.raises(ModelError, match=r"3 rows.*only 2 inputs \(M1, M2\): drop 1 row"):
+        ProgramController(three, realization="actuated")
+    with pytest.raises(ModelError, match="realization must be one of 'ideal', 'actuated', got 'magic'"):
+        ProgramController(three, realization="magic")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="tolerance must be greater than zero"):
+        ProgramController(disc_program(), tolerance=0.0)
+
+
+def test_start_on_solves_place_and_velocity() -> None:
+    program = disc_program()
+    robot = program.robot
+    q, v = start_on(program, ELBOW, at=[(robot.points["tip"], START)])
+    np.testing.assert_allclose(robot.evaluate(robot.points["tip"], q=q), START, atol=1e-12)
+    assert np.abs(ProgramController(program).solve(0.0, q, v).deviation).max() < 1e-12
+    other, _ = start_on(program, [1.0, -1.4], at=[(robot.points["tip"], START)])
+    assert q[1] > 0.0 > other[1]
+
+
+def test_start_on_obeys_natural_constraints_and_takes_the_least_velocity() -> None:
+    program = natural_program()
+    robot = program.robot
+    q, v = start_on(program, [0.0, 0.3, -0.2], t=0.5)
+    rod = np.hypot(q[1] - q[0], q[2])
+    assert rod == pytest.approx(0.5, abs=1e-12)
+    assert v[0] == pytest.approx(np.sin(0.5) * q[1], abs=1e-12)
+    assert (q[1] - q[0]) * (v[1] - v[0]) + q[2] * v[2] == pytest.approx(0.0, abs=1e-12)
+    assert robot.coordinates.nq == 3
+
+
+def test_start_on_says_what_is_missed_out_of_reach() -> None:
+    program = disc_program()
+    with pytest.raises(NotConvergedError, match=r"'at' is missed by -?0\.\d+; the place may be out of reach"):
+        start_on(program, ELBOW, at=[(program.robot.points["tip"], (1.5, 0.0))])
