@@ -48,7 +48,8 @@ def dense_motion(program: Program, q: Array, v: Array) -> tuple[Array, Array]:
     rows = np.vstack([theta, A])
     n, m = len(M), len(rows)
     K = np.block([[M, -rows.T], [rows, np.zeros((m, m))]])
-    solution = np.linalg.solve(K, np.concatenate([-h[:, 0], beta[:, 0], b[:, 0]]))
+    right = np.concatenate([-h[:, 0], beta[:, 0], b[:, 0]])
+    solution = np.asarray(np.linalg.solve(K, right), dtype=np.float64)
     return solution[:n], solution[n : n + len(theta)]
 
 

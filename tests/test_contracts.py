@@ -1,0 +1,121 @@
+"""Tables of everything that stands behind an abstract base; what is missing from a table fails the test."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import erugin
+from erugin.constraints import Curve, Perturbation
+from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod
+from erugin.controllers.program_controller import REALIZATIONS
+from erugin.controllers.realization import Realization
+from erugin.robots import lagrangian_system
+from erugin.scenarios import DOP853, RK4, Integrator, simulate
+from erugin.scenarios.catalogue import SCENARIOS
+from erugin.scenarios.scenario import Scenario
+
+from .arms import disc_program, two_link_arm
+
+INTEGRATORS: dict[Integrator, int] = {RK4(): 4, DOP853(1e-13, 1e-13): 7}
+METHODS: list[MultiplierMethod] = [LdlMultipliers()]
+CONTROLLERS: list[type[Controller]] = [ProgramController]
+
+
+def concrete(base: type[Any]) -> Iterator[type[Any]]:
+    """Every concrete subclass of Erugin's own, whether or not a room re-exports it."""
+    for module in pkgutil.walk_packages(erugin.__path__, "erugin."):
+        importlib.import_module(module.name)
+    subclasses: list[type[Any]] = base.__subclasses__()
+    for sub in subclasses:
+        yield from concrete(sub)
+        if not inspect.isabstract(sub) and sub.__module__.startswith("erugin."):
+            yield sub
+
+
+@pytest.mark.parametrize(
+    ("base", "known"),
+    [
+        (Integrator, {type(i) for i in INTEGRATORS}),
+        (MultiplierMethod, {type(m) for m in METHODS}),
+        (Realization, {type(r) for r in REALIZATIONS}),
+        (Controller, set(CONTROLLERS)),
+        (Scenario, {type(s) for s in SCENARIOS}),
+    ],
+    ids=lambda x: x.__name__ if isinstance(x, type) else "",
+)
+def test_nothing_is_left_out_of_the_tables(base: type, known: set[type]) -> None:
+    assert set(concrete(base)) == known
+
+
+def test_no_concrete_class_is_subclassed() -> None:
+    bases = (Integrator, MultiplierMethod, Realization, Controller, Scenario, Perturbation)
+    for base in (*bases, Curve):
+        for sub in concrete(base):
+            assert not list(concrete(sub))
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=lambda i: type(i).__name__)
+def test_integrators_reproduce_a_pendulum(integrator: Integrator) -> None:
+    """Against the period of the pendulum by the arithmetic–geometric mean."""
+    robot = two_link_arm()
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    pendulum = lagrangian_system(q=q, v=v, T=v**2 / 2, V=-ca.cos(q))
+    a, b = 1.0, np.cos(0.5)
+    while abs(a - b) > 1e-15:
+        a, b = (a + b) / 2, np.sqrt(a * b)
+    period = 2.0 * np.pi / a
+    motion = simulate(pendulum, None, [1.0], [0.0], period, step=period / 2000, integrator=integrator)
+    assert abs(motion.q[-1, 0] - 1.0) < 1e-10
+    assert abs(motion.v[-1, 0]) < 1e-9
+    assert robot.coordinates.nq == 2
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("realization", REALIZATIONS, ids=lambda r: r.name)
+def test_every_method_serves_every_realization(method: MultiplierMethod, realization: Realization) -> None:
+    controller = ProgramController(disc_program(), realization=realization.name, method=method)  # type: ignore[arg-type]
+    solution = controller.solve(0.0, [0.3, 0.8], [0.2, -0.1])
+    assert solution.program_residual < 1e-10
+    assert solution.motion_residual < 1e-10
+    assert controller.applies_force is realization.applies_force
+
+
+@pytest.mark.parametrize("cls", CONTROLLERS)
+def test_every_controller_runs_a_second_and_its_law_is_what_it_returns(cls: type[Controller]) -> None:
+    assert cls is ProgramController
+    program: Program = disc_program()
+    controller = ProgramController(program, realization="actuated")
+    law = controller.law
+    f = ca.Function(
+        "f", [controller.robot.t, controller.robot.q, controller.robot.v, controller.parameters.symbols], [law.output]
+    )
+    numbers = controller.parameters.values()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        q, v = rng.uniform(0.2, 1.0, (2, 2))
+        np.testing.assert_allclose(
+            controller.control(0.4, q, v), np.array(f.call([0.4, q, v, numbers])[0].full())[:, 0], rtol=1e-13
+        )
+    motion = simulate(program.robot, controller, [-1.0, 1.2], [0.0, 0.0], 1.0, step=1e-3)
+    assert np.isfinite(motion.q).all()
+    assert np.isfinite(motion.u).all()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_every_scenario_runs_measures_and_lists_its_settings(scenario: Scenario) -> None:
+    setup = scenario.prepare({"duration": "0.3"})
+    trajectory = setup.run()
+    assert trajectory.ok
+    assert len(scenario.measure(trajectory)) >= 5
+    assert all(setting.meaning for setting in scenario.settings.values())
+    assert scenario.summary.endswith(".")
+    assert scenario.pictures()

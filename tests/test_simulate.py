@@ -1,0 +1,289 @@
+"""Simulation: agreement of its ways, what ends a run, and what is handed back then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+
+from erugin.constraints import EruginField, FirstOrder, follow, line, nonholonomic, second_order
+from erugin.controllers import Controller, Program, ProgramController, Status, start_on
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
+from erugin.scenarios import DOP853, RK4, SimulationError, SimulationInterrupted, Simulator, simulate
+from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError
+
+from .arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
+
+Array = NDArray[np.float64]
+
+
+class Called(Controller):
+    """A controller that hides the law of another, as any Python object has none."""
+
+    def __init__(self, inner: ProgramController) -> None:
+        self.inner, self.robot, self.parameters = inner, inner.robot, inner.parameters
+        self.applies_force = inner.applies_force
+        self.resets = 0
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        return self.inner.control(t, q, v, p)
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+def outward_program() -> Program:
+    """The tip is sent along a line that leaves the reach of the arm."""
+    robot = two_link_arm()
+    field = EruginField(line((0.5, 0.3), (1.5, 0.5)), speed=0.2)
+    return Program(robot, follow(field, robot.points["tip"], perturbation=FirstOrder(10.0)))
+
+
+def runaway() -> Robot:
+    """ẍ = x³: leaves every bound in finite time."""
+    q, v = ca.SX.sym("x"), ca.SX.sym("v")
+    return lagrangian_system(q=q, v=v, T=v**2 / 2, V=-(q**4) / 4, name="runaway")
+
+
+@pytest.mark.parametrize("realization", ["ideal", "actuated"])
+@pytest.mark.parametrize("integrator", [RK4(), DOP853()])
+def test_a_controller_without_a_law_gives_the_same_motion(integrator: RK4 | DOP853, realization: str) -> None:
+    program = disc_program()
+    inner = ProgramController(program, realization=realization)  # type: ignore[arg-type]
+    called = Called(inner)
+    q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
+    one = simulate(program.robot, inner, q0, 0 * v0, 0.3, step=2e-3, integrator=integrator)
+    two = simulate(program.robot, called, q0, 0 * v0, 0.3, step=2e-3, integrator=integrator)
+    assert called.resets == 1
+    np.testing.assert_allclose(two.q, one.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(two.u, one.u, rtol=0, atol=1e-9)
+    assert two.deviation.shape == (len(two), 0)
+    assert np.abs(one.q[-1] - one.q[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("robot", [two_link_arm(), three_link_arm()], ids=["two links", "three links"])
+def test_free_motion_keeps_its_energy(robot: Robot) -> None:
+    n = robot.coordinates.nq
+    motion = simulate(
+        robot, None, np.linspace(0.3, 0.8, n), np.zeros(n), 10.0, step=1e-2, integrator=DOP853(1e-13, 1e-13)
+    )
+    assert np.ptp(motion.energy) / np.ptp(motion.evaluate(robot.kinetic_energy)) < 1e-10
+    assert motion.u.shape == (len(motion), 0)
+
+
+def test_energy_changes_by_the_work_of_the_inputs() -> None:
+    program = disc_program()
+    q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
+    motion = simulate(program.robot, ProgramController(program, realization="actuated"), q0, v0, 3.0, step=1e-3)
+    power = (motion.u * motion.v).sum(axis=1)
+    work = np.sum((power[1:] + power[:-1]) / 2) * 1e-3
+    assert motion.energy[-1] - motion.energy[0] == pytest.approx(work, abs=1e-5)
+    assert abs(work) > 1.0
+
+
+def test_plant_and_model_may_differ() -> None:
+    program = disc_program()
+    controller = ProgramController(program, realization="actuated")
+    q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
+    exact = simulate(program.robot, controller, q0, v0, 1.0, step=1e-3)
+    by_number = simulate(program.robot, controller, q0, v0, 1.0, step=1e-3, p={"m2": 2.0})
+    heavier = planar_manipulator([Link.point_mass(0.6, 2.5), Link.point_mass(0.5, 2.0)])
+    by_model = simulate(heavier, controller, q0, v0, 1.0, step=1e-3)
+    assert np.abs(by_number.deviation).max() > 1e3 * np.abs(exact.deviation).max()
+    np.testing.assert_allclose(by_model.q, by_number.q, atol=1e-13)
+    np.testing.assert_allclose(by_model.deviation, by_number.deviation, atol=1e-12)
+    known = simulate(program.robot, controller, q0, v0, 1.0, step=1e-3, p={"m2": 2.0}, law_p={"m2": 2.0})
+    assert np.abs(known.deviation).max() < 1e-8
+
+
+def test_deviation_of_order_two_uses_the_accelerations_of_the_plant() -> None:
+    robot = two_link_arm()
+    program = Program(robot, second_order(robot.coordinates.a[0] - 0.5))
+    controller = ProgramController(program)
+    exact = simulate(robot, controller, [0.3, 0.8], [0.0, 0.0], 0.1, step=1e-3)
+    wrong = simulate(robot, controller, [0.3, 0.8], [0.0, 0.0], 0.1, step=1e-3, p={"m1": 3.0})
+    assert np.abs(exact.deviation).max() < 1e-12
+    assert np.abs(wrong.deviation).max() > 1e-2
+
+
+def test_an_arm_driven_to_full_stretch_stops_with_what_was_computed() -> None:
+    program = outward_program()
+    controller = ProgramController(program, realization="actuated")
+    q0, v0 = start_on(program, [-0.5, 1.4], at=[(program.robot.points["tip"], (0.5, 0.3))])
+    with pytest.raises(SimulationError, match=r"Row 'follow\[1\]' depends on 'follow\[0\]'") as caught:
+        simulate(program.robot, controller, q0, v0, 10.0, step=1e-3)
+    kept = caught.value.trajectory
+    assert caught.value.status is Status.SINGULAR
+    assert kept.status[-1] == Status.SINGULAR
+    assert not kept.status[:-1].any()
+    assert not kept.ok
+    # It stops where the reach of 1.1 m ends, with numbers that still mean something.
+    reach = np.linalg.norm(kept.evaluate(program.robot.points["tip"]), axis=1)
+    assert 1.0999 < reach[-1] <= 1.1
+    assert np.isfinite(kept.q).all()
+    assert np.isfinite(kept.u).all()
+    assert kept.ending in str(caught.value)
+    assert np.abs(kept.deviation[:-5]).max() < 1e-6
+
+
+@pytest.mark.parametrize("step", [1e-4, 5e-4, 2e-3, 5e-3])
+def test_the_stretch_is_seen_coming_at_every_step(step: float) -> None:
+    program = outward_program()
+    q0, v0 = start_on(program, [-0.5, 1.4], at=[(program.robot.points["tip"], (0.5, 0.3))])
+    with pytest.raises(SimulationError) as caught:
+        simulate(program.robot, ProgramController(program), q0, v0, 10.0, step=step)
+    assert caught.value.status is Status.SINGULAR
+    reach = np.linalg.norm(caught.value.trajectory.evaluate(program.robot.points["tip"]), axis=1)
+    assert reach[-1] == pytest.approx(1.1, abs=2e-3)
+
+
+def test_a_called_controller_that_refuses_a_singular_state_stops_the_run() -> None:
+    program = outward_program()
+    q0, v0 = start_on(program, [-0.5, 1.4], at=[(program.robot.points["tip"], (0.5, 0.3))])
+    called = Called(ProgramController(program, tolerance=1e-3))
+    with pytest.raises(SimulationError) as caught:
+        simulate(program.robot, called, q0, v0, 10.0, step=2e-3)
+    assert caught.value.trajectory.t[-1] > 1.0
+    assert caught.value.status is Status.NOT_FINITE
+
+
+@pytest.mark.parametrize("integrator", [RK4(), DOP853()])
+def test_a_state_that_leaves_every_bound_is_reported(integrator: RK4 | DOP853) -> None:
+    with pytest.raises(SimulationError, match=r"not finite: x\b.*diverged") as caught:
+        simulate(runaway(), None, [2.0], [0.0], 5.0, step=1e-3, integrator=integrator)
+    kept = caught.value.trajectory
+    assert caught.value.status is Status.NOT_FINITE
+    assert 0.5 < kept.t[-1] < 2.0
+    assert np.isfinite(kept.q[:-1]).all()
+
+
+def test_an_interrupt_keeps_what_was_computed() -> None:
+    def interrupt(share: float) -> None:
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    robot = two_link_arm()
+    with pytest.raises(SimulationInterrupted, match="interrupted at t = ") as caught:
+        simulate(robot, None, [0.3, 0.8], [0.0, 0.0], 1.0, step=1e-3, progress=interrupt)
+    kept = caught.value.trajectory
+    whole = simulate(robot, None, [0.3, 0.8], [0.0, 0.0], 1.0, step=1e-3)
+    assert 400 < len(kept) < 700
+    np.testing.assert_array_equal(kept.q, whole.q[: len(kept)])
+    assert isinstance(caught.value, KeyboardInterrupt)
+
+
+def test_samples_lie_at_multiples_of_the_step_and_end_at_the_duration() -> None:
+    robot = two_link_arm()
+    seen: list[float] = []
+    motion = simulate(robot, None, [0.3, 0.8], [0.0, 0.0], 0.25, step=1e-3, progress=seen.append)
+    np.testing.assert_allclose(motion.t, np.arange(251) * 1e-3, atol=1e-15)
+    uneven = simulate(robot, None, [0.3, 0.8], [0.0, 0.0], 0.25, step=0.11)
+    np.testing.assert_allclose(uneven.t, [0.0, 0.25 / 3, 0.5 / 3, 0.25], atol=1e-15)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_the_order_of_rk4_is_four() -> None:
+    robot, start = two_link_arm(), ([-1.2, 0.4], [0.0, 0.0])
+    truth = simulate(robot, None, *start, 1.0, step=1.0, integrator=DOP853(1e-13, 1e-13)).q[-1]
+    errors = [np.abs(simulate(robot, None, *start, 1.0, step=h).q[-1] - truth).max() for h in (8e-3, 4e-3, 2e-3)]
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    np.testing.assert_allclose(orders, 4.0, atol=0.25)
+
+
+def test_the_stop_condition_ends_a_run_at_its_first_sample() -> None:
+    robot = two_link_arm()
+    motion = simulate(robot, None, [0.3, 0.8], [0.0, 0.0], 5.0, step=1e-3, stop=-robot.q[0])
+    assert motion.q[-1, 0] < 0.0 <= motion.q[-2, 0]
+    assert motion.ending == f"the stop condition holds at t = {motion.t[-1]:g} s"
+    assert motion.ok
+
+
+def test_one_simulator_serves_many_runs() -> None:
+    program = disc_program()
+    simulator = Simulator(program.robot, ProgramController(program, realization="actuated"))
+    q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
+    first = simulator.run(q0, v0, 0.5, step=1e-3)
+    other = simulator.run(q0, v0, 0.7, step=2e-3, p={"g": 1.6}, law_p={"g": 1.6, "disc.radius": 0.2})
+    again = simulator.run(q0, v0, 0.5, step=1e-3)
+    np.testing.assert_array_equal(first.q, again.q)
+    assert np.abs(other.u[0] - first.u[0]).max() > 1.0
+
+
+def test_trajectories_are_read_only_and_evaluate_expressions() -> None:
+    program = disc_program()
+    robot = program.robot
+    controller = ProgramController(program)
+    motion = simulate(robot, controller, [0.3, 0.8], [0.1, 0.2], 0.05, step=1e-3, p={"l2": 0.55})
+    with pytest.raises(ValueError, match="read-only"):
+        motion.q[0, 0] = 1.0
+    tip = motion.evaluate(robot.points["tip"])
+    for k in (0, 20, 50):
+        np.testing.assert_allclose(
+            tip[k], robot.evaluate(robot.points["tip"], q=motion.q[k], p={"l2": 0.55}), atol=1e-15
+        )
+    np.testing.assert_allclose(
+        motion.evaluate(robot.kinetic_energy + robot.potential_energy), motion.energy, atol=1e-12
+    )
+    assert motion.evaluate(program.parameters["disc.radius"]).shape == (51,)
+    with pytest.raises(ModelError, match="scalar or a column"):
+        motion.evaluate(robot.mass_matrix)
+    with pytest.raises(ModelError, match="uses alien"):
+        motion.evaluate(ca.SX.sym("alien"))
+    assert motion.rows == ("follow[0]", "follow[1]")
+
+
+def test_bad_input_is_refused_before_anything_runs() -> None:
+    program = disc_program()
+    robot, controller = program.robot, ProgramController(program)
+    q0, v0 = [0.3, 0.8], [0.0, 0.0]
+    with pytest.raises(ModelError, match=r"step must be greater than zero, got -0\.001"):
+        simulate(robot, controller, q0, v0, 1.0, step=-1e-3)
+    with pytest.raises(ModelError, match="duration must be finite, got nan"):
+        simulate(robot, controller, q0, v0, np.nan, step=1e-3)
+    with pytest.raises(ShapeError, match=r"q0 must have shape \(2,\), got shape \(3,\)"):
+        simulate(robot, controller, [0.0, 0.0, 0.0], v0, 1.0, step=1e-3)
+    with pytest.raises(ShapeError, match=r"v0\[0\] is inf"):
+        simulate(robot, controller, q0, [np.inf, 0.0], 1.0, step=1e-3)
+    with pytest.raises(ParameterError, match=r"unknown parameter 'm3'\. Did you mean 'm[12]'"):
+        simulate(robot, controller, q0, v0, 1.0, step=1e-3, p={"m3": 1.0})
+    with pytest.raises(ParameterError, match=r"'disc\.radius' must be greater than zero, got -0\.1"):
+        simulate(robot, controller, q0, v0, 1.0, step=1e-3, law_p={"disc.radius": -0.1})
+    with pytest.raises(ModelError, match="stop must be a scalar"):
+        simulate(robot, controller, q0, v0, 1.0, step=1e-3, stop=robot.q)
+    with pytest.raises(ModelError, match="stop uses alien"):
+        simulate(robot, controller, q0, v0, 1.0, step=1e-3, stop=ca.SX.sym("alien"))
+    with pytest.raises(
+        ModelError, match=r"3 links has \(nq, nv, nu\) = \(3, 3, 3\), but the controller is made for .*2 links"
+    ):
+        simulate(three_link_arm(), controller, [0.0] * 3, [0.0] * 3, 1.0, step=1e-3)
+
+
+def test_a_controller_that_returns_the_wrong_shape_is_named() -> None:
+    class Wrong(Called):
+        def control(
+            self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+        ) -> Array:
+            return np.zeros(3)
+
+    program = disc_program()
+    with pytest.raises(ModelError, match=r"Wrong\.control must return shape \(2,\), got \(3,\)"):
+        simulate(program.robot, Wrong(ProgramController(program)), [0.3, 0.8], [0.0, 0.0], 0.1, step=1e-3)
+
+
+def test_natural_constraints_hold_in_free_motion() -> None:
+    q, v = ca.SX.sym("x", 1), ca.SX.sym("v", 1)
+    x = ca.vertcat(q, ca.SX.sym("y"))
+    w = ca.vertcat(v, ca.SX.sym("w"))
+    p = Parameters.declare({"m": 1.0, "g": 9.81})
+    slope = nonholonomic(w[1] + 0.5 * w[0], name="slope")
+    robot = lagrangian_system(q=x, v=w, p=p, T=p["m"] * ca.sumsqr(w) / 2, V=p["m"] * p["g"] * x[1], natural=[slope])
+    motion = simulate(robot, None, [0.0, 0.0], [0.0, 0.0], 1.0, step=1e-2)
+    # A bead on a straight slope of −1/2: acceleration g·sin·cos along x.
+    np.testing.assert_allclose(motion.q[:, 0], 9.81 * 0.4 * motion.t**2 / 2, atol=1e-12)
+    np.testing.assert_allclose(motion.q[:, 1], -0.5 * motion.q[:, 0], atol=1e-12)
+    reaction = robot.evaluate(robot.reactions, q=[0.0, 0.0], v=[0.0, 0.0])
+    assert float(reaction) == pytest.approx(9.81 * 0.8)
