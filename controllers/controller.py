@@ -21,14 +21,16 @@ class Law:
     Attributes:
         output: what ``control`` returns: u, shape (nu,), or R, shape (nv,).
         deviation: of the program, shape (m,); may use the accelerations ``robot.coordinates.a``.
-        pivots: relative pivots of the rows, shape (m,); near zero where a row depends on the ones before it.
+        pivots: of the rows, shape (m,); zero where a row depends on the ones before it, or vanishes.
+        relative_pivots: the same relative to the largest row of the same constraint, shape (m,), in [0, 1].
         rows: name of each row, m of them.
-        tolerance: a row is dependent if its pivot is not above this.
+        tolerance: a row is dependent if its relative pivot is not above this.
     """
 
     output: ca.SX
     deviation: ca.SX
     pivots: ca.SX
+    relative_pivots: ca.SX
     rows: tuple[str, ...]
     tolerance: float
 

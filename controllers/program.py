@@ -22,6 +22,7 @@ class Program:
         beta: β, shape (m,), with Θ a = β.
         deviation: y, y′ and z of all rows, shape (m,); rows of order 2 are expressions in ``robot.coordinates.a``.
         rows: name of each row, m of them, for messages and legends.
+        blocks: for each row, the range of the rows of its constraint, which share a unit, m of them.
         parameters: the robot's, then the constraints' and their gains in order.
     """
 
@@ -57,6 +58,10 @@ class Program:
         self.beta = ca.vertcat(*(form.beta for form in forms))
         self.deviation = ca.vertcat(*(form.deviation for form in forms))
         self.rows = tuple(row for form in forms for row in form.rows)
+        blocks: list[range] = []
+        for form in forms:
+            blocks += [range(len(blocks), len(blocks) + len(form.rows))] * len(form.rows)
+        self.blocks = tuple(blocks)
         self.parameters = Parameters.collect([robot.parameters, *(form.parameters for form in forms)])
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..symbolic.arrays import positive, vector
-from ..symbolic.errors import ModelError, ShapeError, SingularProgramError
+from ..symbolic.errors import ModelError, NotFiniteError, ShapeError, SingularProgramError
 from ..symbolic.kernel import Kernel
 from .controller import Controller, Law
 from .multipliers import LdlMultipliers, MultiplierMethod
@@ -36,7 +36,7 @@ class Solution:
         acceleration: a, shape (nv,).
         reactions: μ of the natural constraints.
         deviation: y, y′, z of the rows, shape (m,).
-        pivots: relative pivots of the rows, shape (m,).
+        pivots: relative pivots of the rows, shape (m,), in [0, 1].
         motion_residual: |M a + h − R − Aᵀμ|, largest component.
         program_residual: |Θ a − β|, largest component.
         status: whether the numbers above mean anything.
@@ -78,8 +78,8 @@ class ProgramController(Controller):
             program: constraints of a robot.
             realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs.
             method: how the multipliers are found; LDLᵀ if not given.
-            tolerance: a row counts as dependent on the ones before it when the squared sine of the angle between them,
-                in the metric M⁻¹, is not above this.
+            tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
+                relative to the largest row of its constraint, is not above this.
 
         Raises:
             ModelError: for an unknown realisation, or one that cannot serve this program.
@@ -96,7 +96,14 @@ class ProgramController(Controller):
         self.tolerance = positive("tolerance", tolerance)
         self._realized = self.realization.build(program, method or LdlMultipliers())
         output = self._realized.force if self.applies_force else self._realized.input
-        self._law = Law(output, program.deviation, self._realized.pivots, program.rows, self.tolerance)
+        self._law = Law(
+            output=output,
+            deviation=program.deviation,
+            pivots=self._realized.pivots,
+            relative_pivots=self._realized.relative_pivots,
+            rows=program.rows,
+            tolerance=self.tolerance,
+        )
 
     @property
     def law(self) -> Law:
@@ -115,12 +122,14 @@ class ProgramController(Controller):
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
             SingularProgramError: if rows are dependent at this state; the message says which and by how much.
+            NotFiniteError: if the output is not finite although the rows are independent.
         """
         arguments = self._arguments(t, q, v, p)
         output, pivots = map(np.atleast_1d, self._tick(*arguments))
         status = judge(bool(np.isfinite(output).all()), pivots, self.tolerance)
         if status is not Status.OK:
-            raise SingularProgramError(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
+            error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
+            raise error(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
         return output
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
@@ -177,7 +186,7 @@ class ProgramController(Controller):
 
     @functools.cached_property
     def _tick(self) -> Kernel:
-        return Kernel("program_tick", self._symbols, {"output": self.law.output, "pivots": self.law.pivots})
+        return Kernel("program_tick", self._symbols, {"output": self.law.output, "pivots": self.law.relative_pivots})
 
     @functools.cached_property
     def _whole(self) -> Kernel:
@@ -192,7 +201,7 @@ class ProgramController(Controller):
             "acceleration": r.acceleration,
             "reactions": r.reactions,
             "deviation": deviation,
-            "pivots": r.pivots,
+            "pivots": r.relative_pivots,
             "motion": motion,
             "rows": self.program.theta @ r.acceleration - self.program.beta,
         }

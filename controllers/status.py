@@ -25,9 +25,9 @@ class Status(IntEnum):
 _SENTENCES = {
     Status.OK: "The program rows are independent and the force realises them.",
     Status.SINGULAR: (
-        "The program rows are linearly dependent here, so the multipliers are not determined. Keep the path away from "
-        "such a position (an arm stretched out, a place beyond its reach), use fewer rows, or a smaller step if the "
-        "position was passed in one."
+        "The program rows are linearly dependent here, or one of them vanishes, so the multipliers are not determined. "
+        "Keep the path away from such a position (an arm stretched out, a place beyond its reach), use fewer rows, or "
+        "a smaller step if the position was passed in one."
     ),
     Status.NOT_FINITE: (
         "A number is not finite: the state has diverged, or the field or a curve is not defined here. Check the start, "
@@ -41,8 +41,8 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
 
     Args:
         finite: whether state and output are.
-        pivots: relative pivots of the rows, shape (m,); a NaN counts as dependent, since a row of zeros gives 0/0.
-        tolerance: a row is dependent if its pivot is not above this.
+        pivots: relative pivots of the rows, shape (m,).
+        tolerance: a row is dependent if its relative pivot is not above this.
     """
     if pivots.size and not (pivots > tolerance).all():
         return Status.SINGULAR
@@ -50,11 +50,14 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
 
 
 def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
-    """Sentence that names the first row with the smallest pivot, and by how much it is dependent."""
-    bad = np.where(np.isnan(pivots), -1.0, pivots)
+    """Sentence that names the row with the smallest relative pivot, and by how much it is dependent."""
+    bad = np.where(np.isnan(pivots), 0.0, pivots)
     i = int(np.argmin(bad))
+    left = f"{float(np.sqrt(max(bad[i], 0.0))):.3g}"
     if i == 0:
-        return f"Row {rows[0]!r} vanishes: no force can influence it (relative pivot {pivots[0]:.3g})."
-    sine = float(np.sqrt(max(bad[i], 0.0)))
+        return f"Row {rows[0]!r} vanishes: it is {left} of the largest row of its constraint."
     before = ", ".join(map(repr, rows[:i]))
-    return f"Row {rows[i]!r} depends on {before}: the sine of the angle between them is {sine:.3g}."
+    return (
+        f"Row {rows[i]!r} depends on {before}, or vanishes: what is left of it outside them is {left} of the largest "
+        "row of its constraint."
+    )

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError, SingularProgramError
+from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ..symbolic.kernel import Kernel
 
 Array = NDArray[np.float64]
-RECORDED = ("output", "deviation", "pivots", "energy", "stop")
+RECORDED = ("output", "deviation", "pivots", "relative_pivots", "energy", "stop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,8 @@ class SymbolicLoop(ClosedLoop):
         self.robot = robot
         c = robot.coordinates
         self.nx = c.nq + c.nv
-        output, deviation, pivots, force = ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ca.SX.zeros(c.nv)
+        output = deviation = pivots = relative = ca.SX(0, 1)
+        force = ca.SX.zeros(c.nv)
         law_p = ca.SX(0, 1)
         law = None if controller is None else controller.law
         if controller is not None and law is not None:
@@ -87,7 +88,9 @@ class SymbolicLoop(ClosedLoop):
             law_p = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in controller.parameters.names))
             old = ca.vertcat(model.t, model.q, model.v, controller.parameters.symbols)
             new = ca.vertcat(c.t, c.q, c.v, law_p)
-            output, pivots = (ca.substitute(e, old, new) for e in (law.output, law.pivots))
+            output, pivots, relative = (
+                ca.substitute(e, old, new) for e in (law.output, law.pivots, law.relative_pivots)
+            )
             force = output if controller.applies_force else robot.input_matrix @ output
             a = robot.drift[0] + robot.mobility(force)[0]
             deviation = ca.substitute(ca.substitute(law.deviation, old, new), model.a, a)
@@ -104,6 +107,7 @@ class SymbolicLoop(ClosedLoop):
             "output": output,
             "deviation": deviation,
             "pivots": pivots,
+            "relative_pivots": relative,
             "energy": robot.kinetic_energy + robot.potential_energy,
             "stop": ca.SX(0, 1) if stop is None else stop,
         }
@@ -155,7 +159,7 @@ class NumericLoop(ClosedLoop):
         energy = robot.kinetic_energy + robot.potential_energy
         recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
         self._observe = Kernel("plant_observed", {"t": c.t, "x": inputs["x"], "p": robot.p}, recorded)
-        self.sizes = {"output": self._nu, "deviation": 0, "pivots": 0, "energy": 1, "stop": int(stop is not None)}
+        self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu, "energy": 1, "stop": int(stop is not None)}
 
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
         """ẋ, calling the controller."""
@@ -168,9 +172,8 @@ class NumericLoop(ClosedLoop):
 
         def observe(t: float, x: Array) -> dict[str, Array]:
             energy, stop = self._observe(t, x, plant)
-            none = np.zeros(0)
-            values = {"output": act(t, x), "deviation": none, "pivots": none}
-            return values | {"energy": np.atleast_1d(energy), "stop": np.atleast_1d(stop)}
+            values = {"output": act(t, x), "energy": np.atleast_1d(energy), "stop": np.atleast_1d(stop)}
+            return dict.fromkeys(RECORDED, np.zeros(0)) | values
 
         return observe
 
@@ -182,7 +185,7 @@ class NumericLoop(ClosedLoop):
                 return np.full(self._nu, np.nan)
             try:
                 output = np.asarray(self.controller.control(t, x[:nq], x[nq:], own), dtype=np.float64)
-            except SingularProgramError:
+            except (SingularProgramError, NotFiniteError):
                 return np.full(self._nu, np.nan)
             if output.shape != (self._nu,):
                 raise ModelError(

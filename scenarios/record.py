@@ -12,6 +12,8 @@ from .integrators.integrator import Block
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
+SMALL = 0.1
+"""Share of its largest value below which a falling pivot is extrapolated."""
 
 
 class Record:
@@ -41,6 +43,7 @@ class Record:
         self._step, self._p = step, p
         self._states = np.zeros((room, loop.nx))
         self._data = {key: np.zeros((room, size)) for key, size in loop.sizes.items()}
+        self._largest = {key: np.zeros(loop.sizes[key]) for key in ("pivots", "relative_pivots")}
         self.count = 0
         self.ended = False
         self.failure = Status.OK
@@ -56,12 +59,15 @@ class Record:
         self.count, self.ended = first + n, first + n == len(self._states)
         known = _every(np.isfinite(self._states[new]))
         finite = known & _every(np.isfinite(self._data["output"][new]))
-        singular = known & ~_every(self._ahead(first, first + n) > self._tolerance)
+        independent = self._ahead("relative_pivots", first, first + n) > self._tolerance
+        singular = known & ~_every(independent & (self._ahead("pivots", first, first + n) > 0.0))
         stopped = ~_every(~(self._data["stop"][new] > 0.0))
         ending = ~finite | singular | stopped
         if ending.any():
             i = int(np.argmax(ending))
             self._end(first + i, bool(finite[i]), bool(singular[i]))
+        for key, largest in self._largest.items():
+            np.maximum(largest, self._data[key][new].max(axis=0), out=largest)
 
     def trajectory(self, wall_time: float) -> Trajectory:
         """The samples so far."""
@@ -76,7 +82,7 @@ class Record:
             u=self._data["output"][:n].copy(),
             deviation=self._data["deviation"][:n].copy(),
             energy=self._data["energy"][:n, 0].copy(),
-            pivots=self._data["pivots"][:n].copy(),
+            pivots=self._data["relative_pivots"][:n].copy(),
             status=status,
             robot=self._robot,
             controller=self._controller,
@@ -86,25 +92,29 @@ class Record:
             ending=self.ending,
         )
 
-    def _ahead(self, first: int, end: int) -> Array:
-        """Pivots extrapolated to the next sample.
+    def _ahead(self, key: str, first: int, end: int) -> Array:
+        """Pivots extrapolated to the next sample, where they fall to zero; elsewhere as they are.
 
         A pivot falls to zero linearly in time where a position is singular, and a fixed step jumps across: the
-        extrapolation sees it coming at the last sample that still means something.
+        extrapolation sees it coming at the last sample that still means something. Only a pivot that is small beside
+        its largest value so far is extrapolated, so that a large one may fall as fast as it likes.
         """
-        pivots = self._data["pivots"][first:end]
-        before = self._data["pivots"][max(first - 1, 0) : end - 1]
+        pivots = self._data[key][first:end]
+        before = self._data[key][max(first - 1, 0) : end - 1]
         if first == 0:
             before = np.vstack([pivots[:1], before])
-        # A pivot that rises, or starts a run, is judged as it is.
-        return pivots + np.minimum(pivots - before, 0.0)
+        so_far = np.maximum(np.maximum.accumulate(pivots, axis=0), self._largest[key])
+        falling = pivots < SMALL * so_far
+        return pivots + np.where(falling, np.minimum(pivots - before, 0.0), 0.0)
 
     def _end(self, index: int, finite: bool, singular: bool) -> None:
         self.count, self.ended = index + 1, True
         t = index * self._step
         if singular:
             self.failure = Status.SINGULAR
-            row = dependent_row(self._rows, self._ahead(index, index + 1)[0])
+            ahead = self._ahead("relative_pivots", index, index + 1)[0]
+            vanishing = self._ahead("pivots", index, index + 1)[0] <= 0.0
+            row = dependent_row(self._rows, np.where(vanishing, 0.0, ahead))
             self.ending = f"at t = {t:g} s: {row} {Status.SINGULAR.sentence}"
         elif not finite:
             self.failure = Status.NOT_FINITE

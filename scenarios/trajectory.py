@@ -32,7 +32,7 @@ class Trajectory:
         u: inputs, shape (N, nu), or forces R, shape (N, nv), of an ideal controller; shape (N, 0) without control.
         deviation: of the program's rows, shape (N, m); shape (N, 0) if the controller has no symbolic law.
         energy: T + V, shape (N,) [J].
-        pivots: relative pivots of the program's rows, shape (N, m).
+        pivots: relative pivots of the program's rows, shape (N, m): zero where a row depends on the ones before it.
         status: a :class:`~erugin.controllers.Status` per sample, shape (N,).
         robot: the plant.
         controller: what drove it, or None.

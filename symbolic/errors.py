@@ -29,6 +29,10 @@ class SingularProgramError(EruginError, RuntimeError):
     """The program rows are dependent at this state, so the multipliers are not determined."""
 
 
+class NotFiniteError(EruginError, RuntimeError):
+    """A result is NaN or infinite although what went in was finite."""
+
+
 class NotConvergedError(EruginError, RuntimeError):
     """An iteration ended without reaching its tolerance."""
 

@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-# Generated code is straight-line: measured, higher levels double the time of compilation and gain nothing at run time.
+# Generated code is straight-line: measured, -O2 doubles the time of compilation for a seventh in speed.
 # Contraction into fused multiply-adds is off so that compiled kernels and the virtual machine round alike.
 FLAGS = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared")
 TIME_LIMIT = 600.0

@@ -130,7 +130,7 @@ def test_a_stretched_arm_is_singular_and_says_which_row() -> None:
     assert solution.status is Status.SINGULAR
     assert solution.pivots[1] < 1e-10
     assert "'follow[1]' depends on 'follow[0]'" in solution.message
-    assert "sine" in solution.message
+    assert "of the largest row of its constraint" in solution.message
     with pytest.raises(SingularProgramError, match=r"t = 0: Row 'follow\[1\]' depends on 'follow\[0\]'.*stretched out"):
         controller.control(0.0, STRETCHED, [0.1, 0.2])
 
@@ -149,7 +149,16 @@ def test_a_row_that_no_force_can_influence_vanishes() -> None:
     assert "Row 'cosine' vanishes" in solution.message
 
 
-def test_the_pivot_is_the_squared_sine_between_rows() -> None:
+def test_a_row_that_vanishes_beside_the_other_of_its_constraint_is_singular() -> None:
+    """Stretched along x the row of the tip's x is zero, although at no angle to the row of y."""
+    controller = ProgramController(disc_program())
+    for bend in (0.0, 1e-7):
+        solution = controller.solve(0.0, [0.0, bend], [0.1, 0.2])
+        assert solution.status is Status.SINGULAR
+        assert "'follow[0]' vanishes" in solution.message
+
+
+def test_the_pivot_is_what_is_left_of_a_row_beside_the_largest() -> None:
     program = disc_program()
     q, v = np.array([0.3, 0.8]), np.array([0.2, -0.1])
     pivots = ProgramController(program).solve(0.0, q, v).pivots
@@ -157,8 +166,8 @@ def test_the_pivot_is_the_squared_sine_between_rows() -> None:
     J = program.robot.evaluate(ca.jacobian(program.robot.points["tip"], program.robot.q), q=q)
     metric = np.linalg.inv(M)
     a, b = J
-    cosine = a @ metric @ b / np.sqrt((a @ metric @ a) * (b @ metric @ b))
-    np.testing.assert_allclose(pivots, [1.0, 1.0 - cosine**2], atol=1e-13)
+    aa, ab, bb = a @ metric @ a, a @ metric @ b, b @ metric @ b
+    np.testing.assert_allclose(pivots, np.array([aa, bb - ab**2 / aa]) / max(aa, bb), atol=1e-13)
 
 
 def test_parameters_by_name_and_as_a_vector_agree() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.constraints import EruginField, FirstOrder, follow, line, nonholonomic, second_order
+from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Status, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.scenarios import DOP853, RK4, SimulationError, SimulationInterrupted, Simulator, simulate
@@ -35,10 +35,12 @@ class Called(Controller):
         self.resets += 1
 
 
-def outward_program() -> Program:
+def outward_program(
+    start: Array | tuple[float, float] = (0.5, 0.3), end: Array | tuple[float, float] = (1.5, 0.5)
+) -> Program:
     """The tip is sent along a line that leaves the reach of the arm."""
     robot = two_link_arm()
-    field = EruginField(line((0.5, 0.3), (1.5, 0.5)), speed=0.2)
+    field = EruginField(line(tuple(start), tuple(end)), speed=0.2)
     return Program(robot, follow(field, robot.points["tip"], perturbation=FirstOrder(10.0)))
 
 
@@ -130,14 +132,30 @@ def test_an_arm_driven_to_full_stretch_stops_with_what_was_computed() -> None:
 
 
 @pytest.mark.parametrize("step", [1e-4, 5e-4, 2e-3, 5e-3])
-def test_the_stretch_is_seen_coming_at_every_step(step: float) -> None:
-    program = outward_program()
-    q0, v0 = start_on(program, [-0.5, 1.4], at=[(program.robot.points["tip"], (0.5, 0.3))])
+@pytest.mark.parametrize("direction", [0.0, 0.2, np.pi / 2, -2.5])
+def test_the_stretch_is_seen_coming_at_every_step_and_in_every_direction(step: float, direction: float) -> None:
+    along = np.array([np.cos(direction), np.sin(direction)])
+    program = outward_program(0.5 * along, 1.5 * along)
+    guess = np.array([direction - 1.0, 1.9])
+    q0, v0 = start_on(program, guess, at=[(program.robot.points["tip"], 0.5 * along)])
     with pytest.raises(SimulationError) as caught:
         simulate(program.robot, ProgramController(program), q0, v0, 10.0, step=step)
     assert caught.value.status is Status.SINGULAR
     reach = np.linalg.norm(caught.value.trajectory.evaluate(program.robot.points["tip"]), axis=1)
     assert reach[-1] == pytest.approx(1.1, abs=2e-3)
+
+
+def test_a_single_row_that_vanishes_is_seen_coming() -> None:
+    robot = two_link_arm()
+    program = Program(robot, holonomic(robot.points["tip"][0] - 0.8 - 0.1 * robot.t, name="reach"))
+    q0, v0 = start_on(program, [-0.4, 0.9])
+    with pytest.raises(SimulationError, match="Row 'reach' vanishes") as caught:
+        simulate(robot, ProgramController(program), q0, v0, 10.0, step=1e-3)
+    kept = caught.value.trajectory
+    # The reach of 1.1 m ends at 3 s; the row's pivot, which has a unit and so no tolerance, halves in each step before.
+    assert 2.95 < kept.t[-1] < 3.0
+    # The other degree of freedom is left free and swings, faster and faster.
+    assert np.abs(kept.deviation[kept.t < 2.0]).max() < 1e-8
 
 
 def test_a_called_controller_that_refuses_a_singular_state_stops_the_run() -> None:

@@ -14,4 +14,4 @@ class LdlMultipliers(MultiplierMethod):
     def solve(self, matrix: ca.SX, right: ca.SX) -> Multipliers:
         """λ = L⁻ᵀ D⁻¹ L⁻¹ r."""
         factor = Ldl.of(matrix)
-        return Multipliers(factor.solve(right), factor.relative_pivots)
+        return Multipliers(factor.solve(right), factor.diagonal)

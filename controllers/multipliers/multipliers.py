@@ -14,7 +14,8 @@ class Multipliers:
 
     Attributes:
         values: λ, shape (m,).
-        pivots: relative pivots of K, shape (m,), near zero where a row depends on the ones before it.
+        pivots: D of K = L D Lᵀ, shape (m,): the square of what is left of each row outside the span of the rows before
+            it, in the metric of K; zero where a row depends on them or vanishes.
     """
 
     values: ca.SX

@@ -8,7 +8,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.ldl import Ldl
 from ..multipliers import MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized
+from .realization import Realization, Realized, relative_pivots
 
 
 class Actuated(Realization):
@@ -37,6 +37,15 @@ class Actuated(Realization):
         gain = theta @ reach
         freedom = robot.coordinates.nv - robot.natural_form[0].size1()
         back = gain.T if nu > freedom else Ldl.of(B.T @ reach).solve(gain.T)
-        found = method.solve(gain @ back, program.beta - theta @ free)
+        K = gain @ back
+        found = method.solve(K, program.beta - theta @ free)
         u = back @ found.values
-        return Realized(found.values, B @ u, ca.densify(u), free + reach @ u, reactions + pull @ u, found.pivots)
+        return Realized(
+            multipliers=found.values,
+            force=B @ u,
+            input=ca.densify(u),
+            acceleration=free + reach @ u,
+            reactions=reactions + pull @ u,
+            pivots=found.pivots,
+            relative_pivots=relative_pivots(program, K, found.pivots),
+        )

@@ -7,7 +7,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ..multipliers import MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized
+from .realization import Realization, Realized, relative_pivots
 
 
 class Ideal(Realization):
@@ -30,6 +30,15 @@ class Ideal(Realization):
             )
         free, reactions = robot.drift
         reach, pull = robot.mobility(theta.T)
-        found = method.solve(theta @ reach, program.beta - theta @ free)
+        K = theta @ reach
+        found = method.solve(K, program.beta - theta @ free)
         lam = found.values
-        return Realized(lam, theta.T @ lam, ca.SX(0, 1), free + reach @ lam, reactions + pull @ lam, found.pivots)
+        return Realized(
+            multipliers=lam,
+            force=theta.T @ lam,
+            input=ca.SX(0, 1),
+            acceleration=free + reach @ lam,
+            reactions=reactions + pull @ lam,
+            pivots=found.pivots,
+            relative_pivots=relative_pivots(program, K, found.pivots),
+        )

@@ -21,7 +21,8 @@ class Realized:
         input: u, shape (nu,); empty, shape (0,), when the force does not come from the inputs.
         acceleration: a, shape (nv,).
         reactions: μ of the natural constraints.
-        pivots: relative pivots of the rows, shape (m,).
+        pivots: of K, shape (m,), in the squared unit of each row per mass.
+        relative_pivots: each divided by the largest K_jj of the rows of its constraint, shape (m,), in [0, 1].
     """
 
     multipliers: ca.SX
@@ -30,6 +31,7 @@ class Realized:
     acceleration: ca.SX
     reactions: ca.SX
     pivots: ca.SX
+    relative_pivots: ca.SX
 
 
 class Realization(ABC):
@@ -48,3 +50,23 @@ class Realization(ABC):
         Raises:
             ModelError: if this realisation cannot serve this program, whatever the state.
         """
+
+
+def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX) -> ca.SX:
+    """Pivots relative to the largest row of the same constraint, shape (m,); zero if all rows of it vanish.
+
+    Rows of one constraint share a unit, so that a row is small beside them or it is not; rows of different constraints
+    cannot be compared.
+
+    Args:
+        program: tells which rows belong together.
+        matrix: K, shape (m, m).
+        pivots: D, shape (m,).
+    """
+    relative: list[ca.SX] = []
+    for i, block in enumerate(program.blocks):
+        largest = matrix[block[0], block[0]]
+        for j in block[1:]:
+            largest = ca.fmax(largest, matrix[j, j])
+        relative.append(ca.if_else(largest > 0, pivots[i] / largest, 0))
+    return ca.vertcat(*relative)

@@ -1,0 +1,46 @@
+"""What the documents show runs, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def snippets(page: Path) -> list[str]:
+    """Python blocks of a page, in order."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for snippet in snippets(page):
+        exec(compile(snippet, page.name, "exec"), names)
+    if page.name == "README.md":
+        assert (tmp_path / "motion.png").read_bytes().startswith(b"\x89PNG")
+        trajectory = names["trajectory"]
+        assert getattr(trajectory, "ok") is True  # noqa: B009 - of an object known only by name
+
+
+def test_the_first_example_of_the_readme_has_at_most_12_statements() -> None:
+    statements = ast.parse(snippets(ROOT / "README.md")[0]).body
+    assert 1 < len(statements) <= 12
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if not re.match(r"[a-z]+:", link)]
+    missing = [link for link in local if not (page.parent / link).exists()]
+    assert not missing
+    if page.name == "README.md":
+        assert len(local) > 5
