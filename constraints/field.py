@@ -9,6 +9,7 @@ import casadi as ca
 
 from ..symbolic.arrays import positive
 from ..symbolic.errors import ModelError
+from ..symbolic.ldl import Ldl
 from ..symbolic.parameters import Parameters, Range
 from .curves import Curve
 from .curves.normals import tangent_of
@@ -178,7 +179,7 @@ class EruginField:
         course = ca.sqrt(1 + rate**2 * size / speed**2)
         approach = drift + rate * program / course
         gram = J @ J.T + softening * ca.SX.eye(program.numel())
-        normal = J.T @ ca.solve(gram, approach) if program.numel() > 1 else J.T @ approach / gram
+        normal = J.T @ Ldl.of(gram).solve(approach)
         w = speed / course * tangent / ca.sqrt(ca.sumsqr(tangent) + softening) - normal
         if not self.obstacles:
             return w

@@ -51,6 +51,8 @@ class Program:
         for constraint, label in zip(self.constraints, labels, strict=True):
             residual = constraint.residual(robot.coordinates)
             robot.require_own_symbols(f"constraint {label!r}", residual, constraint.parameters)
+            if ca.depends_on(residual, robot.u):
+                raise ModelError(f"constraint {label!r} depends on the inputs, which the program is solved for")
         forms = [
             c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)
         ]

@@ -115,7 +115,7 @@ class Record:
             ahead = self._ahead("relative_pivots", index, index + 1)[0]
             vanishing = self._ahead("pivots", index, index + 1)[0] <= 0.0
             row = dependent_row(self._rows, np.where(vanishing, 0.0, ahead))
-            self.ending = f"at t = {t:g} s: {row} {Status.SINGULAR.sentence}"
+            self.ending = f"at t = {t:g} s, or in the step after it: {row} {Status.SINGULAR.sentence}"
         elif not finite:
             self.failure = Status.NOT_FINITE
             names = self._robot.coordinates.names

@@ -26,6 +26,8 @@ class Kernel:
     arguments into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's
     virtual machine does, with the same results; the first kernel that falls back warns with a CompilerWarning.
 
+    Calls of one kernel share its arrays and must not overlap in time; :meth:`bind` gives each thread its own.
+
     Attributes:
         function: the CasADi function that is evaluated.
         compiled: whether it runs as machine code.

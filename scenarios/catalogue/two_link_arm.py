@@ -96,7 +96,7 @@ class TwoLinkArmMovingObstacle(Scenario):
                 f"{deviation.max():.3g} m/s, {deviation[late].max(initial=0.0):.1e} in the second half",
             ),
             Measure("least clearance to the disc", f"{1e3 * f[:, 1].min():.2f} mm"),
-            Measure("largest torque", f"{np.abs(trajectory.u).max():.2f} N m"),
+            Measure("largest torque", f"{np.nanmax(np.abs(trajectory.u)):.2f} N m"),
             Measure(
                 "simulated / wall time", f"{span / max(trajectory.wall_time, 1e-9):.0f} ({trajectory.wall_time:.3f} s)"
             ),
