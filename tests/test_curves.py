@@ -10,7 +10,8 @@ import itertools
 import math
 import pkgutil
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -29,7 +30,8 @@ Array = NDArray[np.float64]
 SAMPLES = 40
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """A curve and, from plain geometry, where it is."""
 
     label: str
@@ -84,7 +86,9 @@ CASES: tuple[Case, ...] = (
     Case("line-2", line(floats(A2), floats(B2)), along(A2, B2)),
     Case("line-3", line(floats(A3), floats(B3)), along(A3, B3)),
     Case("line-4", line(floats(A4), floats(B4)), along(A4, B4)),
-    *(Case(f"spline-{curve.dimension}", curve, along_spline(curve)) for curve in SPLINES),
+    Case("spline-2", WAVE, along_spline(WAVE)),
+    Case("spline-3", HELIX, along_spline(HELIX)),
+    Case("spline-4", STRANGE, along_spline(STRANGE)),
     Case("circle", circle((0.4, -0.2), 0.7), lambda s, _: np.array([0.4, -0.2]) + 0.7 * polar(s)),
     Case(
         "drifting-circle",
@@ -455,7 +459,7 @@ def test_the_foot_is_exact_in_tight_turns_too() -> None:
     rng = np.random.default_rng(8)
     for s in rng.uniform(0.0, curve.length, 600):
         x = curve.at(s) + 0.1 * any_direction(2, float(rng.uniform()))
-        np.testing.assert_allclose(jacobian(curve, x), slopes(curve, x, 0.0), atol=1e-7)
+        np.testing.assert_allclose(jacobian(curve, x), slopes(curve, x, 0.0), atol=1e-8)
 
 
 def test_a_spline_does_not_change_with_the_points_it_was_made_from() -> None:
@@ -667,7 +671,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     ),
     (
         "implicit: a number",
-        lambda: implicit(cast(Callable[[ca.SX, ca.SX], ca.SX], lambda *_: 1.0), 2, length=1, name="a"),
+        lambda: implicit(lambda x, t: cast(ca.SX, 1.0), 2, length=1, name="a"),
         r"'a': the equation must return a column.*got 1\.0",
     ),
     ("implicit: length 0", lambda: implicit(lambda x, _: x[0], 2, length=0, name="a"), r"length of 'a'.*got 0"),
