@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class Constraint:
 
     def __post_init__(self) -> None:
         """Check that the perturbation equation fits the order."""
+        if not isinstance(self.perturbation, Perturbation):
+            raise ModelError(
+                f"constraint {self.name!r}: perturbation must be a Perturbation, got {self.perturbation!r}"
+            )
         if self.perturbation.order != self.order:
             raise ModelError(
                 f"constraint {self.name!r} has order {self.order}, but {self.perturbation} is an equation for order "
@@ -87,29 +92,48 @@ class Constraint:
         except ModelError as error:
             raise ModelError(f"constraint {label!r}: {error}") from error
         beta = self.perturbation.right_side(residual, rate, symbols) - rest
-        m = residual.numel()
-        rows = (label,) if m == 1 else tuple(f"{label}[{i}]" for i in range(m))
         return AccelerationForm(
-            ca.densify(theta), ca.densify(beta), residual, Parameters.collect([self.parameters, gains]), rows
+            theta=ca.densify(theta),
+            beta=ca.densify(beta),
+            deviation=residual,
+            parameters=Parameters.collect([self.parameters, gains]),
+            rows=row_names(label, residual.numel()),
         )
 
     def _check(self, residual: ca.SX, coordinates: Coordinates, label: str) -> None:
         if residual.size2() != 1 or residual.numel() == 0:
             raise ModelError(f"constraint {label!r} must be a column of expressions, got shape {residual.shape}")
-        on_v, on_a = ca.depends_on(residual, coordinates.v), ca.depends_on(residual, coordinates.a)
-        actual = 2 if on_a else 1 if on_v else 0
-        makers = ("holonomic", "nonholonomic", "second_order")
-        if actual > self.order:
-            what = "accelerations" if on_a else "velocities"
-            raise ModelError(
-                f"constraint {label!r} has order {self.order} but depends on {what}; use {makers[actual]}(...)"
-            )
-        if actual < self.order:
-            missing = ("", "velocities", "accelerations")[self.order]
-            raise ModelError(
-                f"constraint {label!r} has order {self.order} but does not depend on {missing}; "
-                f"use {makers[actual]}(...), or check that it uses the symbols of this robot"
-            )
+        for row, name in zip(ca.vertsplit(residual), row_names(label, residual.numel()), strict=True):
+            symbols = (coordinates.q, coordinates.v, coordinates.a)
+            found = [order for order, symbol in enumerate(symbols) if ca.depends_on(row, symbol)]
+            actual = found[-1] if found else -1
+            if actual > self.order:
+                raise ModelError(
+                    f"constraint {name!r} has order {self.order} but depends on {HIGHEST[actual]}; "
+                    f"use {MAKERS[actual]}(...)"
+                )
+            if actual < self.order:
+                advice = (
+                    f"use {MAKERS[actual]}(...)" if found else f"nothing in it moves: {textwrap.shorten(str(row), 80)}"
+                )
+                raise ModelError(
+                    f"constraint {name!r} has order {self.order} but does not depend on {HIGHEST[self.order]}; {advice}"
+                )
+
+
+HIGHEST = ("coordinates", "velocities", "accelerations")
+MAKERS = ("holonomic", "nonholonomic", "second_order")
+
+
+def row_names(label: str, count: int) -> tuple[str, ...]:
+    """Names of a constraint's rows: its own if there is one row, else numbered."""
+    return (label,) if count == 1 else tuple(f"{label}[{i}]" for i in range(count))
+
+
+def _given(order: int, expression: ca.SX, perturbation: Perturbation, parameters: Parameters, name: str) -> Constraint:
+    if not isinstance(expression, ca.SX):
+        raise ModelError(f"constraint {name!r} must be a CasADi SX expression, got {expression!r}")
+    return Constraint(order, lambda _: expression, perturbation, parameters, name)
 
 
 def holonomic(
@@ -127,7 +151,7 @@ def holonomic(
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages and in the names of its gains.
     """
-    return Constraint(0, lambda _: expression, perturbation or Baumgarte(), parameters, name)
+    return _given(0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name)
 
 
 def nonholonomic(
@@ -145,7 +169,7 @@ def nonholonomic(
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages and in the names of its gains.
     """
-    return Constraint(1, lambda _: expression, perturbation or FirstOrder(), parameters, name)
+    return _given(1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name)
 
 
 def second_order(
@@ -163,4 +187,4 @@ def second_order(
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages.
     """
-    return Constraint(2, lambda _: expression, perturbation or Exact(), parameters, name)
+    return _given(2, expression, Exact() if perturbation is None else perturbation, parameters, name)

@@ -14,6 +14,8 @@ from ..symbolic.parameters import Parameters, Range
 from .curves import Curve
 from .curves.normals import tangent_of
 
+FLOOR = 1e-24
+
 
 class EruginField:
     """A field ẋ = w(x, t) that follows a path and that no trajectory leaves through an obstacle's boundary.
@@ -36,6 +38,10 @@ class EruginField:
     4. Near obstacles, w = w₀ − m(O) ∇O (∇O·w₀ + O_t)/|∇O|² with m = 1 at O = 0 and m = 0 for O ≥ δ:
        dO/dt = (1 − m)(∇O·w₀ + O_t) = 0 at O = 0. Inside, O grows at the rate κ.
 
+    What a curve itself moves at is followed up to the speed ``limit``. A faster one is not: so the field stays bounded
+    where an obstacle drifts onto the path from the side on which it is to be passed, and the program curve changes its
+    topology (F = 0, ∇F = 0, F_t ≠ 0: no bounded field can keep F = 0 there), and where two obstacles close a gap.
+
     :meth:`structure` returns P, S and f of the literal form, equal to this field; P vanishes on every curve.
 
     Attributes:
@@ -43,7 +49,7 @@ class EruginField:
         obstacles: the obstacles' boundaries.
         dimension: n.
         parameters: those of the curves, then ``name.speed`` c [m/s], ``name.attraction`` κ [1/s] and, with obstacles,
-            ``name.side`` σ, ``name.margin`` δ [m], ``name.rounding`` ε [m].
+            ``name.side`` σ, ``name.margin`` δ [m], ``name.rounding`` ε [m], ``name.limit`` [m/s].
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class EruginField:
         attraction: float = 2.0,
         margin: float | None = None,
         rounding: float | None = None,
+        limit: float | None = None,
         side: int = 1,
         name: str = "field",
     ) -> None:
@@ -68,6 +75,8 @@ class EruginField:
             margin: clearance δ kept from obstacles [m]; required with obstacles.
             rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The
                 path is left by ε e^(−d/ε) at a distance d from the inflated obstacle.
+            limit: largest normal speed at which moving curves are followed [m/s]; four times the cruise speed if not
+                given. Obstacles must be slower.
             side: +1 to pass obstacles on the side where the path's first function is positive, −1 on the other. In the
                 plane, +1 is the right-hand side in the direction of travel.
             name: prefix of its parameters.
@@ -75,6 +84,9 @@ class EruginField:
         Raises:
             ModelError: for dimensions that do not fit, a missing margin, or a number out of its range.
         """
+        for curve in (path, *obstacles):
+            if not isinstance(curve, Curve):
+                raise ModelError(f"a field is made of curves, got {curve!r}")
         self.path = path
         self.obstacles = tuple(obstacles)
         self.name = name
@@ -82,6 +94,9 @@ class EruginField:
         for curve in self.obstacles:
             if curve.dimension != path.dimension:
                 raise ModelError(f"{curve.name!r} has dimension {curve.dimension}, the path has {path.dimension}")
+            k = curve.functions(self._place, self._time).numel()
+            if k != 1:
+                raise ModelError(f"the boundary of an obstacle is one function, but {curve.name!r} has {k}")
         if side not in (1, -1):
             raise ModelError(f"side must be +1 or -1, got {side!r}")
         values = {"speed": positive("speed", speed), "attraction": positive("attraction", attraction)}
@@ -93,6 +108,7 @@ class EruginField:
                 "side": float(side),
                 "margin": gap,
                 "rounding": positive("rounding", gap / 2 if rounding is None else rounding),
+                "limit": positive("limit", 4 * speed if limit is None else limit),
             }
         ranges = {key: Range.SIGN if key == "side" else Range.POSITIVE for key in values}
         self._own = Parameters.declare(values, name, ranges=ranges)
@@ -102,17 +118,34 @@ class EruginField:
             raise ModelError(f"a path in {self.dimension} dimensions needs {self.dimension - 1} functions, it has {k}")
 
     def velocity(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The field w, shape (n,) [m/s], at a place x, shape (n,) [m], and a time t [s]."""
+        """The field w, shape (n,) [m/s].
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
+
+        Raises:
+            ModelError: if x is not a place in the field's space, or t not a scalar.
+        """
         return self._at(self._velocity, x, t)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The f_i: n − 1 functions F of the program curve, then one per obstacle, positive outside [m]."""
+        """The f_i: n − 1 functions F of the program curve, then one per obstacle, positive outside [m].
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
+        """
         return self._at(ca.vertcat(self._program[0], self._union[1]), x, t)
 
     def structure(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """The literal form of Matukhina's eq. (1): P, shape (n,), S, shape (n, n), and f = ∏ f_i.
 
         S = (w ∇fᵀ − ∇f wᵀ)/|∇f|² and P = ∇f (∇f·w + f_t)/|∇f|², hence P = 0 wherever f = 0. Not defined where ∇f = 0.
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
         """
         y, s = self._place, self._time
         f = ca.SX(1)
@@ -178,17 +211,24 @@ class EruginField:
         softening = 0.05 * size / (size + length**2)
         course = ca.sqrt(1 + rate**2 * size / speed**2)
         approach = drift + rate * program / course
-        gram = J @ J.T + softening * ca.SX.eye(program.numel())
-        normal = J.T @ Ldl.of(gram).solve(approach)
-        w = speed / course * tangent / ca.sqrt(ca.sumsqr(tangent) + softening) - normal
+        # The floor is far below rounding wherever a curve is regular, and keeps 0/0 out where it is not.
+        gram = J @ J.T + (softening + FLOOR) * ca.SX.eye(program.numel())
+        normal = self._bounded(J.T @ Ldl.of(gram).solve(approach))
+        w = speed / course * tangent / ca.sqrt(ca.sumsqr(tangent) + softening + FLOOR) - normal
         if not self.obstacles:
             return w
         union, margin = self._union[0], self._gain("margin")
         slope = ca.gradient(union, y)
-        square = ca.sumsqr(slope) + 0.05 * union**2 / (union**2 + margin**2)
-        shield = ca.fmin(ca.fmax(1 - union / margin, 0), 1) ** 4
+        square = ca.sumsqr(slope) + 0.05 * union**2 / (union**2 + margin**2) + FLOOR
+        shield = ca.fmax(1 - (ca.fmax(union, 0) / margin) ** 2, 0) ** 4
         out = rate * ca.fmax(-union, 0)
-        return w - slope * (shield * (ca.dot(slope, w) + ca.jacobian(union, s)) - out) / square
+        return w - self._bounded(slope * (shield * (ca.dot(slope, w) + ca.jacobian(union, s)) - out) / square)
+
+    def _bounded(self, velocity: ca.SX) -> ca.SX:
+        """The velocity itself up to the speed limit, its direction beyond; smooth where it is zero."""
+        if not self.obstacles:
+            return velocity
+        return velocity / ca.sqrt(ca.fmax(1, ca.sumsqr(velocity) / self._gain("limit") ** 2))
 
     def _gain(self, key: str) -> ca.SX:
         return self._own[f"{self.name}.{key}"]
@@ -196,4 +236,6 @@ class EruginField:
     def _at(self, expression: ca.SX, x: ca.SX, t: ca.SX) -> ca.SX:
         if x.shape != (self.dimension, 1):
             raise ModelError(f"the field lives in {self.dimension} dimensions, the place has shape {x.shape}")
+        if t.shape != (1, 1):
+            raise ModelError(f"the time must be a scalar, got shape {t.shape}")
         return ca.substitute(expression, ca.vertcat(self._place, self._time), ca.vertcat(x, t))

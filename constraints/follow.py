@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from ..symbolic.errors import ModelError
 from .constraint import Constraint
 from .field import EruginField
 from .perturbations import FirstOrder, Perturbation
@@ -22,11 +23,19 @@ def follow(
 
     Returns:
         A constraint of order 1 with n rows.
+
+    Raises:
+        ModelError: if the point is not a place in the field's space.
     """
+    if not isinstance(point, ca.SX) or point.shape != (field.dimension, 1):
+        raise ModelError(
+            f"constraint {name!r}: the field lives in {field.dimension} dimensions, so the point must be a column of "
+            f"{field.dimension} CasADi SX expressions, got {point!r}"
+        )
     return Constraint(
         1,
         lambda coordinates: coordinates.rate(point) - field.velocity(point, coordinates.t),
-        perturbation or FirstOrder(),
+        FirstOrder() if perturbation is None else perturbation,
         field.parameters,
         name,
     )

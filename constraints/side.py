@@ -38,7 +38,7 @@ def choose_side(
         p: parameters of the field: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: if the field has no obstacles, or one of them covers the start.
+        ModelError: if the field has no obstacles, one of them covers the start, or neither side gives finite numbers.
     """
     if not field.obstacles:
         raise ModelError(f"{field.name!r} has no obstacles, so there is no side to choose")
@@ -48,7 +48,7 @@ def choose_side(
     clearances = np.atleast_1d(functions(0.0, place, values)[0])[n - 1 :]
     if clearances.min() <= 0.0:
         covering = field.obstacles[int(np.argmin(clearances))]
-        raise ModelError(f"the start {place} lies inside {covering.name!r}, {-clearances.min():.4g} m deep")
+        raise ModelError(f"the start {place} lies inside {covering.name!r}, {abs(clearances.min()):.4g} m deep")
     count = max(1, round(positive("duration", duration) / positive("step", step)))
     departures: dict[int, float] = {}
     for side in (1, -1):
@@ -59,7 +59,9 @@ def choose_side(
         parameters = np.asfortranarray(np.tile(numbers[:, None], (1, count)))
         kernel.loop(count, 2, [np.zeros(1), place.copy(), np.full((1, count), step, order="F"), parameters], results)()
         departures[side] = float(off.mean())
-    return -1 if departures[-1] < departures[1] else 1
+    if not np.isfinite(list(departures.values())).any():
+        raise ModelError(f"the field {field.name!r} is not finite on either side of the path")
+    return min((1, -1), key=lambda side: departures[side] if np.isfinite(departures[side]) else np.inf)
 
 
 @functools.lru_cache(maxsize=16)

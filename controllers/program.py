@@ -37,16 +37,15 @@ class Program:
             ModelError: for no constraints, one of the wrong order, or one in symbols that the robot does not have.
         """
         self.robot = robot
+        if not isinstance(constraints, Constraint | Iterable):
+            raise ModelError(f"a program is made of constraints, got {constraints!r}")
         self.constraints = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
         if not self.constraints:
             raise ModelError("a program needs at least one constraint, got none")
         for item in self.constraints:
             if not isinstance(item, Constraint):
                 raise ModelError(f"a program is made of constraints, got {item!r}")
-        labels: list[str] = []
-        for constraint in self.constraints:
-            count = sum(earlier.name == constraint.name for earlier in self.constraints[: len(labels)])
-            labels.append(constraint.name if count == 0 else f"{constraint.name}{count + 1}")
+        labels = _distinct([constraint.name for constraint in self.constraints])
         # Checked before any derivative is taken: a foreign symbol is named, not differentiated to zero.
         for constraint, label in zip(self.constraints, labels, strict=True):
             residual = constraint.residual(robot.coordinates)
@@ -75,3 +74,14 @@ class Program:
     def nominal(self) -> Mapping[str, float]:
         """Nominal parameter values by name, in the order of ``p``."""
         return self.parameters.nominal
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, with a number behind each that repeats an earlier one, free among all of them."""
+    taken, labels = set(names), list[str]()
+    for name in names:
+        label, number = name, 2
+        while label in labels or (label != name and label in taken):
+            label, number = f"{name}{number}", number + 1
+        labels.append(label)
+    return labels

@@ -34,7 +34,13 @@ class SimulationError(EruginError, RuntimeError):
     """
 
     def __init__(self, message: str, trajectory: Trajectory, status: Status) -> None:
-        """Attach what was computed."""
+        """Attach what was computed.
+
+        Args:
+            message: when and why it stopped.
+            trajectory: the samples so far.
+            status: the reason in one word.
+        """
         super().__init__(message)
         self.trajectory = trajectory
         self.status = status
@@ -122,7 +128,12 @@ class Simulator:
         numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
-        record = Record(self._loop, self.controller, steps + 1, h, numbers)
+        try:
+            record = Record(self._loop, self.controller, steps + 1, h, numbers)
+        except (MemoryError, ValueError) as error:
+            raise ModelError(
+                f"there is no room for {steps + 1} samples: take a larger step than {interval:g} s"
+            ) from error
         if self.controller is not None:
             self.controller.reset()
         advance = self._start(numbers, h)

@@ -52,7 +52,7 @@ def finite(name: str, value: float) -> float:
     return number
 
 
-def place(name: str, value: Sequence[float]) -> tuple[float, ...]:
+def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
     """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
     try:
         numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(value))

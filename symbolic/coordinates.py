@@ -51,7 +51,14 @@ class Coordinates:
         t: ca.SX | None = None,
         units: tuple[str, ...] | None = None,
     ) -> Coordinates:
-        """Coordinates with N = I, named after the symbols in q; a unit not given is an empty string."""
+        """Coordinates with N = I, named after the symbols in q.
+
+        Args:
+            q: symbols of the coordinates, shape (n,).
+            v: symbols of their rates, shape (n,).
+            t: symbol of time; a new one if not given.
+            units: unit of each coordinate; empty strings if not given.
+        """
         names = tuple(q[i].name() for i in range(q.numel()))
         a = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"a_{name}") for name in names))
         time = ca.SX.sym("t") if t is None else t

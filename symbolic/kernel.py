@@ -54,10 +54,14 @@ class Kernel:
         """
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
+        known: dict[int, str] = {}
         for key, symbol in inputs.items():
-            if not symbol.is_valid_input():
-                raise ModelError(f"input {key!r} of kernel {name!r} is not purely symbolic: {symbol}")
-        known = {symbol.element_hash() for whole in inputs.values() for symbol in ca.symvar(whole)}
+            if not symbol.is_valid_input() or not symbol.is_dense():
+                raise ModelError(f"input {key!r} of kernel {name!r} is not purely symbolic and full: {symbol}")
+            for i in range(symbol.numel()):
+                owner = known.setdefault(ca.vec(symbol)[i].element_hash(), f"{key}[{i}]")
+                if owner != f"{key}[{i}]":
+                    raise ModelError(f"{key}[{i}] of kernel {name!r} is the same symbol as its {owner}")
         for key, expression in outputs.items():
             foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
             if foreign:
@@ -65,7 +69,8 @@ class Kernel:
                     f"output {key!r} of kernel {name!r} uses {', '.join(foreign)}, not among its inputs {list(inputs)}"
                 )
         function = ca.Function(
-            name,
+            # The prefix keeps the name apart from words that C, its libraries or CasADi have taken.
+            f"kernel_{name}",
             [ca.densify(symbol) for symbol in inputs.values()],
             [ca.densify(expression) for expression in outputs.values()],
             [f"i_{key}" for key in inputs],
@@ -74,7 +79,7 @@ class Kernel:
         )
         self.inputs: dict[str, tuple[int, int]] = {key: symbol.shape for key, symbol in inputs.items()}
         self.outputs: dict[str, tuple[int, int]] = {key: expression.shape for key, expression in outputs.items()}
-        external = None if compiled is False else self._load(function, insist=compiled is True)
+        external = None if compiled is False else self._load(name, function, insist=compiled is True)
         self.compiled = external is not None
         self.function = function if external is None else external
         self._arguments = [_array(shape) for shape in self.inputs.values()]
@@ -96,7 +101,7 @@ class Kernel:
         if len(arguments) != len(self._arguments):
             raise ShapeError(f"expected {len(self._arguments)} arguments {list(self.inputs)}, got {len(arguments)}")
         for (key, shape), target, argument in zip(self.inputs.items(), self._arguments, arguments, strict=True):
-            value = np.asarray(argument, dtype=np.float64)
+            value = _numbers(key, argument)
             if value.shape != target.shape and not value.size == target.size == 1:
                 raise ShapeError(f"{key} must have shape {_public(shape)}, got {value.shape}")
             target[...] = value.reshape(target.shape)
@@ -116,7 +121,7 @@ class Kernel:
         Raises:
             ShapeError: if an array has the wrong size, type or order.
         """
-        return _bind(self.function, arguments, results)
+        return _bind(self.function, list(arguments), list(results))
 
     def loop(self, count: int, accumulated: int, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
         """A call that evaluates the kernel ``count`` times, feeding its first outputs back as its first inputs.
@@ -132,26 +137,43 @@ class Kernel:
 
         Returns:
             A call that reads ``arguments`` and writes ``results`` in place.
+
+        Raises:
+            ShapeError: if a number is out of range, shapes differ, or an array has the wrong size, type or order.
         """
+        if count < 1:
+            raise ShapeError(f"a loop needs at least one evaluation, got {count}")
+        pairs = list(zip(self.inputs.items(), self.outputs.items(), strict=False))
+        if not 0 <= accumulated <= len(pairs):
+            raise ShapeError(f"at most {len(pairs)} outputs can become inputs, got {accumulated}")
+        for (source, shape), (key, after) in pairs[:accumulated]:
+            if shape != after:
+                raise ShapeError(f"{key} has shape {_public(after)} and cannot become {source}, {_public(shape)}")
         looped = self.function.mapaccum(f"{self.function.name()}_loop", count, accumulated)
-        return _bind(looped, arguments, results)
+        return _bind(looped, list(arguments), list(results))
 
     @classmethod
-    def _load(cls, function: ca.Function, *, insist: bool) -> ca.Function | None:
+    def _load(cls, name: str, function: ca.Function, *, insist: bool) -> ca.Function | None:
         toolchain = find_toolchain()
-        reason = "no C compiler was found (install gcc or clang, or set ERUGIN_CC)"
-        if toolchain is not None:
+        if isinstance(toolchain, str):
+            reason = toolchain
+        else:
             generator = ca.CodeGenerator(function.name(), {"with_header": False})
             generator.add(function)
             try:
-                return ca.external(function.name(), str(library(generator.dump(), toolchain)))
+                path = library(generator.dump(), toolchain)
+                try:
+                    return ca.external(function.name(), str(path))
+                except RuntimeError:
+                    path.unlink(missing_ok=True)
+                    reason = f"what {toolchain.command[0]} made cannot be loaded"
             except subprocess.CalledProcessError as error:
                 said = str(error.stderr).strip().splitlines()
                 reason = f"{toolchain.command[0]} failed: {said[0] if said else error}"
-            except (OSError, subprocess.SubprocessError, RuntimeError) as error:
+            except (OSError, subprocess.SubprocessError) as error:
                 reason = f"{toolchain.command[0]}: {error}"
         if insist:
-            raise ModelError(f"kernel {function.name()!r} cannot be compiled: {reason}")
+            raise ModelError(f"kernel {name!r} cannot be compiled: {reason}")
         if not Kernel._warned:
             Kernel._warned = True
             warnings.warn(
@@ -166,9 +188,17 @@ def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -
     buffer, evaluate = function.buffer()
     shapes = [(function.name_in(i), function.size1_in(i) * function.size2_in(i)) for i in range(function.n_in())]
     shapes += [(function.name_out(i), function.size1_out(i) * function.size2_out(i)) for i in range(function.n_out())]
+    if len(arguments) != function.n_in() or len(results) != function.n_out():
+        raise ShapeError(
+            f"expected {function.n_in()} arguments and {function.n_out()} results, got {len(arguments)} and "
+            f"{len(results)}"
+        )
     for (key, size), array in zip(shapes, [*arguments, *results], strict=True):
         if array.dtype != np.float64 or array.size != size or not array.flags.f_contiguous:
             raise ShapeError(f"{key[2:]} must be a column-major float64 array of {size} numbers, got {array.shape}")
+    for i, array in enumerate(results):
+        if not array.flags.writeable:
+            raise ShapeError(f"{function.name_out(i)[2:]} is read-only and cannot take a result")
     for i, array in enumerate(arguments):
         buffer.set_arg(i, array.reshape(-1, order="F").data)
     for i, array in enumerate(results):
@@ -177,6 +207,18 @@ def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -
     # CasADi holds bare pointers: the call must keep alive what they point to.
     bound.keep_alive = (function, buffer, arguments, results)  # type: ignore[attr-defined]
     return bound
+
+
+def _numbers(key: str, argument: ArrayLike) -> Array:
+    try:
+        value = np.asarray(argument)
+        if value.dtype != np.float64:
+            if value.dtype.kind not in "biuf":
+                raise TypeError(f"of type {value.dtype}")
+            value = value.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{key} must be real numbers, got {argument!r}") from error
+    return value
 
 
 def _array(shape: tuple[int, int]) -> Array:

@@ -64,9 +64,10 @@ class Parameters:
         doubled = sorted({name for name in self.names if self.names.count(name) > 1})
         if doubled:
             raise ParameterError(f"parameter names must differ; given more than once: {', '.join(doubled)}")
-        for name, value in self.nominal.items():
+        for name in (*self.nominal, *self.ranges):
             if name not in self.names:
                 raise ParameterError(unknown_name("parameter", name, self.names))
+        for name, value in self.nominal.items():
             self._require(name, value)
         object.__setattr__(self, "ranges", MappingProxyType(dict(self.ranges)))
         object.__setattr__(self, "nominal", MappingProxyType({k: float(v) for k, v in self.nominal.items()}))
@@ -88,7 +89,7 @@ class Parameters:
         full = {name: f"{prefix}.{name}" if prefix else name for name in values}
         names = tuple(full.values())
         symbols = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(name) for name in names))
-        limits = {full[name]: limit for name, limit in (ranges or {}).items()}
+        limits = {full.get(name, name): limit for name, limit in (ranges or {}).items()}
         return cls(names, symbols, dict(zip(names, values.values(), strict=True)), limits)
 
     @classmethod
@@ -159,8 +160,12 @@ class Parameters:
 
     def _require(self, name: str, value: float) -> None:
         allowed = self.ranges.get(name, Range.ANY)
-        if not math.isfinite(value) or not allowed.allows(value):
-            raise ParameterError(f"parameter {name!r} must be {allowed.value}, got {float(value)!r}")
+        try:
+            number = float(value)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"parameter {name!r} must be a number, got {value!r}") from error
+        if not math.isfinite(number) or not allowed.allows(number):
+            raise ParameterError(f"parameter {name!r} must be {allowed.value}, got {number!r}")
 
 
 NO_PARAMETERS = Parameters((), ca.SX(0, 1), {})

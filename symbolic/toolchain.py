@@ -55,23 +55,35 @@ class Toolchain:
 
 
 @functools.cache
-def find_toolchain() -> Toolchain | None:
-    """The compiler named by ERUGIN_CC or CC, else cc, gcc or clang; None without one or if ERUGIN_CC is ``none``."""
-    chosen = os.environ.get("ERUGIN_CC", os.environ.get("CC", ""))
-    if chosen.strip().lower() == "none":
-        return None
-    candidates = [tuple(shlex.split(chosen))] if chosen.strip() else [("cc",), ("gcc",), ("clang",)]
-    for words in candidates:
-        path = shutil.which(words[0])
-        if path is None:
-            continue
-        command = (path, *words[1:])
-        try:
-            answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=30.0)
-        except (OSError, subprocess.SubprocessError):
-            continue
-        return Toolchain(command, answer.stdout.splitlines()[0] if answer.stdout else "")
-    return None
+def find_toolchain() -> Toolchain | str:
+    """The compiler named by ERUGIN_CC or CC, else cc, gcc or clang; a sentence that says why there is none."""
+    variable = next((name for name in ("ERUGIN_CC", "CC") if os.environ.get(name, "").strip()), None)
+    if variable is None:
+        found = [_try((name,)) for name in ("cc", "gcc", "clang")]
+        working = [toolchain for toolchain in found if isinstance(toolchain, Toolchain)]
+        return working[0] if working else "no C compiler was found; install gcc or clang, or name one by ERUGIN_CC"
+    chosen = os.environ[variable].strip()
+    if chosen.lower() == "none":
+        return f"no C compiler is wanted ({variable} is none)"
+    try:
+        words = tuple(shlex.split(chosen))
+    except ValueError as error:
+        return f"{variable} is {chosen!r}: {error}"
+    toolchain = _try(words)
+    return toolchain if isinstance(toolchain, Toolchain) else f"{variable} is {chosen!r}: {toolchain}"
+
+
+def _try(words: tuple[str, ...]) -> Toolchain | str:
+    """The compiler that these words call, or why it does not work."""
+    path = shutil.which(words[0])
+    if path is None:
+        return "there is no such program"
+    command = (path, *words[1:])
+    try:
+        answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=30.0)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"it does not tell its version ({error})"
+    return Toolchain(command, answer.stdout.splitlines()[0] if answer.stdout else "")
 
 
 @functools.cache

@@ -660,17 +660,17 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "following in another dimension",
         lambda: follow(IN_SPACE, TIP, name="N"),
-        r"the field lives in 3 dimensions, the place has shape \(2, 1\)",
+        r"constraint 'N': the field lives in 3 dimensions, so the point must be a column of 3",
     ),
     (
         "following a fixed point",
         lambda: follow(field("line", 0), ca.SX(ca.DM([0.0, 1.0])), name="N"),
-        r"constraint 'N' has order 1 but does not depend on velocities",
+        r"constraint 'N\[0\]' has order 1 but does not depend on velocities; nothing in it moves",
     ),
     (
         "following a velocity",
         lambda: follow(field("line", 0), TIP + ROBOT.v, name="N"),
-        r"constraint 'N' has order 1 but depends on accelerations",
+        r"constraint 'N\[0\]' has order 1 but depends on accelerations",
     ),
     (
         "a perturbation of order 1 for order 0",
@@ -701,53 +701,26 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
         lambda: Program(ROBOT, [joint(ROBOT), cast(Constraint, 3.25)]),
         r"made of constraints, got 3\.25",
     ),
-)
-UNCHECKED: tuple[tuple[str, Callable[[], object], str, str], ...] = (
-    ("a constant", lambda: holonomic(ca.SX(5), name="N"), r"'N'", "an empty row of Θ is accepted"),
-    ("only time", lambda: holonomic(ROBOT.t - 1, name="N"), r"'N'", "an empty row of Θ is accepted"),
-    (
-        "one row without coordinates",
-        lambda: holonomic(ca.vertcat(ROBOT.q[0], ROBOT.t), name="N"),
-        r"'N\[1\]'",
-        "rows are not checked one by one",
-    ),
-    (
-        "one row of a lower order",
-        lambda: nonholonomic(ca.vertcat(ROBOT.v[0], ROBOT.q[1]), name="N"),
-        r"'N\[1\]'",
-        "rows are not checked one by one",
-    ),
-    (
-        "one row without accelerations",
-        lambda: second_order(ca.vertcat(A[0], ROBOT.v[1]), name="N"),
-        r"'N\[1\]'",
-        "rows are not checked one by one",
-    ),
-    ("a number", lambda: holonomic(cast(ca.SX, 5.0), name="N"), r"'N'.*5\.0", "CasADi's own error gets out"),
-    ("words", lambda: holonomic(cast(ca.SX, "q1"), name="N"), r"'N'.*q1", "CasADi's own error gets out"),
+    ("a constant", lambda: holonomic(ca.SX(5), name="N"), r"'N'"),
+    ("only time", lambda: holonomic(ROBOT.t - 1, name="N"), r"'N'"),
+    ("one row without coordinates", lambda: holonomic(ca.vertcat(ROBOT.q[0], ROBOT.t), name="N"), r"'N\[1\]'"),
+    ("one row of a lower order", lambda: nonholonomic(ca.vertcat(ROBOT.v[0], ROBOT.q[1]), name="N"), r"'N\[1\]'"),
+    ("one row without accelerations", lambda: second_order(ca.vertcat(A[0], ROBOT.v[1]), name="N"), r"'N\[1\]'"),
+    ("a number", lambda: holonomic(cast(ca.SX, 5.0), name="N"), r"'N'.*5\.0"),
+    ("words", lambda: holonomic(cast(ca.SX, "q1"), name="N"), r"'N'.*q1"),
     (
         "a gain for a perturbation",
         lambda: holonomic(ROBOT.q[0], perturbation=cast(Perturbation, 3.25), name="N"),
         r"'N'.*3\.25",
-        "AttributeError",
     ),
-    ("a number of constraints", lambda: Program(ROBOT, cast(Constraint, 3.25)), r"3\.25", "TypeError"),
-    (
-        "following in another dimension, by name",
-        lambda: follow(IN_SPACE, TIP, name="N"),
-        r"'N'",
-        "the message does not say which constraint",
-    ),
+    ("a number of constraints", lambda: Program(ROBOT, cast(Constraint, 3.25)), r"3\.25"),
+    ("following in another dimension, by name", lambda: follow(IN_SPACE, TIP, name="N"), r"'N'"),
 )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
-    [pytest.param(make, message, id=label) for label, make, message in BAD]
-    + [
-        pytest.param(make, message, id=label, marks=pytest.mark.xfail(reason=why))
-        for label, make, message, why in UNCHECKED
-    ],
+    [pytest.param(make, message, id=label) for label, make, message in BAD],
 )
 def test_bad_input_is_refused_by_name(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ModelError, match=message):
@@ -755,7 +728,6 @@ def test_bad_input_is_refused_by_name(make: Callable[[], object], message: str) 
         Program(ROBOT, cast(Constraint, make()))
 
 
-@pytest.mark.xfail(reason="the second 'a' is called 'a2' without a look at the other names")
 @pytest.mark.parametrize("names", [("a", "a", "a2"), ("a2", "a", "a")])
 def test_a_number_never_repeats_a_given_name(names: Sequence[str]) -> None:
     program = Program(ROBOT, [second_order(A[i % 2], name=name) for i, name in enumerate(names)])

@@ -154,7 +154,6 @@ def test_the_lyapunov_function_falls_along_a_solution(equation: Perturbation) ->
     assert (np.diff(values) < 0.0).all()
 
 
-@pytest.mark.xfail(raises=IndexError, reason="certificate() takes the largest of no eigenvalues")
 def test_an_algebraic_equation_has_an_empty_certificate() -> None:
     proof = Exact().certificate()
     assert proof.eigenvalues.shape == (0,)
@@ -179,7 +178,6 @@ def test_gains_and_ranges_cover_each_other(equation: Perturbation) -> None:
                 declared.values({f"c.{name}": bad})
 
 
-@pytest.mark.xfail(reason="refused as a program's parameter, but not by Baumgarte itself")
 def test_what_a_program_would_refuse_is_refused_at_once() -> None:
     with pytest.raises(ModelError, match="-1"):
         Baumgarte(1.0, -1.0)

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from ...symbolic.arrays import place, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from .curve import Curve
+
+Place = Sequence[float] | NDArray[np.float64]
+"""Coordinates of a point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +45,7 @@ class Circle(Curve):
         return self.parameters.symbols[self.dimension]
 
 
-def circle(
-    center: Sequence[float], radius: float, *, velocity: Sequence[float] | None = None, name: str = "circle"
-) -> Circle:
+def circle(center: Place, radius: float, *, velocity: Place | None = None, name: str = "circle") -> Circle:
     """A circle (in n dimensions: a sphere) that drifts at a constant velocity.
 
     As a path in the plane it is followed counter-clockwise. Its parameters are ``name.x``, ``name.y``, …,

@@ -34,6 +34,6 @@ class Curve(ABC):
         """
 
     def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """∂f/∂x, shape (k, n); by automatic differentiation unless a curve knows it in closed form."""
+        """∂f/∂x at place x and time t, shape (k, n); by automatic differentiation unless known in closed form."""
         place = ca.SX.sym("x", self.dimension)
         return ca.substitute(ca.jacobian(self.functions(place, t), place), place, x)

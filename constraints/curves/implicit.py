@@ -9,13 +9,18 @@ import casadi as ca
 
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
-from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 from .curve import Curve
 
 
 @dataclass(frozen=True, eq=False)
 class Implicit(Curve):
-    """f = g / √(|∇g|² + (g/ℓ)²) for a given g; use :func:`implicit` to make one."""
+    """f = g / √(|∇g|² + (g/ℓ)²) for a given g; use :func:`implicit` to make one.
+
+    Attributes:
+        equation: g as a function of place and time.
+        length: ℓ [m].
+    """
 
     name: str
     dimension: int
@@ -56,6 +61,8 @@ def implicit(
     Raises:
         ModelError: if the result is not a column of expressions in place, time and parameters.
     """
+    if dimension < 2:
+        raise ModelError(f"{name!r} needs a space of at least 2 dimensions, got {dimension!r}")
     place, time = ca.SX.sym("x", dimension), ca.SX.sym("t")
     g = equation(place, time)
     if not isinstance(g, ca.SX) or g.size2() != 1 or not 1 <= g.numel() < dimension:
@@ -66,5 +73,6 @@ def implicit(
     foreign = sorted({s.name() for s in ca.symvar(g) if s.element_hash() not in allowed})
     if foreign:
         raise ModelError(f"{name!r} uses {', '.join(foreign)}: declare them with parameters=")
-    own = Parameters.declare({"length": positive(f"length of {name!r}", length)}, name)
+    size = {"length": positive(f"length of {name!r}", length)}
+    own = Parameters.declare(size, name, ranges={"length": Range.POSITIVE})
     return Implicit(name, dimension, equation, own.symbols[0], Parameters.collect([own, parameters]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -11,14 +10,18 @@ import numpy as np
 from ...symbolic.arrays import place
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
-from .circle import axis_names
+from .circle import Place, axis_names
 from .curve import Curve
 from .normals import best_axis, normal_frame
 
 
 @dataclass(frozen=True, eq=False)
 class Line(Curve):
-    """f(x) = Nᵀ(x − a), N orthonormal and orthogonal to the direction b − a; use :func:`line` to make one."""
+    """f(x) = Nᵀ(x − a), N orthonormal and orthogonal to the direction b − a; use :func:`line` to make one.
+
+    Attributes:
+        axis: signed number of the reference axis of the normals.
+    """
 
     name: str
     dimension: int
@@ -26,19 +29,19 @@ class Line(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distances to n − 1 planes through the line, shape (n − 1,)."""
+        """Signed distances to n − 1 planes through the line, shape (n − 1,), of a place x at any time t."""
         n = self.dimension
         start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
         return normal_frame((end - start) / ca.norm_2(end - start), self.axis).T @ (x - start)
 
     def progress(self, x: ca.SX) -> ca.SX:
-        """Distance along the line from the first point [m]."""
+        """Distance of the foot of the perpendicular from x along the line, from the first point [m]."""
         n = self.dimension
         start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
         return ca.dot(x - start, end - start) / ca.norm_2(end - start)
 
 
-def line(start: Sequence[float], end: Sequence[float], *, name: str = "line") -> Line:
+def line(start: Place, end: Place, *, name: str = "line") -> Line:
     """The straight line through two points, followed from the first to the second and beyond.
 
     Its parameters are ``name.start_x``, …, ``name.end_x``, …

@@ -19,7 +19,8 @@ from .normals import best_axis, normal_frame
 
 Array = NDArray[np.float64]
 DEGREE = 5
-SAMPLES_PER_PIECE = 6
+SAMPLES_PER_PIECE = 12
+NEWTON_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Spline(Curve):
     def _foot(self, x: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
         """Parameter of the foot of the perpendicular, with c, c′, c″ there.
 
-        The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; four steps from there, each
+        The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; its steps from there, each
         squaring the error, leave rounding error, also in the derivatives that are taken of them later.
         """
         share = np.arange(0.0, 1.0, 1.0 / SAMPLES_PER_PIECE)
@@ -83,11 +84,11 @@ class Spline(Curve):
             distance = ca.sumsqr(x - ca.DM(self.at(sample)))
             s = ca.if_else(distance < nearest, sample, s)
             nearest = ca.fmin(distance, nearest)
-        for _ in range(4):
+        for _ in range(NEWTON_STEPS):
             place, first, second = self._evaluate(s)
             slope = ca.sumsqr(first) - ca.dot(x - place, second)
-            # Beyond the centre of curvature the slope changes sign; a foot is not unique there, and half of |c′|² keeps
-            # the step finite.
+            # Towards the centre of curvature the slope falls to zero, and beyond it a foot is not unique: a tenth of
+            # |c′|² keeps the step finite there.
             s = s + ca.dot(x - place, first) / ca.fmax(slope, 0.1 * ca.sumsqr(first))
         return s, self._evaluate(s)
 
@@ -124,7 +125,10 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
     Raises:
         ModelError: for points that are too few, not finite, or repeated.
     """
-    array = np.array(points, dtype=np.float64)
+    try:
+        array = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name!r}: points must be rows of numbers, all of one length, got {points!r}") from error
     if array.ndim != 2 or array.shape[0] < 3 or array.shape[1] < 2:
         raise ModelError(f"{name!r} needs at least 3 points of at least 2 coordinates, got shape {array.shape}")
     if not np.isfinite(array).all():

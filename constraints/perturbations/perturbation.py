@@ -21,7 +21,7 @@ class Certificate:
 
     Attributes:
         eigenvalues: of the state matrix A, all with negative real part [1/s].
-        decay_rate: the slowest of them, min(−Re) [1/s].
+        decay_rate: the slowest of them, min(−Re) [1/s]; infinite for an equation without state.
         lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution.
     """
 
@@ -73,6 +73,8 @@ class Perturbation(ABC):
         Raises:
             ModelError: if the equation is not asymptotically stable; the message gives the eigenvalues.
         """
+        if not self.gains:
+            return Certificate(np.zeros(0, dtype=np.complex128), np.inf, np.zeros((0, 0)))
         import control  # Late: it takes as long to import as all of Erugin.
 
         eigenvalues = self.stable_eigenvalues()
@@ -85,7 +87,7 @@ class Perturbation(ABC):
         """Eigenvalues of the state matrix [1/s].
 
         Raises:
-            ModelError: if a gain is not finite or a real part is not negative; the message gives the numbers.
+            ModelError: if a gain is not finite, a real part is not negative, or a gain is out of its range.
         """
         for name, value in self.gains.items():
             finite(name, value)
@@ -95,4 +97,7 @@ class Perturbation(ABC):
                 f"{self} is not asymptotically stable: its eigenvalues are "
                 f"{np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is negative"
             )
+        for name, value in self.gains.items():
+            if not self.ranges[name].allows(value):
+                raise ModelError(f"{name} of {self} must be {self.ranges[name].value}, got {value!r}")
         return eigenvalues

@@ -47,6 +47,10 @@ class Realization(ABC):
     def build(self, program: Program, method: MultiplierMethod) -> Realized:
         """Force and motion of a program.
 
+        Args:
+            program: what must hold.
+            method: how the multipliers are found.
+
         Raises:
             ModelError: if this realisation cannot serve this program, whatever the state.
         """

@@ -174,19 +174,21 @@ class MovingObstaclePlots:
 
         def write(path: Path) -> None:
             writer = PillowWriter(fps=round(rate))
-            with writer.saving(figure, str(path), dpi=90):
-                for i, k in enumerate(samples):
-                    if i == 1:
-                        # The layout of the first frame serves all; finding it anew costs more than the drawing.
-                        figure.set_layout_engine("none")
-                    axes.clear()
-                    axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
-                    axes.plot(*way[: k + 1].T, color=POINT_COLOR, linewidth=2.0)
-                    axes.plot(*chain[k].T, "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
-                    self._obstacles(axes, grid, trajectory, k, 1.0)
-                    axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
-                    self._frame(axes, grid)
-                    writer.grab_frame()
+            # Not as a context, which would write a file of no frames, and fail, after an error in the first one.
+            writer.setup(figure, str(path), dpi=90)
+            for i, k in enumerate(samples):
+                if i == 1:
+                    # The layout of the first frame serves all; finding it anew costs more than the drawing.
+                    figure.set_layout_engine("none")
+                axes.clear()
+                axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
+                axes.plot(*way[: k + 1].T, color=POINT_COLOR, linewidth=2.0)
+                axes.plot(*chain[k].T, "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
+                self._obstacles(axes, grid, trajectory, k, 1.0)
+                axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
+                self._frame(axes, grid)
+                writer.grab_frame()
+            writer.finish()
 
         write_whole(target, write)
 
