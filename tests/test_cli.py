@@ -379,11 +379,14 @@ def test_drawing_that_does_not_end(
 
 
 INTERRUPTED = """
+import signal
 import sys
 from erugin.scenarios.catalogue import TwoLinkArmMovingObstacle as Scenario
 from erugin.scenarios.cli import main
 from erugin.scenarios.scenario import Setup
 
+# A shell that runs the tests in the background lets its children ignore the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 run, pictures = Setup.run, Scenario.pictures
 
 def tell(setup, progress):
