@@ -40,19 +40,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def note(message: Warning | str, *_: object, **__: object) -> None:
         errors.print(f"note: {message}", markup=False, soft_wrap=True)
 
-    warnings.showwarning = note
     try:
-        if chosen.command == "list":
-            return _list(console, chosen.name)
-        if chosen.command == "run":
-            return _run(console, errors, chosen.name, chosen.set, Path(chosen.out))
+        with warnings.catch_warnings():
+            warnings.showwarning = note
+            if chosen.command == "list":
+                return _list(console, chosen.name)
+            if chosen.command == "run":
+                return _run(console, errors, chosen.name, chosen.set, Path(chosen.out))
         parser.print_help()
     except EruginError as error:
         errors.print("[red]error:[/]", end=" ")
         errors.print(str(error), markup=False, soft_wrap=True)
         return BAD_INPUT
     except KeyboardInterrupt:
-        errors.print("interrupted before anything was computed")
+        errors.print("interrupted, nothing written")
         return INTERRUPTED
     return OK
 
@@ -105,9 +106,9 @@ def _run(console: Console, errors: Console, name: str, pairs: Sequence[str], out
         if not equals or not key or not value:
             raise ModelError(f"--set takes key=value, got {pair!r}")
         given[key] = value
-    _require_writable(out)
     with console.status("building and compiling"):
         setup = scenario.prepare(given)
+    _require_writable(out)
     trajectory, code = _simulate(console, errors, setup)
     if len(trajectory) < 2:
         errors.print("there are too few samples for pictures")

@@ -8,10 +8,13 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 import weakref
 from pathlib import Path
 
 from .toolchain import Toolchain
+
+DAY = 86400.0
 
 _temporary_owner = type("TemporaryOwner", (), {})()
 
@@ -31,9 +34,14 @@ def library(source: str, toolchain: Toolchain) -> Path:
     folder = cache_folder()
     key = toolchain.key(source)[:32]
     for found in folder.glob(f"{key}-*.so"):
-        if found.stem.partition("-")[2] == _digest(found):
-            return found
+        try:
+            if found.stem.partition("-")[2] == _digest(found):
+                return found
+        except FileNotFoundError:
+            # Another process found it damaged too, and was faster.
+            continue
         found.unlink(missing_ok=True)
+    _sweep(folder)
     handle, name = tempfile.mkstemp(prefix="building-", suffix=".so", dir=folder)
     os.close(handle)
     built = Path(name)
@@ -61,12 +69,23 @@ def cache_folder() -> Path:
         status = folder.lstat()
         ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
         if ours and os.access(folder, os.W_OK | os.X_OK):
+            folder.chmod(0o700)
             return folder.resolve()
     except OSError:
         pass
     temporary = Path(tempfile.mkdtemp(prefix="erugin-"))
     weakref.finalize(_temporary_owner, shutil.rmtree, temporary, ignore_errors=True)
     return temporary
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left half-built; nothing takes a day to compile."""
+    for left in folder.glob("building-*.so"):
+        try:
+            if time.time() - left.stat().st_mtime > DAY:
+                left.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue
 
 
 def _digest(file: Path) -> str:

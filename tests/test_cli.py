@@ -24,6 +24,9 @@ from erugin.scenarios.cli import main
 from erugin.scenarios.plots import moving_obstacle
 from erugin.scenarios.scenario import Setup
 
+# Everything here holds in the virtual machine too.
+pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+
 NAME = "two-link-arm-moving-obstacle"
 PICTURES = ("animation.gif", "deviations.png", "field.png", "path.png", "torques.png")
 FEW = ("deviations.png", "torques.png")
@@ -341,7 +344,7 @@ def test_interrupted_before_the_run(
 
     monkeypatch.setattr(TwoLinkArmMovingObstacle, "build", interrupt)
     assert run(tmp_path) == 130
-    assert "interrupted before anything was computed" in capsys.readouterr().err
+    assert "interrupted, nothing written" in capsys.readouterr().err
     assert files(tmp_path) == []
 
 
@@ -415,8 +418,10 @@ def test_interrupt_from_the_keyboard(tmp_path: Path) -> None:
                 break
         output, errors = process.communicate(timeout=120.0)
     assert process.returncode == 130, errors
-    assert errors.startswith("interrupted at t = ")
-    assert "Traceback" not in errors
+    # Before it there may be a note that there is no compiler.
+    *notes, said = errors.splitlines()
+    assert said.startswith("interrupted at t = ")
+    assert all(line.startswith("note: ") for line in notes)
     assert "end of the path" in output
     assert files(tmp_path) == ["torques.png"]
     assert_whole(tmp_path / "torques.png")

@@ -359,6 +359,13 @@ def test_sizes_that_do_not_fit(sizes: tuple[int, int, int], N: tuple[int, int], 
         Coordinates(ca.SX.sym("t"), q, v, a, ca.SX.ones(*N), ("x",) * names, ("",) * names)
 
 
+@pytest.mark.parametrize(("names", "units"), [(1, 2), (2, 1), (2, 3)])
+def test_each_coordinate_has_a_name_and_a_unit(names: int, units: int) -> None:
+    c = plain(2)
+    with pytest.raises(ModelError, match="2 coordinates need 2 names and units"):
+        Coordinates(c.t, c.q, c.v, c.a, c.N, ("x",) * names, ("m",) * units)
+
+
 @pytest.mark.parametrize(("nq", "nv"), [(2, 3), (3, 2), (1, 0)])
 def test_plain_velocities_are_as_many_as_coordinates(nq: int, nv: int) -> None:
     with pytest.raises(ModelError):

@@ -132,3 +132,12 @@ def test_dependent_rows_have_no_pivot(m: int) -> None:
         assert abs(relative_pivots(theta, M)[-1]) < 1e-12
         theta[-1] = rng.normal(size=m - 1) @ theta[:-1]
         assert abs(relative_pivots(theta, M)[-1]) < 1e-12
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_row_that_vanishes_has_no_pivot(row: int) -> None:
+    theta = np.random.default_rng(row).normal(size=(3, 4))
+    theta[row] = 0.0
+    pivots = relative_pivots(theta, np.eye(4))
+    assert pivots[row] == 0.0
+    assert (pivots[:row] > 1e-8).all()

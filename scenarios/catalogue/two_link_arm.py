@@ -90,13 +90,13 @@ class TwoLinkArmMovingObstacle(Scenario):
         return [
             Measure("end of the path", f"reached at {span:.3f} s" if reached else f"not reached in {span:.3f} s"),
             Measure("tracking error, tip to program curve", f"{1e3 * np.sqrt(np.mean(f[:, 0] ** 2)):.3g} mm rms"),
-            Measure("detour, tip to path", f"{1e3 * np.abs(off).max():.1f} mm at most"),
+            Measure("detour, tip to path", f"{1e3 * np.abs(off).max():.4g} mm at most"),
             Measure(
                 "largest deviation |ψ|",
                 f"{deviation.max():.3g} m/s, {deviation[late].max(initial=0.0):.1e} in the second half",
             ),
-            Measure("least clearance to the disc", f"{1e3 * f[:, 1].min():.2f} mm"),
-            Measure("largest torque", f"{np.nanmax(np.abs(trajectory.u)):.2f} N m"),
+            Measure("least clearance to the disc", f"{1e3 * f[:, 1].min():.4g} mm"),
+            Measure("largest torque", f"{np.nanmax(np.abs(trajectory.u)):.4g} N m"),
             Measure(
                 "simulated / wall time", f"{span / max(trajectory.wall_time, 1e-9):.0f} ({trajectory.wall_time:.3f} s)"
             ),
