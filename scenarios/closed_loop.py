@@ -158,7 +158,12 @@ class NumericLoop(ClosedLoop):
         self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
         energy = robot.kinetic_energy + robot.potential_energy
         recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
-        self._observe = Kernel("plant_observed", {"t": c.t, "x": inputs["x"], "p": robot.p}, recorded)
+        # Parameters that the plant shares with the controller's model stay the plant's.
+        shared = set(robot.parameters.names)
+        self._extra = [i for i, name in enumerate(controller.parameters.names) if name not in shared]
+        extra = ca.vertcat(ca.SX(0, 1), *(controller.parameters.symbols[i] for i in self._extra))
+        symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
+        self._observe = Kernel("plant_observed", symbols, recorded)
         self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu, "energy": 1, "stop": int(stop is not None)}
 
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
@@ -168,10 +173,11 @@ class NumericLoop(ClosedLoop):
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
         """What is recorded, calling the controller."""
-        plant, act = p[: len(self.robot.parameters)], self._actor(p)
+        split = len(self.robot.parameters)
+        plant, extra, act = p[:split], p[split:][self._extra], self._actor(p)
 
         def observe(t: float, x: Array) -> dict[str, Array]:
-            energy, stop = self._observe(t, x, plant)
+            energy, stop = self._observe(t, x, plant, extra)
             values = {"output": act(t, x), "energy": np.atleast_1d(energy), "stop": np.atleast_1d(stop)}
             return dict.fromkeys(RECORDED, np.zeros(0)) | values
 

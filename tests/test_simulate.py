@@ -220,6 +220,15 @@ def test_the_stop_condition_ends_a_run_at_its_first_sample() -> None:
     assert motion.ok
 
 
+def test_the_stop_condition_may_use_parameters_of_the_controller() -> None:
+    program = disc_program()
+    inner = ProgramController(program, realization="actuated")
+    q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
+    stop = program.robot.points["tip"][1] - program.parameters["path.start_y"] - 0.1
+    ends = [simulate(program.robot, c, q0, v0, 3.0, step=5e-3, stop=stop).t[-1] for c in (inner, Called(inner))]
+    assert ends[0] == ends[1] < 2.0
+
+
 def test_one_simulator_serves_many_runs() -> None:
     program = disc_program()
     simulator = Simulator(program.robot, ProgramController(program, realization="actuated"))
