@@ -135,7 +135,7 @@ class MovingObstaclePlots:
 
     def draw_field(self, trajectory: Trajectory, target: Path) -> None:
         """Streamlines at three instants, with program curve, obstacles and point."""
-        figure = new_figure(11.0, 4.4)
+        figure = new_figure(11.0, 4.6)
         panels: Sequence[Axes] = list(figure.subplots(1, 3, sharex=True, sharey=True))
         grid = self._grid(trajectory)
         clearances = trajectory.evaluate(self.field.functions(self.point, trajectory.robot.t))[:, 1:].min(axis=1)
