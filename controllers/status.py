@@ -16,6 +16,10 @@ class Status(IntEnum):
     SINGULAR = 1
     NOT_FINITE = 2
 
+    def __str__(self) -> str:
+        """The word; an IntEnum would print its number."""
+        return self.name
+
     @property
     def sentence(self) -> str:
         """What happened and what to try."""
