@@ -1,0 +1,133 @@
+"""Splines pass through their points smoothly, and their functions are signed distances."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from erugin.constraints import Spline, spline
+
+from .curves import SAMPLES, SPLINES, any_direction, course, functions, jacobian, progress, slopes
+
+Array = NDArray[np.float64]
+
+EACH_SPLINE = pytest.mark.parametrize("curve", SPLINES, ids=lambda curve: curve.name)
+POINTS = {
+    "wave": np.array([(0.0, 0.0), (1.0, 0.8), (2.0, 0.4), (3.2, 0.0)]),
+    "helix": np.array([(math.cos(0.5 * i), math.sin(0.5 * i), 0.3 * i) for i in range(7)]),
+    "strange": np.array([(0, 0, 0, 0), (1, 0.3, 0.1, -0.2), (2, 0.2, 0.5, 0.0), (3, 0, 0, 0.4)], dtype=np.float64),
+}
+
+
+@EACH_SPLINE
+def test_a_spline_passes_through_its_points_in_order(curve: Spline) -> None:
+    points = POINTS[curve.name]
+    chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    breaks = np.concatenate([[0.0], np.cumsum(chords)])
+    np.testing.assert_allclose(curve.at(breaks), points, atol=1e-12)
+    assert curve.length == pytest.approx(breaks[-1])
+    for s, x in zip(breaks, points, strict=True):
+        assert np.abs(functions(curve, x)).max() < 1e-12
+        assert progress(curve, x) == pytest.approx(s, abs=1e-9)
+
+
+@EACH_SPLINE
+def test_a_spline_is_straight_beyond_its_ends(curve: Spline) -> None:
+    points = POINTS[curve.name]
+    for end, outward, point in ((0.0, -1.0, points[0]), (curve.length, 1.0, points[-1])):
+        direction = (curve.at(end + outward) - curve.at(end)) / outward
+        assert 0.5 < np.linalg.norm(direction) < 2.0
+        for far in (0.1, 1.0, 50.0):
+            np.testing.assert_allclose(curve.at(end + outward * far), point + outward * far * direction, atol=1e-10)
+            assert np.abs(functions(curve, curve.at(end + outward * far))).max() < 1e-10
+            assert progress(curve, curve.at(end + outward * far)) == pytest.approx(end + outward * far, abs=1e-9)
+
+
+def piece(curve: Spline, low: float, high: float) -> list[Polynomial]:
+    """Each coordinate of one piece as the polynomial of degree 5 through six of its points."""
+    nodes = (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * (np.arange(6) + 0.5) / 6)
+    values = curve.at(nodes)
+    return [Polynomial.fit(nodes, values[:, i], 5) for i in range(curve.dimension)]
+
+
+@EACH_SPLINE
+def test_a_spline_is_three_times_continuously_differentiable(curve: Spline) -> None:
+    """Also at the ends, where the straight lines begin; its fourth derivative jumps there."""
+    points = POINTS[curve.name]
+    breaks = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+    edges = np.concatenate([[-1.0], breaks, [breaks[-1] + 1.0]])
+    pieces = [piece(curve, low, high) for low, high in itertools.pairwise(edges)]
+    for s, before, after in zip(breaks, pieces[:-1], pieces[1:], strict=True):
+        for left, right in zip(before, after, strict=True):
+            assert float(left(s)) == pytest.approx(float(right(s)), abs=1e-12)
+            for order in (1, 2, 3):
+                jump = float(left.deriv(order)(s) - right.deriv(order)(s))
+                assert jump == pytest.approx(0.0, abs=1e-9), f"derivative {order} at {s}"
+    jumps = [abs(float(a.deriv(4)(0.0) - b.deriv(4)(0.0))) for a, b in zip(pieces[0], pieces[1], strict=True)]
+    assert max(jumps) > 0.1, "a test of continuity that sees no jump where there is one proves nothing"
+
+
+def nearest(curve: Spline, x: Array) -> tuple[float, float]:
+    """Parameter and distance of the nearest point, by search along ``at``."""
+    grid = np.linspace(-3.0, curve.length + 3.0, 3001)
+    best = float(grid[np.argmin(np.linalg.norm(curve.at(grid) - x, axis=1))])
+    width = 2 * float(grid[1] - grid[0])
+    found = minimize_scalar(
+        lambda s: float(np.sum((curve.at(s) - x) ** 2)),
+        bounds=(best - width, best + width),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(found.x), math.sqrt(float(found.fun))
+
+
+@EACH_SPLINE
+def test_the_functions_of_a_spline_are_signed_distances(curve: Spline) -> None:
+    """Within half of the least radius of curvature, where the foot of the perpendicular is unique."""
+    rng = np.random.default_rng(5)
+    tube = 0.25
+    for _ in range(80):
+        s = float(rng.uniform(-1.0, curve.length + 1.0))
+        x = curve.at(s) + rng.uniform(0.05, tube) * any_direction(curve.dimension, float(rng.uniform()))
+        foot, distance = nearest(curve, x)
+        f = functions(curve, x)
+        assert np.linalg.norm(f) == pytest.approx(distance, abs=1e-10)
+        assert progress(curve, x) == pytest.approx(foot, abs=1e-6)
+        tangent = course(curve.at, foot)
+        off = x - curve.at(foot)
+        if curve.dimension == 2:
+            right = np.array([tangent[1], -tangent[0]]) / np.linalg.norm(tangent)
+            assert float(f[0]) == pytest.approx(float(right @ off), abs=1e-9)
+
+
+@EACH_SPLINE
+def test_progress_is_the_foot_of_the_perpendicular(curve: Spline) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(SAMPLES):
+        x = curve.at(float(rng.uniform(-1.0, curve.length + 1.0))) + rng.uniform(-0.15, 0.15, curve.dimension)
+        s = progress(curve, x)
+        tangent = course(curve.at, s)
+        assert float((x - curve.at(s)) @ tangent) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_foot_is_exact_in_tight_turns_too() -> None:
+    """The closed form of the Jacobian is right at the foot only; here the path turns with a radius of 0.31 m."""
+    curve = spline([(0, 0), (3, 0), (3.2, 0.8), (0, 1), (-0.2, 1.8), (3, 2)], name="turns")
+    rng = np.random.default_rng(8)
+    for s in rng.uniform(0.0, curve.length, 600):
+        x = curve.at(s) + 0.1 * any_direction(2, float(rng.uniform()))
+        np.testing.assert_allclose(jacobian(curve, x), slopes(curve, x, 0.0), atol=1e-8)
+
+
+def test_a_spline_does_not_change_with_the_points_it_was_made_from() -> None:
+    points = np.array([(0.0, 0.0), (1.0, 1.0), (2.0, 0.0)])
+    curve = spline(points)
+    before = curve.at(0.7)
+    points[1] = 9.0
+    np.testing.assert_array_equal(curve.at(0.7), before)
