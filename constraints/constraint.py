@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -24,6 +24,7 @@ class AccelerationForm:
         deviation: y, y′ or z, shape (m,); for order 2 an expression in the accelerations too.
         parameters: the constraint's own parameters, then its gains.
         rows: name of each row, m of them.
+        linearization: state matrix of the perturbation equation at zero, an expression in its gains.
     """
 
     theta: ca.SX
@@ -31,6 +32,7 @@ class AccelerationForm:
     deviation: ca.SX
     parameters: Parameters
     rows: tuple[str, ...]
+    linearization: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,18 @@ class Constraint:
             deviation=residual,
             parameters=Parameters.collect([self.parameters, gains]),
             rows=row_names(label, residual.numel()),
+            linearization=self._linearization(symbols),
         )
+
+    def _linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
+        """Matrix A of ẋ = A x with x = (y, ẏ), y′ or nothing, for one row."""
+        if self.order == 2:
+            return ca.SX(0, 0)
+        state = ca.SX.sym("state", 2 - self.order)
+        rate = state[1] if self.order == 0 else ca.SX(0, 1)
+        last = ca.jacobian(self.perturbation.right_side(state[0], rate, gains), state)
+        matrix = last if self.order == 1 else ca.vertcat(ca.SX(ca.DM([[0.0, 1.0]])), last)
+        return ca.densify(ca.substitute(matrix, state, ca.SX.zeros(state.numel())))
 
     def _check(self, residual: ca.SX, coordinates: Coordinates, label: str) -> None:
         if residual.size2() != 1 or residual.numel() == 0:

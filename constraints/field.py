@@ -18,7 +18,7 @@ FLOOR = 1e-24
 
 
 class EruginField:
-    """A field ẋ = w(x, t) that follows a path and that no trajectory leaves through an obstacle's boundary.
+    """A field ẋ = w(x, t) that follows a path, and of which no trajectory crosses an obstacle's boundary.
 
     Erugin's structure [Erugin1952]_, Matukhina eq. (1), in n dimensions, is
 
@@ -84,11 +84,13 @@ class EruginField:
         Raises:
             ModelError: for dimensions that do not fit, a missing margin, or a number out of its range.
         """
-        for curve in (path, *obstacles):
-            if not isinstance(curve, Curve):
-                raise ModelError(f"a field is made of curves, got {curve!r}")
+        if not isinstance(obstacles, Iterable):
+            raise ModelError(f"obstacles must be a list of curves, got {obstacles!r}")
         self.path = path
         self.obstacles = tuple(obstacles)
+        for curve in (path, *self.obstacles):
+            if not isinstance(curve, Curve):
+                raise ModelError(f"a field is made of curves, got {curve!r}")
         self.name = name
         self.dimension = path.dimension
         for curve in self.obstacles:

@@ -15,6 +15,8 @@ from ..symbolic.kernel import Kernel
 from ..symbolic.runge_kutta import rk4_step
 from .field import EruginField
 
+LONGEST = 1_000_000
+
 
 def choose_side(
     field: EruginField,
@@ -50,6 +52,10 @@ def choose_side(
         covering = field.obstacles[int(np.argmin(clearances))]
         raise ModelError(f"the start {place} lies inside {covering.name!r}, {abs(clearances.min()):.4g} m deep")
     count = max(1, round(positive("duration", duration) / positive("step", step)))
+    if count > LONGEST:
+        raise ModelError(
+            f"{count} steps are too many to look ahead (at most {LONGEST}): shorten duration= or lengthen step="
+        )
     departures: dict[int, float] = {}
     for side in (1, -1):
         numbers = values.copy()

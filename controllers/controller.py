@@ -25,6 +25,7 @@ class Law:
         relative_pivots: the same relative to the largest row of the same constraint, shape (m,), in [0, 1].
         rows: name of each row, m of them.
         tolerance: a row is dependent if its relative pivot is not above this.
+        linearizations: name of each constraint and the state matrix of its perturbation equation, in the parameters.
     """
 
     output: ca.SX
@@ -33,6 +34,7 @@ class Law:
     relative_pivots: ca.SX
     rows: tuple[str, ...]
     tolerance: float
+    linearizations: tuple[tuple[str, ca.SX], ...] = ()
 
 
 class Controller(ABC):

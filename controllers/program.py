@@ -22,6 +22,7 @@ class Program:
         beta: β, shape (m,), with Θ a = β.
         deviation: y, y′ and z of all rows, shape (m,); rows of order 2 are expressions in ``robot.coordinates.a``.
         rows: name of each row, m of them, for messages and legends.
+        linearizations: name of each constraint and the state matrix of its perturbation equation, in its gains.
         blocks: for each row, the range of the rows of its constraint, which share a unit, m of them.
         parameters: the robot's, then the constraints' and their gains in order.
     """
@@ -63,6 +64,7 @@ class Program:
         for form in forms:
             blocks += [range(len(blocks), len(blocks) + len(form.rows))] * len(form.rows)
         self.blocks = tuple(blocks)
+        self.linearizations = tuple((label, form.linearization) for label, form in zip(labels, forms, strict=True))
         self.parameters = Parameters.collect([robot.parameters, *(form.parameters for form in forms)])
 
     @property

@@ -103,6 +103,7 @@ class ProgramController(Controller):
             relative_pivots=self._realized.relative_pivots,
             rows=program.rows,
             tolerance=self.tolerance,
+            linearizations=program.linearizations,
         )
 
     @property
@@ -134,6 +135,9 @@ class ProgramController(Controller):
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
+
+        A constraint of a single row has nothing to be compared with: it is singular where the row is exactly zero, and
+        near such a place the multipliers grow without bound under the status OK.
 
         Args:
             t: time [s].

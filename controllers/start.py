@@ -50,7 +50,10 @@ def start_on(
     every = (*robot.natural, *program.constraints)
     residuals = [(k, k.residual(c)) for k in every]
     numbers = program.parameters.values(p)
-    places = [("at", ca.vec(e) - ca.SX(ca.DM(vector("at", value, e.numel())))) for e, value in at]
+    places = [
+        ("at", ca.vec(e) - ca.SX(ca.DM(vector("at", np.atleast_1d(np.asarray(value, dtype=np.float64)), e.numel()))))
+        for e, value in at
+    ]
     positions = [(k.name, e) for k, e in residuals if k.order == 0] + places
     velocities = [(k.name, c.rate(e)) for k, e in residuals if k.order == 0]
     velocities += [(k.name, e) for k, e in residuals if k.order == 1]

@@ -15,6 +15,7 @@ class Status(IntEnum):
     OK = 0
     SINGULAR = 1
     NOT_FINITE = 2
+    FAILED = 3
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -34,9 +35,10 @@ _SENTENCES = {
         "a smaller step if the position was passed in one."
     ),
     Status.NOT_FINITE: (
-        "A number is not finite: the state has diverged, or the field or a curve is not defined here. Check the start, "
-        "try a smaller step or slower gains."
+        "A number is not finite: the state has diverged, the mass matrix is singular, natural constraints depend on "
+        "each other, or the field or a curve is not defined here. Check the start, try a smaller step or slower gains."
     ),
+    Status.FAILED: "The controller raised an exception, which is the cause of this error.",
 }
 
 
@@ -48,9 +50,11 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
         pivots: relative pivots of the rows, shape (m,).
         tolerance: a row is dependent if its relative pivot is not above this.
     """
-    if pivots.size and not (pivots > tolerance).all():
+    # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
+    bad = pivots[~(pivots > tolerance)]
+    if bad.size and not np.isnan(bad[0]):
         return Status.SINGULAR
-    return Status.OK if finite else Status.NOT_FINITE
+    return Status.OK if finite and not bad.size else Status.NOT_FINITE
 
 
 def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:

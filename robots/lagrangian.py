@@ -63,6 +63,8 @@ def lagrangian_system(
         if not symbols.is_valid_input() or symbols.shape != (n, 1) or n == 0:
             raise ModelError(f"{name}: {label} must be a column of symbols as long as q, got {symbols}")
     if isinstance(p, Parameters):
+        if nominal is not None:
+            raise ModelError(f"{name}: declared parameters have their nominal values; nominal= is for bare symbols")
         parameters = p
     else:
         symbols = ca.SX(0, 1) if p is None else ca.vec(p)

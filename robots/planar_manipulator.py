@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -75,6 +75,10 @@ def planar_manipulator(
     Raises:
         ModelError: for no links, or an unknown word.
     """
+    links = tuple(links) if isinstance(links, Iterable) else (links,)
+    for link in links:
+        if not isinstance(link, Link):
+            raise ModelError(f"a manipulator is made of links, got {link!r}")
     if not links:
         raise ModelError("a manipulator needs at least one link, got none")
     if angles not in ANGLES:

@@ -80,6 +80,9 @@ class Robot:
         }
         for name, expression in expressions.items():
             self.require_own_symbols(name, expression)
+        for constraint in self.natural:
+            # Parameters too must be the robot's own: a plant has no other place where they could be varied.
+            self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
 
     @property
     def t(self) -> ca.SX:
@@ -123,10 +126,12 @@ class Robot:
         nv = self.coordinates.nv
         theta = ca.vertcat(ca.SX(0, nv), *(form.theta for form in forms))
         beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
-        # Their gains are the world's, not a user's: they are numbers, not parameters.
-        gains = Parameters.collect([form.parameters for form in forms])
-        numbers = ca.SX(ca.DM(gains.values()))
-        return ca.substitute(theta, gains.symbols, numbers), ca.substitute(beta, gains.symbols, numbers)
+        # Their gains are the world's, not a user's: they are numbers. What else they use are the robot's parameters.
+        own = set(self.parameters.names)
+        gains = [(s, f.parameters.nominal[n]) for f in forms for n, s in f.parameters if n not in own]
+        symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
+        numbers = ca.SX(ca.DM([value for _, value in gains]))
+        return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
 
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
@@ -186,6 +191,8 @@ class Robot:
             ShapeError: for a missing argument, a wrong shape, or numbers that are not finite.
             ModelError: if the expression uses a symbol that the robot does not have.
         """
+        if not isinstance(expression, ca.SX):
+            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
         self.require_own_symbols("the expression", expression)
         values: list[NDArray[np.float64]] = []
         for name, symbol, value in (("q", self.q, q), ("v", self.v, v), ("u", self.u, u)):
@@ -201,13 +208,15 @@ class Robot:
         else:
             numbers = self.parameters.values(p)
         symbols = {"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}
-        # Kept with the expression itself, whose identity is the key: the same object asked for again costs no building.
-        kept = self._evaluated.get(id(expression))
+        # An SX can be changed in place, so its elements are the key; the copy keeps their nodes, and hashes, alive.
+        entries = ca.vec(ca.densify(expression))
+        key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
+        kept = self._evaluated.get(key)
         if kept is None:
             while len(self._evaluated) >= KEPT:
                 self._evaluated.pop(next(iter(self._evaluated)))
-            kept = expression, Kernel("evaluate", symbols, {"value": expression}, compiled=False)
-            self._evaluated[id(expression)] = kept
+            kept = ca.SX(expression), Kernel("evaluate", symbols, {"value": expression}, compiled=False)
+            self._evaluated[key] = kept
         return kept[1](time, *values, numbers)[0]
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
@@ -230,7 +239,7 @@ class Robot:
             )
 
     @functools.cached_property
-    def _evaluated(self) -> dict[int, tuple[ca.SX, Kernel]]:
+    def _evaluated(self) -> dict[tuple[object, ...], tuple[ca.SX, Kernel]]:
         return {}
 
     @functools.cached_property

@@ -105,6 +105,8 @@ def _run(console: Console, errors: Console, name: str, pairs: Sequence[str], out
         key, equals, value = pair.partition("=")
         if not equals or not key or not value:
             raise ModelError(f"--set takes key=value, got {pair!r}")
+        if key in given:
+            raise ModelError(f"--set gives {key} more than once")
         given[key] = value
     with console.status("building and compiling"):
         setup = scenario.prepare(given)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 
 Array = NDArray[np.float64]
@@ -142,7 +142,7 @@ class NumericLoop(ClosedLoop):
     """A loop whose controller is any Python object: the plant is compiled, the controller is called.
 
     Attributes:
-        controller: what is called, with NaN recorded for a tick that it refuses as singular.
+        controller: what is called.
     """
 
     def __init__(self, robot: Robot, controller: Controller, stop: ca.SX | None) -> None:
@@ -189,10 +189,7 @@ class NumericLoop(ClosedLoop):
         def act(t: float, x: Array) -> Array:
             if not np.isfinite(x).all():
                 return np.full(self._nu, np.nan)
-            try:
-                output = np.asarray(self.controller.control(t, x[:nq], x[nq:], own), dtype=np.float64)
-            except (SingularProgramError, NotFiniteError):
-                return np.full(self._nu, np.nan)
+            output = np.asarray(self.controller.control(t, x[:nq], x[nq:], own), dtype=np.float64)
             if output.shape != (self._nu,):
                 raise ModelError(
                     f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {output.shape}"
@@ -209,6 +206,10 @@ def close_loop(robot: Robot, controller: Controller | None, stop: ca.SX | None) 
         ModelError: if the controller's model has other sizes than the plant.
     """
     if controller is not None:
+        if not isinstance(controller, Controller):
+            raise ModelError(
+                f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"
+            )
         c, model = robot.coordinates, controller.robot.coordinates
         plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
         if plant != own:

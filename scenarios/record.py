@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..controllers.status import Status, dependent_row
+from ..symbolic.errors import NotFiniteError, SingularProgramError
 from .closed_loop import ClosedLoop
 from .integrators.integrator import Block
 from .trajectory import Trajectory
@@ -51,7 +52,9 @@ class Record:
 
     def add(self, block: Block) -> None:
         """Take over a block, up to the first sample that ends the run."""
-        first, n = self.count, min(block.states.shape[1], len(self._states) - self.count)
+        first, n = self.count, min(block.filled, len(self._states) - self.count)
+        if n == 0:
+            return
         new = slice(first, first + n)
         self._states[new] = block.states[:, :n].T
         for key, rows in self._data.items():
@@ -60,7 +63,10 @@ class Record:
         known = _every(np.isfinite(self._states[new]))
         finite = known & _every(np.isfinite(self._data["output"][new]))
         independent = self._ahead("relative_pivots", first, first + n) > self._tolerance
-        singular = known & ~_every(independent & (self._ahead("pivots", first, first + n) > 0.0))
+        dependent = ~(independent & (self._ahead("pivots", first, first + n) > 0.0))
+        # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
+        leading = dependent & (np.cumsum(dependent, axis=1) == 1)
+        singular = known & ~_every(~(leading & ~np.isnan(self._data["relative_pivots"][new])))
         stopped = ~_every(~(self._data["stop"][new] > 0.0))
         ending = ~finite | singular | stopped
         if ending.any():
@@ -68,6 +74,14 @@ class Record:
             self._end(first + i, bool(finite[i]), bool(singular[i]))
         for key, largest in self._largest.items():
             np.maximum(largest, self._data[key][new].max(axis=0), out=largest)
+
+    def fail(self, error: BaseException) -> None:
+        """End the run because the controller raised this after the last sample."""
+        self.ended = True
+        singular, infinite = isinstance(error, SingularProgramError), isinstance(error, NotFiniteError)
+        self.failure = Status.SINGULAR if singular else Status.NOT_FINITE if infinite else Status.FAILED
+        said = str(error) if singular or infinite else f"{type(error).__name__}: {error}. {Status.FAILED.sentence}"
+        self.ending = f"in the step after t = {max(self.count - 1, 0) * self._step:g} s: {said}"
 
     def trajectory(self, wall_time: float) -> Trajectory:
         """The samples so far."""

@@ -14,11 +14,12 @@ from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.arrays import positive, vector
-from ..symbolic.errors import EruginError, ModelError
+from ..symbolic.errors import EruginError, ModelError, ParameterError
 from ..symbolic.parameters import NO_PARAMETERS
 from .closed_loop import ClosedLoop, close_loop
 from .integrators import RK4, Integrator
 from .record import Record
+from .step_limit import StepLimit
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -86,10 +87,17 @@ class Simulator:
             if stop.shape != (1, 1):
                 raise ModelError(f"stop must be a scalar expression, got shape {stop.shape}")
             robot.require_own_symbols("stop", stop, controller.parameters if controller else NO_PARAMETERS)
+            if ca.depends_on(stop, ca.vertcat(robot.u, robot.coordinates.a)):
+                raise ModelError(
+                    "stop may use time, coordinates, velocities and parameters, not inputs or accelerations"
+                )
         self.robot, self.controller = robot, controller
         self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self._loop: ClosedLoop = close_loop(robot, controller, stop)
-        self._start = (integrator or RK4()).prepare(self._loop)
+        chosen = integrator or RK4()
+        self._start = chosen.prepare(self._loop)
+        law = None if controller is None else controller.law
+        self._limit = None if law is None else StepLimit(law, self.law_parameters, chosen)
 
     def run(
         self,
@@ -119,15 +127,24 @@ class Simulator:
 
         Raises:
             ShapeError, ModelError, ParameterError: for bad input.
-            SimulationError: if rows become dependent or a number is not finite; the trajectory so far is attached.
+            SimulationError: if rows become dependent, a number is not finite, or the controller raises anything; the
+                trajectory so far is attached.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
         """
         span, interval = positive("duration", duration), positive("step", step)
         c = self.robot.coordinates
         x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
+        if isinstance(p, Mapping):
+            for name in p:
+                if name not in self.robot.parameters.names and name in self.law_parameters.names:
+                    raise ParameterError(
+                        f"{name!r} is a parameter of the controller, not of the plant: pass it in law_p="
+                    )
         numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
+        if self._limit is not None:
+            self._limit.check(numbers[len(self.robot.parameters) :], h)
         try:
             record = Record(self._loop, self.controller, steps + 1, h, numbers)
         except (MemoryError, ValueError) as error:
@@ -138,11 +155,17 @@ class Simulator:
             self.controller.reset()
         advance = self._start(numbers, h)
         began = time.perf_counter()
+        cause: BaseException | None = None
         try:
             while not record.ended:
-                block = advance(record.count, x)
+                block = advance(record.count, x, steps + 1 - record.count)
                 record.add(block)
-                x = block.after[:, -1].copy()
+                if isinstance(block.error, KeyboardInterrupt):
+                    raise block.error
+                if block.error is not None and not record.ended:
+                    cause = block.error
+                    record.fail(cause)
+                x = block.after[:, max(block.filled - 1, 0)].copy()
                 if progress is not None:
                     progress(min(1.0, record.count / (steps + 1)))
         except KeyboardInterrupt as interrupt:
@@ -150,7 +173,7 @@ class Simulator:
             raise SimulationInterrupted(record.trajectory(time.perf_counter() - began)) from interrupt
         trajectory = record.trajectory(time.perf_counter() - began)
         if record.failure is not Status.OK:
-            raise SimulationError(record.ending, trajectory, record.failure)
+            raise SimulationError(record.ending, trajectory, record.failure) from cause
         return trajectory
 
 

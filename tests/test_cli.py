@@ -191,3 +191,8 @@ def test_folder_without_permission(capsys: pytest.CaptureFixture[str], tmp_path:
     finally:
         tmp_path.chmod(0o700)
     assert "Permission denied" in capsys.readouterr().err
+
+
+def test_a_setting_given_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(tmp_path / "out", "--set", "m2=3", "--set", "m2=4") == 2
+    assert "--set gives m2 more than once" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     out = tmp_path / "new" / "folder"
     out.mkdir(parents=True)
     (out / "path.png").write_text("old", encoding="utf-8")
-    assert run(out, "--set", "duration=5", "--set", "m1=3", "--set", "duration=0.2") == 0
+    assert run(out, "--set", "m1=3", "--set", "duration=0.2") == 0
     output, errors = capsys.readouterr()
     assert errors == ""
     assert "not reached in 0.200 s" in output

@@ -143,3 +143,12 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
 def test_bad_input_is_refused_with_numbers(make: Callable[[], object], message: str) -> None:
     with pytest.raises((ModelError, ParameterError), match=message):
         make()
+
+
+def test_obstacles_may_come_from_a_generator() -> None:
+    field = EruginField(
+        line((0.0, 0.0), (1.0, 0.0)), (circle((0.5, y), 0.1, name=f"d{y}") for y in (1, 2)), speed=1, margin=0.1
+    )
+    assert len(field.obstacles) == 2
+    with pytest.raises(ModelError, match="obstacles must be a list of curves"):
+        EruginField(line((0.0, 0.0), (1.0, 0.0)), cast(list[Curve], circle((0.5, 0.0), 0.1)), speed=1.0, margin=0.1)

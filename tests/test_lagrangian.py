@@ -136,3 +136,35 @@ def test_evaluate_asks_for_what_an_expression_needs() -> None:
     assert robot.evaluate(robot.mass_matrix, q=[0.1, 0.2]).shape == (2, 2)
     assert robot.evaluate(robot.bias, q=[0.1, 0.2], v=[0.0, 0.0]).shape == (2,)
     assert robot.evaluate(robot.kinetic_energy, q=[0.1, 0.2], v=[0.0, 0.0]).shape == ()
+
+
+def test_parameters_of_natural_constraints_stay_parameters() -> None:
+    """The rod's length is varied: a state that fits the new length has no pull on it."""
+    x, y, vx, vy = (ca.SX.sym(name) for name in ("x", "y", "vx", "vy"))
+    p = Parameters.declare({"L": 1.0})
+    rod = holonomic(x**2 + y**2 - p["L"] ** 2, parameters=p, name="rod")
+    robot = lagrangian_system(q=ca.vertcat(x, y), v=ca.vertcat(vx, vy), p=p, T=(vx**2 + vy**2) / 2, natural=[rod])
+    q, v = [2.0, 0.0], [0.0, 1.0]
+    free = robot.evaluate(robot.acceleration, q=q, v=v, p={"L": 2.0})
+    np.testing.assert_allclose(free, np.array([-0.5, 0.0]), atol=1e-14)
+    assert robot.evaluate(robot.acceleration, q=q, v=v)[0] < -10.0
+
+
+def test_foreign_symbols_in_natural_constraints_are_named() -> None:
+    q, v, z = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("z")
+    with pytest.raises(ModelError, match="natural constraint 'held' uses z"):
+        lagrangian_system(q=q, v=v, T=v**2 / 2, natural=[holonomic(q - z, name="held")])
+
+
+def test_an_expression_changed_in_place_is_evaluated_anew() -> None:
+    robot = driven_robot()
+    expression = ca.vertcat(robot.q[0], robot.q[1])
+    np.testing.assert_array_equal(robot.evaluate(expression, q=[1.0, 2.0]), [1.0, 2.0])
+    expression[0] = 5 * robot.q[0]
+    np.testing.assert_array_equal(robot.evaluate(expression, q=[1.0, 2.0]), [5.0, 2.0])
+
+
+def test_nominal_values_belong_to_bare_symbols() -> None:
+    q, v, p = ca.SX.sym("x"), ca.SX.sym("v"), Parameters.declare({"m": 1.0})
+    with pytest.raises(ModelError, match="nominal= is for bare symbols"):
+        lagrangian_system(q=q, v=v, p=p, T=p["m"] * v**2, nominal={"m": 5.0})

@@ -77,3 +77,15 @@ def test_a_path_that_leaves_the_reach_stops_with_the_part_before() -> None:
     with pytest.raises(SimulationError, match=r"follow\[1\]") as caught:
         scenario.prepare({"side": "right", "l2": "0.4"}).run()
     assert len(caught.value.trajectory) > 100
+
+
+def test_a_disc_too_near_for_a_start_from_rest_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"the disc is 0\.01 m from the start, but from rest the tip can slip 0\.02"):
+        TwoLinkArmMovingObstacle().prepare({"disc.x": "0.9", "disc.y": "-0.55"})
+
+
+def test_a_rate_too_fast_for_the_step_is_refused_and_the_side_given_once() -> None:
+    with pytest.raises(ModelError, match=r"'follow'.*Take at most 0\.00056 s"):
+        TwoLinkArmMovingObstacle().prepare({"follow.rate": "5000"}).run()
+    with pytest.raises(ParameterError, match="give one of them"):
+        TwoLinkArmMovingObstacle().prepare({"side": "left", "field.side": "1"})

@@ -186,3 +186,17 @@ def test_natural_constraints_hold_in_free_motion() -> None:
     np.testing.assert_allclose(motion.q[:, 1], -0.5 * motion.q[:, 0], atol=1e-12)
     reaction = robot.evaluate(robot.reactions, q=[0.0, 0.0], v=[0.0, 0.0])
     assert float(reaction) == pytest.approx(9.81 * 0.8)
+
+
+def test_a_parameter_given_to_the_wrong_side_is_told_where_it_belongs() -> None:
+    program = disc_program()
+    with pytest.raises(ParameterError, match=r"'disc\.radius' is a parameter of the controller.*law_p="):
+        simulate(
+            program.robot, ProgramController(program), [0.3, 0.8], [0.0, 0.0], 0.1, step=0.01, p={"disc.radius": 1}
+        )
+
+
+def test_a_program_is_no_controller() -> None:
+    program = disc_program()
+    with pytest.raises(ModelError, match=r"ProgramController\(program\)"):
+        simulate(program.robot, program, [0.3, 0.8], [0.0, 0.0], 0.1, step=0.01)  # type: ignore[arg-type]

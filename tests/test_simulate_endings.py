@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line
-from erugin.controllers import Program, ProgramController, Status, start_on
-from erugin.robots import Robot, lagrangian_system
+from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line, nonholonomic
+from erugin.controllers import Controller, Program, ProgramController, Status, start_on
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.scenarios import DOP853, RK4, SimulationError, SimulationInterrupted, simulate
 
 from .arms import ELBOW, START, disc_program, two_link_arm
@@ -130,3 +132,49 @@ def test_the_stop_condition_may_use_parameters_of_the_controller() -> None:
     stop = program.robot.points["tip"][1] - program.parameters["path.start_y"] - 0.1
     ends = [simulate(program.robot, c, q0, v0, 3.0, step=5e-3, stop=stop).t[-1] for c in (inner, Called(inner))]
     assert ends[0] == ends[1] < 2.0
+
+
+class Table(Controller):
+    """Torques from a list, one per call, that raises what it is told to after the last."""
+
+    def __init__(self, robot: Robot, count: int, error: BaseException) -> None:
+        self.robot, self.left, self.error = robot, count, error
+
+    def control(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        if self.left == 0:
+            raise self.error
+        self.left -= 1
+        return np.array([20.0, 5.0])
+
+
+def test_a_controller_is_not_called_beyond_the_end() -> None:
+    # Five calls per step, one more for the last sample.
+    controller = Table(two_link_arm(), 5 * 7 + 1, IndexError("table ended"))
+    motion = simulate(controller.robot, controller, [0.3, 0.8], [0.0, 0.0], 0.07, step=0.01)
+    assert len(motion) == 8
+    assert controller.left == 0
+
+
+def test_what_a_controller_raises_is_the_cause_and_nothing_is_lost() -> None:
+    controller = Table(two_link_arm(), 5 * 130, IndexError("table ended"))
+    with pytest.raises(SimulationError, match="IndexError: table ended") as caught:
+        simulate(controller.robot, controller, [0.3, 0.8], [0.0, 0.0], 2.0, step=0.01)
+    assert caught.value.status is Status.FAILED
+    assert isinstance(caught.value.__cause__, IndexError)
+    assert len(caught.value.trajectory) == 130
+
+
+def test_an_interrupt_within_a_called_controller_keeps_the_steps_before() -> None:
+    controller = Table(two_link_arm(), 5 * 90, KeyboardInterrupt())
+    with pytest.raises(SimulationInterrupted) as caught:
+        simulate(controller.robot, controller, [0.3, 0.8], [0.0, 0.0], 2.0, step=0.01)
+    assert len(caught.value.trajectory) == 90
+
+
+def test_a_singular_mass_matrix_is_not_blamed_on_the_program() -> None:
+    robot = planar_manipulator([Link(0.5, 1.0, 0.5, 0.0), Link(0.5, 1.0, 0.0, 0.0)])
+    solution = ProgramController(Program(robot, nonholonomic(robot.v))).solve(0.0, [0.1, 0.2], [0.0, 0.0])
+    assert solution.status is Status.NOT_FINITE
+    assert "mass matrix is singular" in solution.message

@@ -18,7 +18,8 @@ class Baumgarte(Perturbation):
 
     Attributes:
         alpha: α [1/s].
-        beta: β [1/s]; α if not given.
+        beta: β [1/s]; α if not given. In a program it is a parameter of its own: a sweep that keeps the damping
+            critical sets both.
 
     Raises:
         ModelError: if the equation is not asymptotically stable.

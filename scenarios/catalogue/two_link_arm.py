@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...constraints import Circle, EruginField, FirstOrder, Spline, choose_side, circle, follow, spline
 from ...controllers import Program, ProgramController, start_on
 from ...robots import Link, Robot, planar_manipulator
+from ...symbolic.errors import ModelError, ParameterError
 from ..plots.moving_obstacle import MovingObstaclePlots
 from ..scenario import Measure, Scenario, Setting, Setup, Value
 from ..simulate import Simulator
@@ -68,23 +70,36 @@ class TwoLinkArmMovingObstacle(Scenario):
         """At rest on the first point of the path; the side by :func:`choose_side`."""
         start, duration, step = self.path.at(0.0), float(settings["duration"]), float(settings["step"])
         own = {name: value for name, value in parameters.items() if name in self.field.parameters.names}
-        side = {"left": -1, "right": 1}.get(str(settings["side"])) or choose_side(
-            self.field, start, duration, step=0.01, p=own
-        )
+        given = {"left": -1, "right": 1}.get(str(settings["side"]))
+        if given is not None and "field.side" in parameters:
+            raise ParameterError("side= and field.side= say the same thing: give one of them")
+        side = given or choose_side(self.field, start, min(duration, 30.0), step=0.01, p=own)
         values = {"field.side": float(side), **parameters}
         tip = self.robot.points["tip"]
         q0, v0 = start_on(self.program, [-1.3, 1.4], at=[(tip, start)], p=values)
+        self._require_room(q0, {**self.controller.parameters.nominal, **values})
         ideal = settings["realization"] == "ideal"
         controller = ProgramController(self.program, realization="ideal") if ideal else self.controller
         simulator = Simulator(self.robot, controller, stop=self.path.progress(tip) - self.path.length)
         return Setup(simulator, q0, np.zeros_like(v0), duration, step, values)
+
+    def _require_room(self, q0: NDArray[np.float64], values: Mapping[str, float]) -> None:
+        """From rest the tip slips by |ψ(0)|/k before it moves with the field: the disc must be farther than that."""
+        deviation = self.controller.solve(0.0, q0, [0.0, 0.0], values).deviation
+        slip = float(np.linalg.norm(deviation)) / values["follow.rate"]
+        gap = float(np.hypot(*(self.path.at(0.0) - [values["disc.x"], values["disc.y"]]))) - values["disc.radius"]
+        if gap <= slip:
+            raise ModelError(
+                f"the disc is {gap:.3g} m from the start, but from rest the tip can slip {slip:.3g} m before it moves "
+                "with the field: move the disc, or raise follow.rate"
+            )
 
     def measure(self, trajectory: Trajectory) -> list[Measure]:
         """Tracking, deviation, clearance, torque and time."""
         tip = self.robot.points["tip"]
         f = trajectory.evaluate(self.field.functions(tip, self.robot.t))
         off = trajectory.evaluate(self.path.functions(tip, self.robot.t))
-        reached = trajectory.evaluate(self.path.progress(tip))[-1] >= self.path.length
+        reached = trajectory.ok and trajectory.evaluate(self.path.progress(tip))[-1] >= self.path.length
         deviation, span = np.abs(trajectory.deviation), trajectory.t[-1]
         late = trajectory.t > span / 2
         return [
@@ -93,9 +108,12 @@ class TwoLinkArmMovingObstacle(Scenario):
             Measure("detour, tip to path", f"{1e3 * np.abs(off).max():.4g} mm at most"),
             Measure(
                 "largest deviation |ψ|",
-                f"{deviation.max():.3g} m/s, {deviation[late].max(initial=0.0):.1e} in the second half",
+                f"{np.nanmax(deviation):.3g} m/s, {deviation[late].max(initial=0.0):.1e} in the second half",
             ),
-            Measure("least clearance to the disc", f"{1e3 * f[:, 1].min():.4g} mm"),
+            Measure(
+                "least clearance to the disc",
+                f"{1e3 * f[:, 1].min():.4g} mm" + " (it was entered)" * bool(f[:, 1].min() <= 0.0),
+            ),
             Measure("largest torque", f"{np.nanmax(np.abs(trajectory.u)):.4g} N m"),
             Measure(
                 "simulated / wall time", f"{span / max(trajectory.wall_time, 1e-9):.0f} ({trajectory.wall_time:.3f} s)"

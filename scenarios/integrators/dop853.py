@@ -12,7 +12,7 @@ from scipy import integrate
 
 from ...symbolic.arrays import positive
 from ..closed_loop import ClosedLoop
-from .integrator import BLOCK, Advance, Block, Integrator
+from .integrator import Advance, Block, Integrator, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -51,24 +51,16 @@ class DOP853(Integrator):
         """The compiled derivative; the integrator itself starts anew with each run."""
 
         def start(p: Array, step: float) -> Advance:
-            block, f, observe = Block.of(loop), loop.derivative(p), loop.observer(p)
+            f = loop.derivative(p)
             solver: _Solver | None = None
 
-            def advance(first: int, state: Array) -> Block:
+            def follow(t: float, x: Array) -> Array:
                 nonlocal solver
-                x = state
                 if solver is None:
-                    solver = self._solver(f, first * step, x)
-                for i in range(BLOCK):
-                    t = (first + i) * step
-                    block.states[:, i] = x
-                    for key, value in observe(t, x).items():
-                        block.recorded[key][:, i] = value
-                    x = _reach(solver, t + step)
-                    block.after[:, i] = x
-                return block
+                    solver = self._solver(f, t, x)
+                return _reach(solver, t + step)
 
-            return advance
+            return step_by_step(Block.of(loop), loop.observer(p), follow, step)
 
         return start
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.errors import EruginError, NotFiniteError, SingularProgramError
 from ..closed_loop import ClosedLoop
 
 Array = NDArray[np.float64]
@@ -16,19 +17,23 @@ BLOCK = 100
 """Steps per block: few enough for a progress bar and Ctrl-C, many enough that Python between them costs nothing."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Block:
-    """Samples of consecutive steps; column i belongs to the start of step i.
+    """Samples of consecutive steps; column i belongs to the start of step i. The next block reuses the room.
 
     Attributes:
         states: x at each start, shape (nx, BLOCK).
         after: x at each end, shape (nx, BLOCK).
         recorded: what is recorded at each start, shape (n, BLOCK) each.
+        filled: number of samples that are there.
+        error: what a controller called from Python raised in the step after the last sample, if anything.
     """
 
     states: Array
     after: Array
     recorded: dict[str, Array]
+    filled: int = BLOCK
+    error: BaseException | None = None
 
     @classmethod
     def of(cls, loop: ClosedLoop) -> Block:
@@ -37,8 +42,8 @@ class Block:
         return cls(np.zeros((loop.nx, BLOCK), order="F"), np.zeros((loop.nx, BLOCK), order="F"), room)
 
 
-Advance = Callable[[int, Array], Block]
-"""Index of the first step and x there → the samples of the next BLOCK steps, in room that the next call reuses."""
+Advance = Callable[[int, Array, int], Block]
+"""Index of the first step, x there, and how many samples are wanted at most → the next samples."""
 
 
 class Integrator(ABC):
@@ -51,3 +56,51 @@ class Integrator(ABC):
         Returns:
             A function that starts a run from the parameters p of plant and controller and the step h [s], at t = 0.
         """
+
+    def amplification(self, z: complex) -> float:
+        """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y with z = λ h; more than 1 is unstable.
+
+        A method that chooses its own steps has none, and returns 0.
+        """
+        return 0.0
+
+
+def step_by_step(
+    block: Block,
+    observe: Callable[[float, Array], dict[str, Array]],
+    follow: Callable[[float, Array], Array],
+    step: float,
+) -> Advance:
+    """An advance that calls Python in every step, and ends its block early when the run ends or the controller fails.
+
+    Args:
+        block: room for the samples.
+        observe: what is recorded at t and x.
+        follow: the state one step after t and x.
+        step: h [s].
+    """
+
+    def advance(first: int, state: Array, wanted: int) -> Block:
+        block.filled, block.error, x = 0, None, state
+        for i in range(min(BLOCK, wanted)):
+            t = (first + i) * step
+            try:
+                recorded = observe(t, x)
+                after = x if i + 1 == wanted else follow(t, x)
+            except (SingularProgramError, NotFiniteError, KeyboardInterrupt) as error:
+                block.error = error
+                break
+            except EruginError:
+                raise
+            except Exception as error:
+                block.error = error
+                break
+            block.states[:, i], block.after[:, i] = x, after
+            for key, value in recorded.items():
+                block.recorded[key][:, i] = value
+            block.filled, x = i + 1, after
+            if (recorded["stop"] > 0.0).any() or not np.isfinite(after).all():
+                break
+        return block
+
+    return advance

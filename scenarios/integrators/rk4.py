@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..closed_loop import ClosedLoop, SymbolicLoop
-from .integrator import BLOCK, Advance, Block, Integrator
+from .integrator import BLOCK, Advance, Block, Integrator, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -48,10 +48,11 @@ class RK4(Integrator):
             results = [np.zeros((1, BLOCK), order="F"), block.after, *block.recorded.values()]
             run = kernel.loop(BLOCK, 2, [index, x, steps, numbers], results)
 
-            def advance(first: int, state: Array) -> Block:
+            def advance(first: int, state: Array, wanted: int) -> Block:
                 index[0], x[:] = first, state
                 run()
                 block.states[:, 0], block.states[:, 1:] = state, block.after[:, :-1]
+                block.filled = min(BLOCK, wanted)
                 return block
 
             return advance
@@ -60,19 +61,11 @@ class RK4(Integrator):
 
     def _called(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
         def start(p: Array, step: float) -> Advance:
-            block, f, observe = Block.of(loop), loop.derivative(p), loop.observer(p)
-
-            def advance(first: int, state: Array) -> Block:
-                x = state
-                for i in range(BLOCK):
-                    t = (first + i) * step
-                    block.states[:, i] = x
-                    for key, value in observe(t, x).items():
-                        block.recorded[key][:, i] = value
-                    x = rk4_step(f, t, x, step)
-                    block.after[:, i] = x
-                return block
-
-            return advance
+            f = loop.derivative(p)
+            return step_by_step(Block.of(loop), loop.observer(p), lambda t, x: rk4_step(f, t, x, step), step)
 
         return start
+
+    def amplification(self, z: complex) -> float:
+        """R(z) = 1 + z + z²/2 + z³/6 + z⁴/24."""
+        return abs(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24)
