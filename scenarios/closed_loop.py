@@ -92,17 +92,17 @@ class SymbolicLoop(ClosedLoop):
                 ca.substitute(e, old, new) for e in (law.output, law.pivots, law.relative_pivots)
             )
             force = output if controller.applies_force else robot.input_matrix @ output
-            a = robot.drift[0] + robot.mobility(force)[0]
-            deviation = ca.substitute(ca.substitute(law.deviation, old, new), model.a, a)
+            deviation = ca.substitute(law.deviation, old, new)
         a = robot.drift[0] + robot.mobility(force)[0]
+        if controller is not None:
+            deviation = ca.substitute(deviation, controller.robot.coordinates.a, a)
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, law_p))
         self.rate = ca.vertcat(c.N @ c.v, a)
         if stop is not None and controller is not None:
             # Parameters that the plant shares with the controller's model stay the plant's.
-            shared = set(robot.parameters.names)
-            extra = [(s, law_p[i]) for i, (name, s) in enumerate(controller.parameters) if name not in shared]
-            if extra:
-                stop = ca.substitute(stop, ca.vertcat(*(s for s, _ in extra)), ca.vertcat(*(n for _, n in extra)))
+            places, extra = controller.parameters.beyond(robot.parameters)
+            if places:
+                stop = ca.substitute(stop, extra, law_p[places])
         self.recorded = {
             "output": output,
             "deviation": deviation,
@@ -159,9 +159,7 @@ class NumericLoop(ClosedLoop):
         energy = robot.kinetic_energy + robot.potential_energy
         recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
         # Parameters that the plant shares with the controller's model stay the plant's.
-        shared = set(robot.parameters.names)
-        self._extra = [i for i, name in enumerate(controller.parameters.names) if name not in shared]
-        extra = ca.vertcat(ca.SX(0, 1), *(controller.parameters.symbols[i] for i in self._extra))
+        self._extra, extra = controller.parameters.beyond(robot.parameters)
         symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
         self._observe = Kernel("plant_observed", symbols, recorded)
         self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu, "energy": 1, "stop": int(stop is not None)}

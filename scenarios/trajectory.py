@@ -102,10 +102,8 @@ class Trajectory:
         symbols = {"t": self.robot.t, "q": self.robot.q, "v": self.robot.v, "p": self.robot.p}
         arguments: list[Array] = [self.t, self.q, self.v, self.p]
         if self.controller is not None:
-            known = set(self.robot.parameters.names)
-            extra = [(i, s) for i, (name, s) in enumerate(self.controller.parameters) if name not in known]
-            symbols["c"] = ca.vertcat(ca.SX(0, 1), *(s for _, s in extra))
-            arguments.append(self.law_p[[i for i, _ in extra]])
+            places, symbols["c"] = self.controller.parameters.beyond(self.robot.parameters)
+            arguments.append(self.law_p[places])
         kernel = Kernel("along", symbols, {"value": expression}, compiled=False)
         columns = [
             np.tile(a[:, None], (1, len(self))) if i >= 3 else np.atleast_2d(a.T) for i, a in enumerate(arguments)

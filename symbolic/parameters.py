@@ -130,6 +130,12 @@ class Parameters:
             raise ParameterError(unknown_name("parameter", name, self.names))
         return self.symbols[self.names.index(name)]
 
+    def beyond(self, other: Parameters) -> tuple[list[int], ca.SX]:
+        """Places and symbols, shape (k,), of the parameters whose names ``other`` does not have."""
+        places = [i for i, name in enumerate(self.names) if name not in other.names]
+        # Not symbols[places]: of a single symbol CasADi cuts nothing out as a row, of shape (1, 0).
+        return places, ca.vertcat(ca.SX(0, 1), *(self.symbols[i] for i in places))
+
     def values(self, p: Mapping[str, float] | ArrayLike | None = None) -> NDArray[np.float64]:
         """Numbers for all parameters.
 

@@ -237,3 +237,12 @@ def test_ranges(allowed: Range, good: list[float], bad: list[float], words: str)
             p.values({"a.gain": value})
         with pytest.raises(ParameterError, match=message):
             p.values([0.0, value])
+
+
+def test_what_others_do_not_have() -> None:
+    own, other = Parameters.declare({"a": 1.0, "b": 2.0}), Parameters.declare({"a": 3.0})
+    places, symbols = own.beyond(other)
+    assert places == [1]
+    assert symbols.element_hash() == own["b"].element_hash()
+    # Nothing of one symbol is still a column.
+    assert other.beyond(own)[1].shape == (0, 1)
