@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..robots.least_squares import gauss_newton
 from ..robots.robot import Robot
 from ..symbolic.arrays import vector
 from ..symbolic.errors import NotConvergedError
@@ -17,7 +18,6 @@ from .program import Program
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-12
-ITERATIONS = 100
 
 
 def start_on(
@@ -91,22 +91,9 @@ def _solve(
         r, J = kernel(x, *values)
         return np.atleast_1d(r), J.reshape(residual.numel(), unknown.numel())
 
-    x = start
-    r, J = evaluate(x)
-    for _ in range(ITERATIONS):
-        size = float(np.abs(r).max())
-        if size <= TOLERANCE or not np.isfinite(J).all():
-            break
-        step = np.linalg.lstsq(J, -r, rcond=1e-10)[0]
-        scale = 1.0
-        while scale > 1e-4:
-            tried, slope = evaluate(x + scale * step)
-            if np.abs(tried).max() < size:
-                break
-            scale /= 2
-        else:
-            break
-        x, r, J = x + scale * step, tried, slope
+    found = gauss_newton(evaluate, start)
+    x, r = found.x, found.residual
+    J = evaluate(x)[1]
     worst = int(np.argmax(np.abs(np.where(np.isfinite(r), r, np.inf))))
     # Rounding in r grows with the numbers that it is the difference of, which are of the size of J x.
     allowed = 100 * TOLERANCE * max(1.0, float(np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)))

@@ -38,7 +38,7 @@ _SENTENCES = {
         "A number is not finite: the state has diverged, the mass matrix is singular, natural constraints depend on "
         "each other, or the field or a curve is not defined here. Check the start, try a smaller step or slower gains."
     ),
-    Status.FAILED: "The controller raised an exception, which is the cause of this error.",
+    Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }
 
 

@@ -10,6 +10,7 @@ from ..constraints.constraint import Constraint
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
+from .dynamics import Dynamics
 from .robot import Robot
 
 
@@ -93,11 +94,13 @@ def lagrangian_system(
         coordinates=coordinates,
         parameters=parameters,
         u=inputs,
-        mass_matrix=ca.densify(mass),
-        bias=ca.densify(operator - ca.substitute(forces, inputs, ca.SX.zeros(inputs.numel()))),
+        dynamics=Dynamics.given(
+            mass_matrix=ca.densify(mass),
+            bias=ca.densify(operator - ca.substitute(forces, inputs, ca.SX.zeros(inputs.numel()))),
+            kinetic_energy=T,
+            potential_energy=potential,
+        ),
         input_matrix=ca.densify(B),
-        kinetic_energy=T,
-        potential_energy=potential,
         points=points or {},
         natural=tuple(natural),
         input_names=input_names,

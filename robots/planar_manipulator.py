@@ -11,8 +11,12 @@ import casadi as ca
 from ..symbolic.arrays import finite, not_negative, positive
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters, Range
-from .lagrangian import lagrangian_system
+from .formulations import Formulation
+from .frame import Frame
+from .joints import Revolute
 from .robot import Robot
+from .tree import Body, Node, Tree
+from .tree_system import tree_system
 
 ANGLES = ("relative", "absolute")
 ZEROS = ("horizontal", "down")
@@ -56,11 +60,13 @@ def planar_manipulator(
     angles: Literal["relative", "absolute"] = "relative",
     zero: Literal["horizontal", "down"] = "horizontal",
     gravity: float = 9.81,
+    formulation: Formulation | None = None,
 ) -> Robot:
     """Manipulator of n links in a vertical plane, x to the right and y up, its base joint at the origin.
 
-    Lagrange's equations with T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the
-    absolute angles. For two point masses they are those of Matukhina's example, with the erratum in β.
+    T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the absolute angles. For two
+    point masses it is Matukhina's example, with the erratum in β; in absolute angles from ``"down"`` it is the arm of
+    [DunskayaPyatnitsky1996]_ (3.5)-(3.7), whose x axis points along gravity.
 
     The inputs are the joint torques u_i = M_i, by link i − 1 on link i: in relative angles Q_i = M_i, in absolute
     angles Q_i = M_i − M_{i+1}. Points are ``joint1`` (the base) to ``joint{n}``, ``center1`` to ``center{n}``, and
@@ -71,6 +77,7 @@ def planar_manipulator(
         angles: ``"relative"``, q_i from the link before; ``"absolute"``, all from the same direction.
         zero: direction of a link at angle zero: ``"horizontal"`` along x or ``"down"`` along −y; counter-clockwise.
         gravity: g along −y [m/s²].
+        formulation: how the equations are derived; all give the same, ``Articulated()`` if not given.
 
     Raises:
         ModelError: for no links, or an unknown word.
@@ -93,40 +100,52 @@ def planar_manipulator(
     ranges = {f"{symbol}{i}": Range.POSITIVE for symbol in "lm" for i in numbers}
     ranges |= {f"I{i}": Range.NOT_NEGATIVE for i in numbers}
     p = Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
-    q = ca.vertcat(*(ca.SX.sym(f"q{i}") for i in numbers))
-    v = ca.vertcat(*(ca.SX.sym(f"v{i}") for i in numbers))
-    u = ca.vertcat(*(ca.SX.sym(f"M{i}") for i in numbers))
-
-    joint, joint_velocity = ca.SX.zeros(2), ca.SX.zeros(2)
-    angle, turning = ca.SX(0), ca.SX(0)
-    kinetic, potential = ca.SX(0), ca.SX(0)
-    points = {"joint1": joint}
+    turn = (
+        Frame.at().rotation
+        if zero == "horizontal"
+        else ca.SX(ca.DM([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    )
+    absolute = angles == "absolute"
+    nodes: list[Node] = []
     for i in numbers:
-        angle, turning = (angle + q[i - 1], turning + v[i - 1]) if angles == "relative" else (q[i - 1], v[i - 1])
-        c, s = ca.cos(angle), ca.sin(angle)
-        along = ca.vertcat(c, s) if zero == "horizontal" else ca.vertcat(s, -c)
-        across = ca.vertcat(-along[1], along[0])
-        center = joint + p[f"c{i}"] * along
-        velocity = joint_velocity + p[f"c{i}"] * turning * across
-        kinetic += (p[f"m{i}"] * ca.sumsqr(velocity) + p[f"I{i}"] * turning**2) / 2
-        potential += p["g"] * p[f"m{i}"] * center[1]
-        joint = joint + p[f"l{i}"] * along
-        joint_velocity = joint_velocity + p[f"l{i}"] * turning * across
-        points |= {f"center{i}": center, f"joint{i + 1}" if i < n else "tip": joint}
+        body = Body.planar(f"link {i}", p[f"m{i}"], p[f"c{i}"], p[f"I{i}"])
+        place = Frame.at(p[f"l{i - 1}"]).position if i > 1 else Frame.at().position
+        start = turn if i == 1 or absolute else Frame.at().rotation
+        nodes.append(
+            Node(
+                name=f"q{i}",
+                parent=i - 2,
+                placement=Frame(start, place),
+                joint=Revolute(),
+                bodies=(body,),
+                absolute=absolute,
+            )
+        )
+    tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0))
+
+    frames: dict[str, Frame] = {}
+    points: dict[str, ca.SX] = {}
+    for i, moved in zip(numbers, tree.motion.nodes, strict=True):
+        frames[f"joint{i}"] = moved.frame
+        points[f"joint{i}"] = moved.frame.position[:2]
+        points[f"center{i}"] = moved.frame.point(Frame.at(p[f"c{i}"]).position)[:2]
+    frames["tip"] = tree.motion.nodes[-1].frame @ Frame.at(p[f"l{n}"])
+    points["tip"] = frames["tip"].position[:2]
 
     # M_i does work on the angle between its two links: δφ_i − δφ_{i−1}.
-    forces = u if angles == "relative" else u - ca.vertcat(*ca.vertsplit(u)[1:], 0)
-    return lagrangian_system(
-        q=q,
-        v=v,
-        p=p,
-        T=kinetic,
-        V=potential,
-        Q=forces,
-        u=u,
+    B = ca.DM.eye(n)
+    if absolute:
+        for i in range(1, n):
+            B[i - 1, i] = -1.0
+    return tree_system(
+        tree,
+        parameters=p,
+        u=ca.vertcat(*(ca.SX.sym(f"M{i}") for i in numbers)),
+        B=ca.SX(B),
         points=points,
-        units=("rad",) * n,
+        frames=frames,
         input_units=("N m",) * n,
         chain=(*(f"joint{i}" for i in numbers), "tip"),
+        formulation=formulation,
         name=f"planar manipulator with {n} link{'s' * (n > 1)}",
     )

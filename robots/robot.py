@@ -6,21 +6,28 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint
-from ..symbolic.arrays import vector
 from ..symbolic.coordinates import Coordinates
-from ..symbolic.errors import ModelError, ShapeError
-from ..symbolic.kernel import Kernel
+from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.ldl import Ldl
-from ..symbolic.parameters import Parameters
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .augmentation import augmentation
+from .coriolis import coriolis_matrix
+from .dynamics import Dynamics, Factor
+from .evaluator import Evaluator
+from .frame import Frame
+from .limits import Limits
+from .natural import natural_form
+from .tree import Tree
 
-KEPT = 32
-"""Expressions whose kernels a robot keeps between calls of ``evaluate``."""
+if TYPE_CHECKING:
+    from .equations import Equations
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,54 +39,51 @@ class Robot:
         coordinates: t, q, v, a and q̇ = N v.
         parameters: masses, lengths, … with nominal values.
         u: inputs, shape (nu,).
-        mass_matrix: M, shape (nv, nv).
-        bias: h, everything in the Lagrange operator that holds neither a nor u, shape (nv,).
+        dynamics: M, h and the energies.
         input_matrix: B, shape (nv, nu).
-        kinetic_energy: T [J].
-        potential_energy: V [J].
         points: named places, each of shape (dimension of the space,) [m].
+        frames: named poses in space.
         natural: constraints that the world enforces.
         input_names: name of each input, nu of them.
         input_units: unit of each input, nu of them.
         chain: names of points that a picture of the robot joins by straight lines.
+        limits: bounds on coordinates, velocities and inputs; none if not given.
+        tree: the bodies and joints that the equations were derived from, if they were.
     """
 
     name: str
     coordinates: Coordinates
     parameters: Parameters
     u: ca.SX
-    mass_matrix: ca.SX
-    bias: ca.SX
+    dynamics: Dynamics
     input_matrix: ca.SX
-    kinetic_energy: ca.SX
-    potential_energy: ca.SX
     points: Mapping[str, ca.SX] = field(default_factory=dict[str, ca.SX])
+    frames: Mapping[str, Frame] = field(default_factory=dict[str, Frame])
     natural: tuple[Constraint, ...] = ()
     input_names: tuple[str, ...] = ()
     input_units: tuple[str, ...] = ()
     chain: tuple[str, ...] = ()
+    limits: Limits | None = None
+    tree: Tree | None = None
 
     def __post_init__(self) -> None:
         """Check the sizes and that no expression uses a symbol that the robot does not have."""
         nv, nu = self.coordinates.nv, self.u.numel()
-        shapes = {
-            "mass_matrix": (self.mass_matrix.shape, (nv, nv)),
-            "bias": (self.bias.shape, (nv, 1)),
-            "input_matrix": (self.input_matrix.shape, (nv, nu)),
-            "kinetic_energy": (self.kinetic_energy.shape, (1, 1)),
-            "potential_energy": (self.potential_energy.shape, (1, 1)),
-        }
-        for name, (actual, expected) in shapes.items():
-            if actual != expected:
-                raise ModelError(f"{self.name}: {name} must have shape {expected}, got {actual}")
+        shapes = {"mass_matrix": (nv, nv), "bias": (nv, 1), "kinetic_energy": (1, 1), "potential_energy": (1, 1)}
+        given = {**self.dynamics.known, "input_matrix": self.input_matrix}
+        for name, expected in {**shapes, "input_matrix": (nv, nu)}.items():
+            if name in given and given[name].shape != expected:
+                raise ModelError(f"{self.name}: {name} must have shape {expected}, got {given[name].shape}")
         if len(self.input_names) != nu or len(self.input_units) != nu:
             raise ModelError(f"{self.name}: {nu} inputs need {nu} names and units, got {self.input_names}")
+        limits = self.limits or Limits.none(self.coordinates.nq, nv, nu)
+        limits.require_sizes(self.name, self.coordinates.nq, nv, nu)
+        object.__setattr__(self, "limits", limits)
         object.__setattr__(self, "points", MappingProxyType(dict(self.points)))
-        expressions = {name: getattr(self, name) for name in shapes} | {
-            f"points[{k!r}]": x for k, x in self.points.items()
-        }
-        for name, expression in expressions.items():
-            self.require_own_symbols(name, expression)
+        object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
+        given |= {f"points[{name!r}]": point for name, point in self.points.items()}
+        given |= {f"frames[{name!r}]": ca.horzcat(f.rotation, f.position) for name, f in self.frames.items()}
+        self.require_all_own_symbols(given)
         for constraint in self.natural:
             # Parameters too must be the robot's own: a plant has no other place where they could be varied.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
@@ -110,6 +114,26 @@ class Robot:
         return self.parameters.nominal
 
     @property
+    def mass_matrix(self) -> ca.SX:
+        """M, shape (nv, nv)."""
+        return self.dynamics.mass_matrix
+
+    @property
+    def bias(self) -> ca.SX:
+        """Everything in the Lagrange operator that holds neither a nor u: h, shape (nv,)."""
+        return self.dynamics.bias
+
+    @property
+    def kinetic_energy(self) -> ca.SX:
+        """T [J]."""
+        return self.dynamics.kinetic_energy
+
+    @property
+    def potential_energy(self) -> ca.SX:
+        """V [J]."""
+        return self.dynamics.potential_energy
+
+    @property
     def acceleration(self) -> ca.SX:
         """a for given t, q, v, u, p, with the natural constraints obeyed, shape (nv,)."""
         return self._driven[0]
@@ -122,29 +146,15 @@ class Robot:
     @functools.cached_property
     def natural_form(self) -> tuple[ca.SX, ca.SX]:
         """A, shape (k, nv), and b, shape (k,), of the natural constraints A a = b."""
-        forms = [c.acceleration_form(self.coordinates) for c in self.natural]
-        nv = self.coordinates.nv
-        theta = ca.vertcat(ca.SX(0, nv), *(form.theta for form in forms))
-        beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
-        # Their gains are the world's, not a user's: they are numbers. What else they use are the robot's parameters.
-        own = set(self.parameters.names)
-        gains = [(s, f.parameters.nominal[n]) for f in forms for n, s in f.parameters if n not in own]
-        symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
-        numbers = ca.SX(ca.DM([value for _, value in gains]))
-        return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
+        return natural_form(self.natural, self.coordinates, self.parameters)
 
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
         """a, shape (nv,), and μ, shape (k,), under no force at all: M a + h = Aᵀμ and A a = b."""
-        free = -self.factor.solve(self.bias)
-        A, b = self.natural_form
-        if A.size1() == 0:
-            return free, ca.SX(0, 1)
-        mu = self._natural_factor.solve(b - A @ free)
-        return free + self._natural_reach @ mu, mu
+        return self._moved_by(ca.SX.zeros(self.coordinates.nv))
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Part of the motion that is linear in generalized forces: what they add to :attr:`drift`.
+        """What generalized forces add to :attr:`drift`, linear in them.
 
         Args:
             forces: one or more generalized forces, shape (nv, k).
@@ -160,9 +170,51 @@ class Robot:
         return free + self._natural_reach @ mu, mu
 
     @functools.cached_property
-    def factor(self) -> Ldl:
-        """Factorized mass matrix."""
-        return Ldl.of(self.mass_matrix)
+    def factor(self) -> Factor:
+        """Factorized mass matrix, or M + Aᵀ C A where M alone is singular; see :attr:`augmentation`."""
+        if not self.augmentation.full().any():
+            return self.dynamics.factor
+        A, _ = self.natural_form
+        return Ldl.of(self.mass_matrix + A.T @ ca.diag(self.augmentation) @ A)
+
+    @functools.cached_property
+    def augmentation(self) -> ca.DM:
+        """Diagonal of C in M + Aᵀ C A and h − Aᵀ C b, one number per natural row; zero unless M is singular.
+
+        Adding Aᵀ C (A a − b) = 0 to the equations changes neither a nor μ; see :mod:`erugin.robots.augmentation`.
+
+        Raises:
+            ModelError: if [M; A] has not full column rank; names what has neither inertia nor constraint.
+        """
+        return augmentation(self)
+
+    @functools.cached_property
+    def coriolis_matrix(self) -> ca.SX:
+        """C, shape (nv, nv): C v are the terms of h quadratic in the velocities, and Ṁ − 2 C is skew-symmetric."""
+        return coriolis_matrix(self.mass_matrix, self.bias, self.coordinates)
+
+    def frame_jacobian(self, name: str) -> ca.SX:
+        """Velocity of a frame's origin, then its angular velocity, in world axes: (ẋ; ω) = J v, shape (6, nv).
+
+        Args:
+            name: one of ``frames``.
+
+        Raises:
+            ModelError: for an unknown name.
+        """
+        if name not in self.frames:
+            raise ModelError(unknown_name(f"frame of {self.name}", name, self.frames))
+        return self.frames[name].jacobian(self.coordinates)
+
+    def equations(self, *, simplify: bool = True) -> Equations:
+        """The equations of motion written out term by term: ``str`` gives text, ``.latex()`` LaTeX, Jupyter maths.
+
+        Args:
+            simplify: reduce every coefficient to a normal form and factor it; False prints the expressions as built.
+        """
+        from .equations import equations_of  # an algebra of its own, which few programs need
+
+        return equations_of(self, simplify=simplify)
 
     def evaluate(
         self,
@@ -174,7 +226,7 @@ class Robot:
         u: ArrayLike | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Value of any expression in the robot's symbols; for loops build a :class:`~erugin.symbolic.Kernel` instead.
+        """Value of an expression in the robot's symbols; for loops build a :class:`~erugin.symbolic.Kernel` instead.
 
         Args:
             expression: such as ``robot.mass_matrix`` or ``robot.points["tip"]``.
@@ -191,33 +243,7 @@ class Robot:
             ShapeError: for a missing argument, a wrong shape, or numbers that are not finite.
             ModelError: if the expression uses a symbol that the robot does not have.
         """
-        if not isinstance(expression, ca.SX):
-            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
-        self.require_own_symbols("the expression", expression)
-        values: list[NDArray[np.float64]] = []
-        for name, symbol, value in (("q", self.q, q), ("v", self.v, v), ("u", self.u, u)):
-            if value is None:
-                if ca.depends_on(expression, symbol):
-                    raise ShapeError(f"the expression depends on {name}: pass {name}=, shape ({symbol.numel()},)")
-                values.append(np.zeros(symbol.numel()))
-            else:
-                values.append(vector(name, value, symbol.numel()))
-        time = float(vector("t", [t], 1)[0])
-        if p is None and not ca.depends_on(expression, self.p):
-            numbers = np.zeros(len(self.parameters))
-        else:
-            numbers = self.parameters.values(p)
-        symbols = {"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}
-        # An SX can be changed in place, so its elements are the key; the copy keeps their nodes, and hashes, alive.
-        entries = ca.vec(ca.densify(expression))
-        key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
-        kept = self._evaluated.get(key)
-        if kept is None:
-            while len(self._evaluated) >= KEPT:
-                self._evaluated.pop(next(iter(self._evaluated)))
-            kept = ca.SX(expression), Kernel("evaluate", symbols, {"value": expression}, compiled=False)
-            self._evaluated[key] = kept
-        return kept[1](time, *values, numbers)[0]
+        return self._evaluator(expression, t, q, v, u, p)
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
         """Raise ModelError if ``expression`` uses symbols other than the robot's and ``parameters``'.
@@ -227,25 +253,43 @@ class Robot:
             expression: any shape.
             parameters: further symbols that are allowed.
         """
-        c = self.coordinates
-        allowed = ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p, parameters.symbols if parameters else ca.SX(0, 1))
-        known = {allowed[i].element_hash() for i in range(allowed.numel())}
-        foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+        foreign = self._foreign(expression, parameters or NO_PARAMETERS)
         if foreign:
-            own = ", ".join(allowed[i].name() for i in range(allowed.numel()))
+            own = ", ".join(s.name() for s in ca.vertsplit(self._allowed(parameters or NO_PARAMETERS)))
             raise ModelError(
                 f"{what} uses {', '.join(foreign)}, which {self.name} does not have (it has {own}). Symbols of equal "
                 "name from another robot are other symbols; parameters must be declared with parameters="
             )
 
+    def require_all_own_symbols(self, expressions: Mapping[str, ca.SX]) -> None:
+        """:meth:`require_own_symbols` of many expressions by name, in one pass where all is well."""
+        if self._foreign(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))):
+            for what, expression in expressions.items():
+                self.require_own_symbols(what, expression)
+
+    def _allowed(self, parameters: Parameters) -> ca.SX:
+        c = self.coordinates
+        return ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p, parameters.symbols)
+
+    def _foreign(self, expression: ca.SX, parameters: Parameters = NO_PARAMETERS) -> list[str]:
+        known = {s.element_hash() for s in ca.vertsplit(self._allowed(parameters))}
+        return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+
     @functools.cached_property
-    def _evaluated(self) -> dict[tuple[object, ...], tuple[ca.SX, Kernel]]:
-        return {}
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self)
 
     @functools.cached_property
     def _driven(self) -> tuple[ca.SX, ca.SX]:
-        a, mu = self.mobility(self.input_matrix @ self.u)
-        return self.drift[0] + a, self.drift[1] + mu
+        return self._moved_by(self.input_matrix @ self.u)
+
+    def _moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+        A, b = self.natural_form
+        if A.size1() == 0:
+            return self.factor.solve(force - self.bias), ca.SX(0, 1)
+        free = self.factor.solve(force - self.bias + A.T @ (self.augmentation * b))
+        mu = self._natural_factor.solve(b - A @ free)
+        return free + self._natural_reach @ mu, mu
 
     @functools.cached_property
     def _natural_reach(self) -> ca.SX:

@@ -1,4 +1,4 @@
-"""The command line: ``erugin list``, ``erugin run NAME``, ``erugin --version``."""
+"""The command line: ``erugin list``, ``erugin run NAME``, ``erugin derive``, ``erugin --version``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from rich.text import Text
 
 from ..symbolic.errors import EruginError, ModelError
 from .catalogue import SCENARIOS
+from .derivation import FAMILIES
+from .derive_command import derive
 from .scenario import Scenario, Setup, find
 from .simulate import SimulationError, SimulationInterrupted
 from .trajectory import Trajectory
@@ -47,6 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _list(console, chosen.name)
             if chosen.command == "run":
                 return _run(console, errors, chosen.name, chosen.set, Path(chosen.out))
+            if chosen.command == "derive":
+                out = Path(chosen.out)
+                _require_writable(out)
+                derive(console, chosen.robot, chosen.links, chosen.up_to, out, equations=chosen.equations)
+                return OK
         parser.print_help()
     except EruginError as error:
         errors.print("[red]error:[/]", end=" ")
@@ -74,6 +81,12 @@ def _parser() -> argparse.ArgumentParser:
         help="a setting or parameter of 'erugin list NAME'; may be repeated",
     )
     run.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
+    costs = commands.add_parser("derive", help="compare ways to derive the equations of motion", allow_abbrev=False)
+    costs.add_argument("--robot", default="exoskeleton", metavar="NAME", help=f"one of {', '.join(FAMILIES)}")
+    costs.add_argument("--links", type=int, default=3, metavar="N", help="links in the first table (default: 3)")
+    costs.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in the others (default: 30)")
+    costs.add_argument("--equations", action="store_true", help="print the equations of motion too")
+    costs.add_argument("--out", default="out", metavar="DIR", help="folder for the picture (default: out)")
     return parser
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
+from ..robots.augmentation import require_regular
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
@@ -201,8 +202,10 @@ def close_loop(robot: Robot, controller: Controller | None, stop: ca.SX | None) 
     """Join plant and controller, as one expression if the controller has a symbolic law.
 
     Raises:
-        ModelError: if the controller's model has other sizes than the plant.
+        ModelError: if the controller's model has other sizes than the plant, or the plant's mass matrix is singular in
+            every position.
     """
+    require_regular(robot)
     if controller is not None:
         if not isinstance(controller, Controller):
             raise ModelError(

@@ -76,7 +76,7 @@ class Record:
             np.maximum(largest, self._data[key][new].max(axis=0), out=largest)
 
     def fail(self, error: BaseException) -> None:
-        """End the run because the controller raised this after the last sample."""
+        """End the run because the controller or the integrator raised this after the last sample."""
         self.ended = True
         singular, infinite = isinstance(error, SingularProgramError), isinstance(error, NotFiniteError)
         self.failure = Status.SINGULAR if singular else Status.NOT_FINITE if infinite else Status.FAILED

@@ -18,6 +18,7 @@ from ..symbolic.errors import EruginError, ModelError, ParameterError
 from ..symbolic.parameters import NO_PARAMETERS
 from .closed_loop import ClosedLoop, close_loop
 from .integrators import RK4, Integrator
+from .natural_check import NaturalCheck
 from .record import Record
 from .step_limit import StepLimit
 from .trajectory import Trajectory
@@ -96,6 +97,7 @@ class Simulator:
         self._loop: ClosedLoop = close_loop(robot, controller, stop)
         chosen = integrator or RK4()
         self._start = chosen.prepare(self._loop)
+        self._natural = NaturalCheck(robot) if robot.natural else None
         law = None if controller is None else controller.law
         self._limit = None if law is None else StepLimit(law, self.law_parameters, chosen)
 
@@ -126,7 +128,8 @@ class Simulator:
             The samples, the first at t = 0 and the last at the duration, or earlier if ``stop`` said so.
 
         Raises:
-            ShapeError, ModelError, ParameterError: for bad input.
+            ShapeError, ModelError, ParameterError: for bad input, such as natural constraints that depend on each other
+                at the start.
             SimulationError: if rows become dependent, a number is not finite, or the controller raises anything; the
                 trajectory so far is attached.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
@@ -141,6 +144,8 @@ class Simulator:
                         f"{name!r} is a parameter of the controller, not of the plant: pass it in law_p="
                     )
         numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
+        if self._natural is not None:
+            self._natural.require_independent(x, numbers[: len(self.robot.parameters)])
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
         if self._limit is not None:

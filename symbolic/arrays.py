@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -61,3 +62,12 @@ def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[floa
     if len(numbers) < 2:
         raise ModelError(f"{name} must have at least two coordinates, got {value!r}")
     return numbers
+
+
+def constant_values(expression: ca.SX) -> NDArray[np.float64] | None:
+    """Numbers in an expression without symbols, in its shape (r, c); None if it has any."""
+    if not expression.is_constant():
+        return None
+    dense = ca.densify(expression)
+    rows, columns = dense.shape
+    return np.array([float(dense[i, j]) for i in range(rows) for j in range(columns)]).reshape(rows, columns)

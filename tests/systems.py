@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot, planar_manipulator
+from erugin.robots import Dynamics, Link, Robot, planar_manipulator
 from erugin.symbolic import Coordinates, Parameters
 
 Array = NDArray[np.float64]
@@ -97,11 +97,13 @@ def quasi_robot(name: str, q: ca.SX, v: ca.SX, N: ca.SX, tip: ca.SX) -> Robot:
         coordinates=Coordinates(ca.SX.sym("t"), q, v, ca.SX.sym("a", nv), N, names, ("",) * nq),
         parameters=p,
         u=ca.SX.sym("u", 1),
-        mass_matrix=p["m"] * ca.SX.eye(nv),
-        bias=ca.SX.zeros(nv),
+        dynamics=Dynamics.given(
+            mass_matrix=ca.densify(p["m"] * ca.SX.eye(nv)),
+            bias=ca.SX.zeros(nv),
+            kinetic_energy=p["m"] * ca.sumsqr(v) / 2,
+            potential_energy=ca.SX(0),
+        ),
         input_matrix=ca.SX.ones(nv),
-        kinetic_energy=p["m"] * ca.sumsqr(v) / 2,
-        potential_energy=ca.SX(0),
         points={"tip": tip},
         input_names=("u",),
         input_units=("N",),

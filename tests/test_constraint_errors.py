@@ -83,7 +83,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "another robot's velocities only",
         lambda: nonholonomic(STRANGER.v[1], name="N"),
-        r"constraint 'N' uses v2",
+        r"constraint 'N' uses v_q2",
     ),
     (
         "another robot's point",

@@ -18,14 +18,30 @@ from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod
 from erugin.controllers.program_controller import REALIZATIONS
 from erugin.controllers.realization import Realization
-from erugin.robots import lagrangian_system
+from erugin.robots import Link, lagrangian_system
+from erugin.robots.legendre import (
+    ChainForm,
+    Cholesky,
+    ConjugateDirections,
+    DenseForm,
+    Factored,
+    LegendreSolver,
+    MinimalResiduals,
+    PlanarChain,
+    ProductForm,
+    QuadraticForm,
+    RobotForm,
+)
 from erugin.scenarios import DOP853, RK4, Integrator, simulate
 from erugin.scenarios.catalogue import SCENARIOS
+from erugin.scenarios.integrators import CanonicalEuler
 from erugin.scenarios.scenario import Scenario
 
 from .arms import disc_program, two_link_arm
 
-INTEGRATORS: dict[Integrator, int] = {RK4(): 4, DOP853(1e-13, 1e-13): 7}
+INTEGRATORS: dict[Integrator, int] = {RK4(): 4, DOP853(1e-13, 1e-13): 7, CanonicalEuler(Cholesky()): 1}
+SOLVERS: list[LegendreSolver] = [Cholesky(), Factored(), ConjugateDirections(1e-14), MinimalResiduals(1e-13, 1.0)]
+FORMS: set[type[QuadraticForm]] = {ChainForm, DenseForm, ProductForm, RobotForm}
 METHODS: list[MultiplierMethod] = [LdlMultipliers()]
 CONTROLLERS: list[type[Controller]] = [ProgramController]
 
@@ -45,6 +61,8 @@ def concrete(base: type[Any]) -> Iterator[type[Any]]:
     ("base", "known"),
     [
         (Integrator, {type(i) for i in INTEGRATORS}),
+        (LegendreSolver, {type(s) for s in SOLVERS}),
+        (QuadraticForm, FORMS),
         (MultiplierMethod, {type(m) for m in METHODS}),
         (Realization, {type(r) for r in REALIZATIONS}),
         (Controller, set(CONTROLLERS)),
@@ -57,7 +75,16 @@ def test_nothing_is_left_out_of_the_tables(base: type, known: set[type]) -> None
 
 
 def test_no_concrete_class_is_subclassed() -> None:
-    bases = (Integrator, MultiplierMethod, Realization, Controller, Scenario, Perturbation)
+    bases = (
+        Integrator,
+        LegendreSolver,
+        QuadraticForm,
+        MultiplierMethod,
+        Realization,
+        Controller,
+        Scenario,
+        Perturbation,
+    )
     for base in (*bases, Curve):
         for sub in concrete(base):
             assert not list(concrete(sub))
@@ -65,7 +92,11 @@ def test_no_concrete_class_is_subclassed() -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=lambda i: type(i).__name__)
 def test_integrators_reproduce_a_pendulum(integrator: Integrator) -> None:
-    """Against the period of the pendulum by the arithmetic–geometric mean."""
+    """Against the period of the pendulum by the arithmetic–geometric mean.
+
+    One of low order cannot come that near with a step that a test can wait for: its error must fall as its order says,
+    and what extrapolation to step zero leaves over, by its order and one.
+    """
     robot = two_link_arm()
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     pendulum = lagrangian_system(q=q, v=v, T=v**2 / 2, V=-ca.cos(q))
@@ -73,10 +104,34 @@ def test_integrators_reproduce_a_pendulum(integrator: Integrator) -> None:
     while abs(a - b) > 1e-15:
         a, b = (a + b) / 2, np.sqrt(a * b)
     period = 2.0 * np.pi / a
-    motion = simulate(pendulum, None, [1.0], [0.0], period, step=period / 2000, integrator=integrator)
-    assert abs(motion.q[-1, 0] - 1.0) < 1e-10
-    assert abs(motion.v[-1, 0]) < 1e-9
+
+    def miss(steps: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """How far the state is from its start after one period."""
+        motion = simulate(pendulum, None, [1.0], [0.0], period, step=period / steps, integrator=integrator)
+        return np.array([motion.q[-1, 0] - 1.0, motion.v[-1, 0]])
+
+    order, coarse = INTEGRATORS[integrator], miss(2000)
+    if order >= 4:
+        assert abs(coarse[0]) < 1e-10
+        assert abs(coarse[1]) < 1e-9
+    else:
+        fine, finest = miss(4000), miss(8000)
+        ratio = np.linalg.norm(coarse) / np.linalg.norm(fine)
+        assert np.log2(ratio) == pytest.approx(order, abs=0.05)
+        rest = [np.linalg.norm(2**order * y - x) / (2**order - 1) for x, y in ((coarse, fine), (fine, finest))]
+        assert np.log2(rest[0] / rest[1]) == pytest.approx(order + 1, abs=0.1)
+        assert rest[1] < 1e-3
     assert robot.coordinates.nq == 2
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None:
+    form = PlanarChain([Link(0.5, 1.0, 0.2, 1.0)] * 3, 9.81).form([0.1, 0.5, -0.4])
+    solution = solver.solve(form, [1.0, -2.0, 0.5])
+    assert solution.converged
+    assert solution.residual < 1e-12
+    assert solution.operations.multiplications > solution.operations.additions > 0
+    np.testing.assert_allclose(solution.z, np.linalg.solve(form.matrix(), [1.0, -2.0, 0.5]), rtol=1e-11)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)

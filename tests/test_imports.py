@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("symbolic", "constraints", "robots", "controllers", "scenarios", "bridges")
 """From the ground up: a room may import from itself and from those before it."""
 TOP = "package"
-HEAVY = ("matplotlib", "control", "rich", "PIL")
+HEAVY = ("matplotlib", "control", "rich", "PIL", "lxml")
 
 
 class Import(NamedTuple):

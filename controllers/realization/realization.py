@@ -72,5 +72,7 @@ def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX) -> ca.SX:
         largest = matrix[block[0], block[0]]
         for j in block[1:]:
             largest = ca.fmax(largest, matrix[j, j])
-        relative.append(ca.if_else(largest > 0, pivots[i] / largest, 0))
+        # A number that is none must stay one: it is not the rows' fault.
+        vanished = ca.if_else(largest <= 0, 0, float("nan"))
+        relative.append(ca.if_else(largest > 0, pivots[i] / largest, vanished))
     return ca.vertcat(*relative)

@@ -1,7 +1,9 @@
 """Integrators, one file each."""
 
+from .canonical_euler import CanonicalEuler
 from .dop853 import DOP853
 from .integrator import Integrator
+from .legendre_report import LegendreReport
 from .rk4 import RK4
 
-__all__ = ["DOP853", "RK4", "Integrator"]
+__all__ = ["DOP853", "RK4", "CanonicalEuler", "Integrator", "LegendreReport"]

@@ -26,6 +26,16 @@ _Options: TypeAlias = Mapping[str, object]
 
 __version__: str
 pi: Final[float]
+OP_ADD: Final[int]
+OP_CONST: Final[int]
+OP_INPUT: Final[int]
+OP_MUL: Final[int]
+OP_NEG: Final[int]
+OP_OUTPUT: Final[int]
+OP_PARAMETER: Final[int]
+OP_SQ: Final[int]
+OP_SUB: Final[int]
+OP_TWICE: Final[int]
 inf: Final[float]
 
 class Sparsity:
@@ -388,6 +398,7 @@ inv: Final[_MatrixUnary]
 diag: Final[_MatrixUnary]
 vec: Final[_MatrixUnary]
 skew: Final[_MatrixUnary]
+tril2symm: Final[_MatrixUnary]
 densify: Final[_MatrixUnary]
 sparsify: Final[_MatrixUnary]
 sumsqr: Final[_MatrixUnary]
@@ -410,6 +421,10 @@ veccat: Final[_Concatenation]
 vertsplit: Final[_Split]
 horzsplit: Final[_Split]
 
+@overload
+def tril(x: DM, includeDiagonal: bool = True, /) -> DM: ...
+@overload
+def tril(x: SX, includeDiagonal: bool = True, /) -> SX: ...
 @overload
 def mtimes(x: _Numeric, y: _Numeric, /) -> DM: ...  # type: ignore[overload-overlap]
 @overload

@@ -1,0 +1,121 @@
+"""Nodes as text in Unicode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from .quotient import Quotient
+from .tree import Call, Node, Number, Power, Product, Sum, Symbol, is_negative
+
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+NAMES: Mapping[str, str] = {
+    "ASIN": "arcsin",
+    "ACOS": "arccos",
+    "ATAN": "arctan",
+    "ASINH": "arsinh",
+    "ACOSH": "arcosh",
+    "ATANH": "artanh",
+    "LOG": "ln",
+    "FMIN": "min",
+    "FMAX": "max",
+    "FMOD": "mod",
+}
+"""Functions whose name is another one than CasADi's in small letters."""
+
+RELATIONS: Mapping[str, str] = {"LT": "<", "LE": "≤", "EQ": "=", "NE": "≠", "AND": "∧", "OR": "∨"}
+BRACKETS: Mapping[str, tuple[str, str]] = {"FABS": ("|", "|"), "FLOOR": ("⌊", "⌋"), "CEIL": ("⌈", "⌉")}
+RAISED = frozenset({"SIN", "COS", "TAN", "SINH", "COSH", "TANH"})
+"""Functions whose powers are written sin² x."""
+
+
+def text(node: Node) -> str:
+    """``node`` as text: l₁² (m₂ + m₁ n₁²)."""
+    if isinstance(node, Call):
+        return _call(node)
+    signed = [(is_negative(term), unsigned_text(term)) for term in summands(node)]
+    first = "−" if signed[0][0] else ""
+    return first + signed[0][1] + "".join(f" {'−' if negative else '+'} {term}" for negative, term in signed[1:])
+
+
+def summands(node: Node) -> tuple[Node, ...]:
+    """The terms of a sum; anything else is its own only term."""
+    return node.terms if isinstance(node, Sum) else (node,)
+
+
+def unsigned_text(term: Node) -> str:
+    """A summand without its sign."""
+    if isinstance(term, Sum):
+        return f"({text(term)})"
+    quotient = Quotient.of(term)
+    mantissa, power = quotient.number
+    above = [_factor(x) for x in quotient.above]
+    if power:
+        mantissa = f"{mantissa}·10{str(power).translate(SUPERSCRIPTS)}"
+    if mantissa != "1" or not above:
+        above.insert(0, mantissa)
+    below = [str(quotient.divisor)] * (quotient.divisor != 1) + [_factor(x) for x in quotient.below]
+    if not below:
+        return _joined(above)
+    divisor = _joined(below)
+    simple = len(below) == 1 and (quotient.divisor != 1 or isinstance(quotient.below[0], Symbol | Call | Sum | Power))
+    return f"{_joined(above)}/{divisor if simple else f'({divisor})'}"
+
+
+def _joined(factors: list[str]) -> str:
+    result = factors[0]
+    for factor in factors[1:]:
+        result += f" · {factor}" if factor[0] in "0123456789" else f" {factor}"
+    return result
+
+
+def _factor(node: Node) -> str:
+    """A factor of a product, in parentheses where it needs them."""
+    match node:
+        case Sum() | Product():
+            return f"({text(node)})"
+        case Number():
+            return f"({text(node)})" if node.value < 0 else text(node)
+        case Symbol():
+            return node.text
+        case Power():
+            return _power(node)
+        case Call():
+            return f"({_call(node)})" if node.function in RELATIONS else _call(node)
+
+
+def _power(node: Power) -> str:
+    base, exponent = node.base, node.exponent
+    if exponent == Fraction(1, 2):
+        return f"√{base.text}" if isinstance(base, Symbol) else f"√({text(base)})"
+    if exponent.denominator != 1 or exponent < 0:
+        return f"{_base(base)}^({exponent})"
+    raised = str(exponent.numerator).translate(SUPERSCRIPTS)
+    if isinstance(base, Call) and base.function in RAISED:
+        return f"{base.function.lower()}{raised}({text(base.arguments[0])})"
+    return _base(base) + raised
+
+
+def _base(node: Node) -> str:
+    atomic = isinstance(node, Symbol) or (isinstance(node, Call) and node.function in BRACKETS)
+    return _factor(node) if atomic else f"({text(node)})"
+
+
+def _call(node: Call) -> str:
+    arguments = [text(x) for x in node.arguments]
+    if node.function == "PI":
+        return "π"
+    if node.function in BRACKETS:
+        left, right = BRACKETS[node.function]
+        return f"{left}{arguments[0]}{right}"
+    if node.function in RELATIONS:
+        one, two = (_factor(x) if isinstance(x, Call) else text(x) for x in node.arguments)
+        return f"{one} {RELATIONS[node.function]} {two}"
+    if node.function == "NOT":
+        return f"¬({arguments[0]})"
+    if node.function == "IF_ELSE_ZERO":
+        return f"[{arguments[0]}] ({arguments[1]})"
+    if node.function == "POW":
+        return f"{_base(node.arguments[0])}^({arguments[1]})"
+    return f"{NAMES.get(node.function, node.function.lower())}({', '.join(arguments)})"

@@ -1,0 +1,74 @@
+"""Values of expressions in a robot's symbols, with the kernels of the last ones kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..symbolic.arrays import vector
+from ..symbolic.errors import ModelError, ShapeError
+from ..symbolic.kernel import Kernel
+
+if TYPE_CHECKING:
+    from .robot import Robot
+
+KEPT = 32
+"""Expressions whose kernels a robot keeps between calls of ``evaluate``."""
+
+
+class Evaluator:
+    """What stands behind :meth:`Robot.evaluate`."""
+
+    def __init__(self, robot: Robot) -> None:
+        """Begin with no kernels."""
+        self._robot = robot
+        self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel]] = {}
+
+    def __call__(
+        self,
+        expression: ca.SX,
+        t: float,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        u: ArrayLike | None,
+        p: Mapping[str, float] | ArrayLike | None,
+    ) -> NDArray[np.float64]:
+        """Value of an expression; what it does not depend on may be None."""
+        robot = self._robot
+        if not isinstance(expression, ca.SX):
+            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
+        robot.require_own_symbols("the expression", expression)
+        values: list[NDArray[np.float64]] = []
+        for name, symbol, value in (("q", robot.q, q), ("v", robot.v, v), ("u", robot.u, u)):
+            if value is None:
+                if ca.depends_on(expression, symbol):
+                    raise ShapeError(f"the expression depends on {name}: pass {name}=, shape ({symbol.numel()},)")
+                values.append(np.zeros(symbol.numel()))
+            else:
+                values.append(vector(name, value, symbol.numel()))
+        time = float(vector("t", [t], 1)[0])
+        if p is None or isinstance(p, Mapping):
+            # A parameter without a value is no obstacle where the expression does not use it.
+            used = {symbol.name() for symbol in ca.symvar(expression)}
+            spare = set(robot.parameters.names) - set(robot.nominal) - used
+            p = {**dict.fromkeys(spare, 1.0), **(p or {})}
+        numbers = robot.parameters.values(p)
+        return self._kernel(expression)(time, *values, numbers)[0]
+
+    def _kernel(self, expression: ca.SX) -> Kernel:
+        # An SX can be changed in place, so its elements are the key; the copy keeps their nodes, and hashes, alive.
+        entries = ca.vec(ca.densify(expression))
+        key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
+        kept = self._kept.get(key)
+        if kept is None:
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            robot = self._robot
+            symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "u": robot.u, "p": robot.p}
+            kept = ca.SX(expression), Kernel("evaluate", symbols, {"value": expression}, compiled=False)
+            self._kept[key] = kept
+        return kept[1]

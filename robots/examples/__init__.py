@@ -1,0 +1,46 @@
+"""Ready-made robots with numbers from papers and public data."""
+
+from .body_model import body_model, body_posture
+from .butterworth_ladder import butterworth_ladder
+from .electric_circuit import GROUND, Branch, electric_circuit
+from .five_bar import five_bar
+from .four_bar import four_bar, iftomm_four_bars, pinocchio_four_bar
+from .growth_model import growth_model
+from .leg import leg, leg_posture
+from .magnetic_levitation import khalil_suspension, magnetic_levitation
+from .quaternion_body import heavy_top, quaternion_body
+from .redundant_chain import redundant_chain, torn_oscillator
+from .six_bar import klann_leg, six_bar
+from .slider_crank import flores_slider_crank, slider_crank
+from .squeezer import andrews_squeezer
+from .two_wheel import fukao_robot, maxon_re40, turtlebot3_burger
+
+__all__ = [
+    "GROUND",
+    "Branch",
+    "andrews_squeezer",
+    "body_model",
+    "body_posture",
+    "butterworth_ladder",
+    "electric_circuit",
+    "five_bar",
+    "flores_slider_crank",
+    "four_bar",
+    "fukao_robot",
+    "growth_model",
+    "heavy_top",
+    "iftomm_four_bars",
+    "khalil_suspension",
+    "klann_leg",
+    "leg",
+    "leg_posture",
+    "magnetic_levitation",
+    "maxon_re40",
+    "pinocchio_four_bar",
+    "quaternion_body",
+    "redundant_chain",
+    "six_bar",
+    "slider_crank",
+    "torn_oscillator",
+    "turtlebot3_burger",
+]

@@ -1,0 +1,199 @@
+"""Electric circuits in the charges that have flowed through their branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ...constraints.constraint import nonholonomic
+from ...symbolic.arrays import finite, positive
+from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.parameters import Parameters, Range
+from ..lagrangian import lagrangian_system
+from ..robot import Robot
+
+GROUND = "ground"
+"""Node from which potentials are counted."""
+
+ELEMENTS = {"L": "inductance [H]", "R": "resistance [Ω]", "C": "capacitance [F]"}
+"""Symbols of passive elements and what they mean."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Elements in series between two nodes; what is None is not there.
+
+    Attributes:
+        start: node from which a positive current comes.
+        end: node to which it goes.
+        inductance: L [H], greater than zero.
+        resistance: R [Ω], greater than zero.
+        capacitance: C [F], greater than zero.
+        source: whether a voltage that drives the current is an input of the circuit.
+
+    Raises:
+        ModelError: for a value out of its range, or a branch without any element.
+    """
+
+    start: str
+    end: str
+    inductance: float | None = None
+    resistance: float | None = None
+    capacitance: float | None = None
+    source: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        where = f"of the branch from {self.start!r} to {self.end!r}"
+        if not (self.elements or self.source):
+            raise ModelError(f"no element {where}: give an inductance, a resistance, a capacitance or a source")
+        for symbol, value in self.elements.items():
+            positive(f"{ELEMENTS[symbol]} {where}", value)
+
+    @property
+    def elements(self) -> dict[str, float]:
+        """Value of each passive element that is there, by its symbol L, R or C."""
+        values = zip(ELEMENTS, (self.inductance, self.resistance, self.capacitance), strict=True)
+        return {symbol: value for symbol, value in values if value is not None}
+
+
+def electric_circuit(
+    branches: Mapping[str, Branch],
+    *,
+    mutual: Mapping[tuple[str, str], float] | None = None,
+    transformers: Mapping[str, Mapping[str, float]] | None = None,
+) -> Robot:
+    """Circuit of any form, q_k the charge that has flowed through branch k and v_k = q̇_k its current.
+
+    T = ½ q̇ᵀ L q̇, V = ½ Σ q_k²/C_k, D = ½ Σ R_k q̇_k², and the voltages of sources as generalized forces. Kirchhoff's
+    current law at every node but ``"ground"`` is a natural constraint, and its multiplier is the potential of that node
+    [V]: L q̈ + R q̇ + q/C = u + Aᵀ μ is the voltage law. An ideal transformer is the natural constraint Σ N_k q̇_k = 0 on
+    its windings; its multiplier is the voltage per turn, negative. Branches without inductance make M singular; the
+    motion is determined as long as every loop has inductance in it [Deressa2015]_ section 1.2.
+
+    Coordinates are ``q_{branch}``, inputs ``u_{branch}``; parameters are ``{branch}.L``, ``.R``, ``.C``,
+    ``{first}.{second}.M`` and ``{transformer}.{branch}.turns``. Natural constraints are the nodes in the order in which
+    the branches name them, then the transformers.
+
+    Args:
+        branches: by name; at least one.
+        mutual: mutual inductance of pairs of branches [H]; positive if the currents help each other.
+        transformers: ideal transformers by name: number of turns on each winding, by the branch that it lies in;
+            negative if wound the other way.
+
+    Raises:
+        ModelError: for no branches, an unknown branch, a node without way to ground, inductances that no coils have, or
+            a loop without inductance; names them. Also for a transformer that adds no condition of its own.
+    """
+    if not branches:
+        raise ModelError("a circuit needs at least one branch, got none")
+    values = {f"{name}.{symbol}": x for name, branch in branches.items() for symbol, x in branch.elements.items()}
+    ranges = dict.fromkeys(values, Range.POSITIVE)
+    for pair, inductance in (mutual or {}).items():
+        for name in pair:
+            _require(name, branches, "L")
+        if len(pair) != 2 or pair[0] == pair[1] or f"{pair[1]}.{pair[0]}.M" in values:
+            raise ModelError(f"a mutual inductance belongs to two branches and is given once, got {pair!r}")
+        values[f"{pair[0]}.{pair[1]}.M"] = finite(f"mutual inductance of {pair} [H]", inductance)
+    nodes = dict.fromkeys(node for branch in branches.values() for node in (branch.start, branch.end))
+    _require_ground(list(nodes), branches)
+    for transformer, windings in (transformers or {}).items():
+        if transformer in nodes or len(windings) < 2 or not all(windings.values()):
+            raise ModelError(
+                f"transformer {transformer!r} needs a name that no node has and at least two windings, each with "
+                f"turns; got {dict(windings)}"
+            )
+        for name, turns in windings.items():
+            _require(name, branches, "")
+            values[f"{transformer}.{name}.turns"] = finite(f"turns of {name!r} in {transformer!r}", turns)
+    p = Parameters.declare(values, ranges=ranges)
+
+    names = list(branches)
+    q = ca.vertcat(*(ca.SX.sym(f"q_{name}") for name in names))
+    v = ca.vertcat(*(ca.SX.sym(f"i_{name}") for name in names))
+    driven = [name for name in names if branches[name].source]
+    u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"u_{name}") for name in driven))
+    magnetic, electric, dissipation, forces = ca.SX(0), ca.SX(0), ca.SX(0), ca.SX.zeros(len(names))
+    for k, (name, branch) in enumerate(branches.items()):
+        magnetic += p[f"{name}.L"] * v[k] ** 2 / 2 if branch.inductance is not None else 0
+        electric += q[k] ** 2 / p[f"{name}.C"] / 2 if branch.capacitance is not None else 0
+        dissipation += p[f"{name}.R"] * v[k] ** 2 / 2 if branch.resistance is not None else 0
+        forces[k] = u[driven.index(name)] if branch.source else 0
+    for first, second in mutual or {}:
+        magnetic += p[f"{first}.{second}.M"] * v[names.index(first)] * v[names.index(second)]
+
+    laws = {node: ca.SX(0) for node in nodes if node != GROUND}
+    for k, branch in enumerate(branches.values()):
+        for node, sign in ((branch.start, 1), (branch.end, -1)):
+            if node != GROUND and branch.start != branch.end:
+                laws[node] += sign * v[k]
+    for transformer, windings in (transformers or {}).items():
+        laws[transformer] = ca.SX(0)
+        for name in windings:
+            laws[transformer] += p[f"{transformer}.{name}.turns"] * v[names.index(name)]
+    circuit = lagrangian_system(
+        q=q,
+        v=v,
+        p=p,
+        T=magnetic,
+        V=electric,
+        D=dissipation,
+        Q=forces,
+        u=u,
+        natural=[nonholonomic(law, name=name) for name, law in laws.items()],
+        units=("C",) * len(names),
+        input_units=("V",) * len(driven),
+        name="electric circuit",
+    )
+    _require_inductance(circuit, names)
+    return circuit
+
+
+def _require(name: str, branches: Mapping[str, Branch], element: str) -> None:
+    if name not in branches:
+        raise ModelError(unknown_name("branch", name, branches))
+    if element and element not in branches[name].elements:
+        raise ModelError(f"branch {name!r} has no inductance that another could be coupled to")
+
+
+def _require_ground(nodes: Sequence[str], branches: Mapping[str, Branch]) -> None:
+    reached = {GROUND}
+    for _ in nodes:
+        reached |= {n for b in branches.values() if {b.start, b.end} & reached for n in (b.start, b.end)}
+    floating = [node for node in nodes if node not in reached]
+    if floating:
+        raise ModelError(
+            f"no way from {', '.join(map(repr, floating))} to {GROUND!r}, so their potentials mean nothing: ground one "
+            "node of each part of the circuit"
+        )
+
+
+def _require_inductance(circuit: Robot, names: Sequence[str]) -> None:
+    """Raise unless no current has negative energy and [L; A] has full column rank; say which currents are at fault."""
+    n = len(names)
+    L = circuit.evaluate(circuit.mass_matrix).reshape(n, n)
+    roots = np.sqrt(np.where(np.diag(L) > 0.0, np.diag(L), 1.0))
+    if np.linalg.eigvalsh(L / np.outer(roots, roots))[0] < -1e-12:
+        raise ModelError(
+            "no coils have these mutual inductances: some currents would have negative energy, as if |M| > √(L₁L₂)"
+        )
+    # Rows of L are in henry, those of A in numbers: each by its largest entry, which leaves the null space as it is.
+    A = circuit.evaluate(circuit.natural_form[0]).reshape(-1, n)
+    if np.linalg.matrix_rank(A) < len(A):
+        raise ModelError(
+            "the currents of a transformer are already held by Kirchhoff's law or by another transformer, so its "
+            "voltage is not determined: leave it out"
+        )
+    rows = np.vstack([L, A])
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    _, sizes, directions = np.linalg.svd(rows / np.where(largest > 0.0, largest, 1.0))
+    if sizes[n - 1] <= 1e-9 * sizes[0]:
+        parts = np.abs(directions[n - 1])
+        loop = [name for name, part in zip(names, parts, strict=True) if part > 1e-6 * parts.max()]
+        raise ModelError(
+            f"nothing determines how fast the current through {', '.join(map(repr, loop))} changes: it meets no "
+            "inductance. Give one of these branches an inductance, or leave out a redundant element"
+        )

@@ -1,0 +1,111 @@
+"""A leg that stands on the ground: the two telescopic links of [ChigarevBorisov2015]_ with the size of a human's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.arrays import positive
+from ..exoskeleton import exoskeleton
+from ..formulations import Formulation
+from ..robot import Robot
+from .anthropometry import Segment, Sex, segment
+from .body_links import PerLink, posture, telescopic_links
+
+LINKS = ("shin", "thigh")
+"""Names of the links, from the ankle up."""
+
+
+def leg(
+    *,
+    body_mass: float,
+    height: float,
+    sex: Sex,
+    stiffness: PerLink,
+    damping: PerLink | None,
+    hip_load: float | None,
+    hinge_mass: PerLink | None = None,
+    added: PerLink | None = None,
+    gravity: float = 9.81,
+    axial_drives: bool = False,
+    rigid: bool = False,
+    inertia_law: Literal["constant", "stretched"] = "constant",
+    formulation: Formulation | None = None,
+) -> Robot:
+    """The supporting leg in an exoskeleton: shin and thigh, hinged to the ground at the ankle, figure 3 a of the paper.
+
+    q = (φ₁, φ₂, l₁, l₂), both angles from the horizontal: π/2 is upright. The foot rests. What the leg carries is a
+    point mass at the hip, the end of the thigh. Masses, lengths and inertias are those of [DeLeva1996]_; springs,
+    dampers and loads are the machine's and have to be given. The inputs are M₁, at the ankle, and M₂, at the knee.
+
+    Args:
+        body_mass: of the whole body [kg].
+        height: of the standing body [m].
+        sex: ``"female"`` or ``"male"``.
+        stiffness: of the springs along the links [N/m]; one number, or by name of ``LINKS``, as are the next three.
+        damping: of the changes of length [N s/m]; None for none.
+        hip_load: mass that the hip carries [kg], such as the body's less the leg's; None for none.
+        hinge_mass: point masses of the joints at the far ends, knee and hip [kg]; None for none.
+        added: mass of the machine on each link, as a share of the segment's mass; None for none.
+        gravity: g along −y [m/s²].
+        axial_drives: whether forces along the links are inputs too.
+        rigid: whether the lengths are held by natural constraints.
+        inertia_law: as in :func:`~erugin.robots.exoskeleton`.
+        formulation: how the equations are derived; ``Articulated()`` if not given.
+
+    Raises:
+        ModelError: for a number out of its range, or an unknown name.
+    """
+    shin, thigh = telescopic_links(
+        leg_segments(body_mass=body_mass, height=height, sex=sex),
+        stiffness=stiffness,
+        damping=damping,
+        hinge_mass=hinge_mass,
+        added=added,
+    )
+    if hip_load is not None:
+        carried = positive("hip_load [kg]", hip_load) + (thigh.hinge_mass or 0.0)
+        thigh = dataclasses.replace(thigh, hinge_mass=carried)
+    return exoskeleton(
+        (shin, thigh),
+        gravity=gravity,
+        axial_drives=axial_drives,
+        rigid=rigid,
+        inertia_law=inertia_law,
+        formulation=formulation,
+        name="supporting leg",
+    )
+
+
+def leg_segments(*, body_mass: float, height: float, sex: Sex) -> dict[str, Segment]:
+    """Shin and thigh by name, each from its lower joint.
+
+    Args:
+        body_mass: of the whole body [kg].
+        height: of the standing body [m].
+        sex: ``"female"`` or ``"male"``.
+    """
+    return {
+        "shin": segment("shank", body_mass=body_mass, height=height, sex=sex).turned(),
+        "thigh": segment("thigh", body_mass=body_mass, height=height, sex=sex).turned(),
+    }
+
+
+def leg_posture(
+    *, height: float, sex: Sex, shin: float = math.pi / 2, thigh: float = math.pi / 2
+) -> NDArray[np.float64]:
+    """Coordinates (φ₁, φ₂, l₁, l₂) with the links at rest length; upright if not said.
+
+    Args:
+        height: of the standing body [m].
+        sex: ``"female"`` or ``"male"``.
+        shin: its angle from the horizontal [rad].
+        thigh: its angle from the horizontal [rad].
+    """
+    # Lengths do not depend on the mass.
+    parts = leg_segments(body_mass=1.0, height=height, sex=sex)
+    return posture(parts, {"shin": shin, "thigh": thigh}, pole=None)

@@ -1,0 +1,261 @@
+"""The exoskeleton of Chigarev and Borisov: links of variable length in a plane, from one leg to a whole body."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Literal, SupportsIndex
+
+import casadi as ca
+
+from ..constraints.constraint import Constraint, holonomic
+from ..symbolic.arrays import finite, not_negative
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import Parameters, Range
+from .formulations import Formulation
+from .frame import Frame
+from .joints import Prismatic, Revolute
+from .robot import Robot
+from .telescopic import LAWS, TelescopicLink, link_bodies, springs
+from .tree import WORLD, Body, Node, Tree
+from .tree_system import tree_system
+
+BASES = ("pinned", "floating")
+
+
+def exoskeleton(
+    links: Sequence[TelescopicLink],
+    *,
+    parents: Sequence[int] | None = None,
+    gravity: float = 9.81,
+    base: Literal["pinned", "floating"] = "pinned",
+    pole_mass: float | None = None,
+    axial_drives: bool = False,
+    rigid: bool | Sequence[int] = False,
+    inertia_law: Literal["constant", "stretched"] = "constant",
+    formulation: Formulation | None = None,
+    name: str | None = None,
+) -> Robot:
+    """Telescopic links in a vertical plane, x to the right and y up, [ChigarevBorisov2015]_ eq. (1)-(6).
+
+    q = (φ₁…φ_n, l₁…l_n), φ_i from the horizontal, counter-clockwise; a floating base puts the pole's x, y before them.
+    T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²), V = Σ (g m_i y_i + ½ k_i (l_i − l_i0)²), with c_i at n_i l_i along link i.
+
+    The inputs are the joint torques M_i, by the link before on link i (the ground, for a link at the pole), so that
+    Q_φi = M_i − Σ M_j over the links j that begin at the end of link i; then, as an option, the axial forces F_i.
+
+    Points are ``pole``, ``joint1`` … (where link i begins), ``end1`` …, ``center1`` …, and ``tip``, the end of the last
+    link. Parameters are ``m1``, ``I1``, ``n1``, ``k1``, ``L1`` (the rest length l_10), …, ``h0``, ``h1``, … for masses
+    of joints (``h0`` the pole's), ``d1``, … for damping, and ``g``.
+
+    Args:
+        links: at least one; a chain unless ``parents`` is given.
+        parents: for each link the number, from 1, of the earlier link at whose end it begins; 0 for the pole.
+        gravity: g along −y [m/s²].
+        base: ``"pinned"``, the pole is a hinge on the ground; ``"floating"``, it is free, as in flight: the torque of a
+            link at the pole then has nothing to react against and is no input.
+        pole_mass: point mass of the joint at the pole [kg]; None for none.
+        axial_drives: whether forces F_i along the links are inputs too.
+        rigid: True, or the numbers of links, from 1, whose length is held at l_i0 by a natural constraint.
+        inertia_law: ``"constant"``, I_i does not depend on l_i, as in the paper; ``"stretched"``, I_i (l_i/l_i0)².
+        formulation: how the equations are derived; ``Articulated()`` if not given.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for no links, a wrong parent, or an unknown word.
+    """
+    links = tuple(links) if isinstance(links, Iterable) else (links,)
+    parents, held = checked(links, parents, rigid, base, inertia_law)
+    numbers = range(1, len(links) + 1)
+    p = parameters(links, gravity, pole_mass)
+    floating = base == "floating"
+    require_matter(links, floating, pole_mass, held, inertia_law)
+    nodes: list[Node] = []
+    if floating:
+        pole = (Body.planar("pole", p["h0"], ca.SX(0), ca.SX(0)),) if pole_mass is not None else ()
+        nodes.append(Node(name="x", parent=WORLD, placement=Frame.at(), joint=Prismatic((1.0, 0.0, 0.0))))
+        nodes.append(Node(name="y", parent=0, placement=Frame.at(), joint=Prismatic((0.0, 1.0, 0.0)), bodies=pole))
+    root = len(nodes) - 1
+    for i, parent in zip(numbers, parents, strict=True):
+        before = root if parent == 0 else root + 2 * parent
+        nodes.append(Node(name=f"phi{i}", parent=before, placement=Frame.at(), joint=Revolute(), absolute=True))
+        bodies = link_bodies(p, i, inertia_law, plane=True)
+        nodes.append(Node(name=f"l{i}", parent=len(nodes) - 1, placement=Frame.at(), joint=Prismatic(), bodies=bodies))
+    order = (*(("x", "y") if floating else ()), *(f"phi{i}" for i in numbers), *(f"l{i}" for i in numbers))
+    tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0), order)
+    c = tree.coordinates
+    at = {name: place for place, name in enumerate(order)}
+    lengths = {i: c.q[at[f"l{i}"]] for i in numbers}
+
+    torques = [i for i in numbers if not (floating and parents[i - 1] == 0)]
+    names = [f"M{i}" for i in torques] + ([f"F{i}" for i in numbers] if axial_drives else [])
+    B = ca.DM.zeros(c.nv, len(names))
+    for column, i in enumerate(torques):
+        B[at[f"phi{i}"], column] = 1.0
+        if parents[i - 1]:
+            B[at[f"phi{parents[i - 1]}"], column] = -1.0
+    for i in numbers if axial_drives else ():
+        B[at[f"l{i}"], len(torques) + i - 1] = 1.0
+
+    frames = {"pole": Frame.at() if root < 0 else tree.motion.nodes[root].frame}
+    for i in numbers:
+        start, end = tree.motion.nodes[root + 2 * i - 1].frame, tree.motion.nodes[root + 2 * i].frame
+        share = Frame(start.rotation, start.point(Frame.at(p[f"n{i}"] * lengths[i]).position))
+        frames |= {f"joint{i}": start, f"center{i}": share, f"end{i}": end}
+    frames["tip"] = frames[f"end{len(links)}"]
+    return tree_system(
+        tree,
+        parameters=p,
+        u=ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(label) for label in names)),
+        B=ca.SX(B),
+        V=springs(p, lengths),
+        resistance=resistance(p, c.v, at),
+        natural=[hold(p, i, lengths[i]) for i in held],
+        points={label: frame.position[:2] for label, frame in frames.items()},
+        frames=frames,
+        input_units=("N m",) * len(torques) + ("N",) * (len(names) - len(torques)),
+        chain=outline(parents),
+        formulation=formulation,
+        name=name or f"exoskeleton with {len(links)} link{'s' * (len(links) > 1)}",
+    )
+
+
+def parameters(links: Sequence[TelescopicLink], gravity: float, pole_mass: float | None) -> Parameters:
+    """Parameters of all links, then the pole's mass and gravity.
+
+    Args:
+        links: the links, in order.
+        gravity: g [m/s²].
+        pole_mass: of the joint at the pole [kg]; None for none.
+    """
+    values: dict[str, float] = {}
+    ranges: dict[str, Range] = {}
+    for i, link in enumerate(links, 1):
+        own, limits = link.values(i)
+        values, ranges = values | own, ranges | limits
+    if pole_mass is not None:
+        values["h0"], ranges["h0"] = not_negative("pole_mass [kg]", pole_mass), Range.NOT_NEGATIVE
+    return Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
+
+
+def checked(
+    links: Sequence[TelescopicLink], parents: Sequence[int] | None, rigid: bool | Sequence[int], base: str, law: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Parents, and numbers of the rigid links, after all arguments have been looked at.
+
+    Args:
+        links: what must be telescopic links.
+        parents: numbers from 1; None for a chain.
+        rigid: all, none, or numbers from 1.
+        base: a word of ``BASES``.
+        law: a word of ``LAWS``.
+
+    Raises:
+        ModelError: naming what is wrong.
+    """
+    for link in links:
+        if not isinstance(link, TelescopicLink):
+            raise ModelError(f"an exoskeleton is made of telescopic links, got {link!r}")
+    count = len(links)
+    if count == 0:
+        raise ModelError("an exoskeleton needs at least one link, got none")
+    if base not in BASES:
+        raise ModelError(f"base must be one of {', '.join(map(repr, BASES))}, got {base!r}")
+    if law not in LAWS:
+        raise ModelError(f"inertia_law must be one of {', '.join(map(repr, LAWS))}, got {law!r}")
+    before = tuple(range(count)) if parents is None else _numbers("parents", parents)
+    if len(before) != count:
+        raise ModelError(f"{count} links need {count} parents, got {len(before)}")
+    for i, parent in enumerate(before, 1):
+        if not 0 <= parent < i:
+            raise ModelError(
+                f"link {i} must begin at the end of an earlier link, 1 to {i - 1}, or at the pole, 0; got {parent!r}"
+            )
+    every = tuple(range(1, count + 1))
+    held = (every if rigid else ()) if isinstance(rigid, bool) else _numbers("rigid", rigid)
+    if len(set(held)) < len(held):
+        raise ModelError(f"rigid must name each link once, got {held}")
+    for i in held:
+        if not 1 <= i <= count:
+            raise ModelError(f"rigid must name links from 1 to {count}, got {i!r}")
+    return before, held
+
+
+def _numbers(what: str, given: Sequence[int]) -> tuple[int, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ModelError(f"{what} must be numbers of links, got {given!r}")
+    found = tuple(given)
+    for i in found:
+        if isinstance(i, bool) or not isinstance(i, SupportsIndex):
+            raise ModelError(f"{what} must be whole numbers, got {i!r}")
+    return tuple(operator.index(i) for i in found)
+
+
+def require_matter(
+    links: Sequence[TelescopicLink], floating: bool, pole_mass: float | None, held: Sequence[int], law: str
+) -> None:
+    """Raise ModelError if a floating pole can move while no matter does, whenever the links are in line.
+
+    Args:
+        links: the links, in order.
+        floating: whether the pole is free.
+        pole_mass: of the joint at the pole [kg]; None for none.
+        held: numbers of the links whose length is held.
+        law: how the inertia of a link depends on its length.
+    """
+    hinged = any(link.hinge_mass or (law == "stretched" and link.inertia) for link in links)
+    if floating and not (pole_mass or hinged or held):
+        raise ModelError(
+            "a floating exoskeleton without any mass at a joint can move its massless pole while no matter moves, "
+            "whenever its links are in line: give pole_mass=, the hinge_mass of a link, or inertia_law='stretched'"
+        )
+
+
+def hold(p: Parameters, i: int, length: ca.SX) -> Constraint:
+    """Natural constraint l_i = l_i0.
+
+    Args:
+        p: the robot's parameters.
+        i: number of the link, from 1.
+        length: l_i.
+    """
+    return holonomic(length - p[f"L{i}"], name=f"rigid link {i}")
+
+
+def resistance(p: Parameters, v: ca.SX, at: dict[str, int]) -> ca.SX:
+    """Damping forces d_i l̇_i, shape (nv,).
+
+    Args:
+        p: the robot's parameters.
+        v: velocities.
+        at: place of each coordinate by name.
+    """
+    forces = ca.SX(ca.DM.zeros(v.numel()))
+    for name in p.names:
+        if name[0] == "d" and name[1:].isdigit():
+            place = at[f"l{name[1:]}"]
+            forces[place] = p[name] * v[place]
+    return forces
+
+
+def outline(parents: Sequence[int]) -> tuple[str, ...]:
+    """Names of points along which a pen draws all links, going back over those with several branches.
+
+    Args:
+        parents: of each link, numbers from 1; 0 for the pole.
+    """
+    followers: dict[int, list[int]] = {i: [] for i in range(len(parents) + 1)}
+    for i, parent in enumerate(parents, 1):
+        followers[parent].append(i)
+    path = ["pole"]
+
+    def draw(i: int) -> None:
+        for j in followers[i]:
+            path.append(f"end{j}")
+            draw(j)
+            path.append(f"end{i}" if i else "pole")
+
+    draw(0)
+    # The way back from the last branch draws nothing new.
+    last = max(path.index(f"end{i}") for i in range(1, len(parents) + 1))
+    return tuple(path[: last + 1])

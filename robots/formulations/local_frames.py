@@ -1,0 +1,43 @@
+"""The local-frame algorithm of Chigarev and Borisov."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ..tree import Tree
+from .energies import potential_energy
+from .formulation import Formulation
+from .lagrange import lagrange_operator
+
+
+class LocalFrames(Formulation):
+    """Steps 1 to 7 of [ChigarevBorisov2015]_, for any tree in the plane or in space.
+
+    Each body has a local frame; its rotation Γ and the place of its pole follow from the frame before (3.1, 3.4); the
+    centre of mass r = pole + Γ r_C (3.5, 3.6); its velocity is the *time derivative* of r (3.7), its angular velocity
+    is read off Γ̇ Γᵀ (3.2, 3.3); T and P are summed (3.9, 3.10, 5) and go into Lagrange's equations (6, 7).
+    """
+
+    name = "local frames"
+    differentiates = "positions, T and V"
+    eliminates = "–"
+
+    def mass_matrix(self, tree: Tree) -> ca.SX:
+        """M = ∂²T/∂v²."""
+        return ca.hessian(self._kinetic_energy(tree), tree.coordinates.v)[0]
+
+    def bias(self, tree: Tree) -> ca.SX:
+        """The Lagrange operator at a = 0."""
+        return lagrange_operator(self._kinetic_energy(tree), potential_energy(tree), tree.coordinates)
+
+    def _kinetic_energy(self, tree: Tree) -> ca.SX:
+        rate = tree.coordinates.rate
+        total = ca.SX(0)
+        for carried in tree.motion.bodies:
+            for body, mover in carried:
+                R = mover.frame.rotation
+                velocity = rate(mover.frame.point(body.center))
+                turning = R.T @ ca.reshape(rate(ca.vec(R)), 3, 3)
+                spin = ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0])
+                total += (body.mass * ca.sumsqr(velocity) + ca.dot(spin, body.inertia @ spin)) / 2
+        return total

@@ -1,0 +1,76 @@
+"""Recurrent method: a model of n − 1 bodies is extended to one of n by matrices written by formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..motion import Carried, inertia_of
+from ..spatial import Twist
+from ..tree import Body, Tree
+from .formulation import Formulation
+from .recursion import gyroscopic
+
+
+class Recurrent(Formulation):
+    """M_n = M_{n−1} + Jᵀ I J and h_n = h_{n−1} + Jᵀ (I (J̇v − g) + ω × I ω), J the Jacobian of the body that is added.
+
+    Nothing is differentiated: J is that of the body before, carried out along the arm between them, with the columns of
+    one more joint, and J̇v is the acceleration at a = 0. The idea of the recurrent method that [ChigarevBorisov2015]_
+    compares with, for any tree.
+    """
+
+    name = "recurrent method"
+    differentiates = "–"
+    eliminates = "–"
+
+    def mass_matrix(self, tree: Tree) -> ca.SX:
+        """M, body by body."""
+        M = ca.SX(ca.DM.zeros(tree.coordinates.nv, tree.coordinates.nv))
+        for body, mover, jacobian in _jacobians(tree):
+            inertia = inertia_of(body, mover)
+            M[jacobian.places, jacobian.places] += jacobian.columns.dot(inertia @ jacobian.columns)
+        return ca.tril2symm(ca.tril(M))
+
+    def bias(self, tree: Tree) -> ca.SX:
+        """The vector h, body by body."""
+        h = ca.SX(ca.DM.zeros(tree.coordinates.nv))
+        lift = Twist(ca.SX(ca.DM.zeros(3)), -tree.gravity)
+        for body, mover, jacobian in _jacobians(tree):
+            inertia = inertia_of(body, mover)
+            spin = tree.motion.velocity(jacobian.node, mover).angular
+            needed = inertia @ (tree.motion.drift(jacobian.node, mover) + lift) + gyroscopic(inertia, spin)
+            h[jacobian.places] += jacobian.columns.dot(needed)
+        return h
+
+
+@dataclass(frozen=True, eq=False)
+class _Jacobian:
+    """Twist of a frame per unit of the velocities that move it."""
+
+    node: int
+    columns: Twist
+    places: list[int]
+
+
+def _jacobians(tree: Tree) -> list[tuple[Body, Carried, _Jacobian]]:
+    """Each body with its Jacobian, in an order in which parents come first."""
+    nodes: list[_Jacobian] = []
+    found: list[tuple[Body, Carried, _Jacobian]] = []
+    for k, node in enumerate(tree.nodes):
+        before = None if node.parent < 0 else nodes[node.parent]
+
+        own = _extended(before, tree.motion.nodes[k], k, tree.places[k])
+        nodes.append(own)
+        for body, mover in tree.motion.bodies[k]:
+            fixed = mover is tree.motion.nodes[k]
+            found.append((body, mover, own if fixed else _extended(before, mover, k, tree.places[k])))
+    return found
+
+
+def _extended(before: _Jacobian | None, mover: Carried, k: int, places: list[int]) -> _Jacobian:
+    own = mover.subspace
+    if before is None:
+        return _Jacobian(k, own, places)
+    return _Jacobian(k, mover.arm.outward(before.columns).beside(own), before.places + places)

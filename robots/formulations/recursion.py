@@ -1,0 +1,67 @@
+"""Two sweeps over a tree: forces that a motion needs, and the composite inertias of M."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ..spatial import SpatialInertia, Twist, cross
+from ..tree import Tree
+
+
+def bias_forces(tree: Tree) -> ca.SX:
+    """Forces h that keep a = 0 under gravity, outward then inward, [Featherstone2008]_ table 5.1; O(n)."""
+    motion, nodes = tree.motion, tree.nodes
+    lift = Twist(ca.SX(ca.DM.zeros(3)), -tree.gravity)
+    felt = [Twist.zero() for _ in nodes]
+    rows: list[ca.SX] = []
+    for k in reversed(range(len(nodes))):
+        own, shared = motion.inertias[k]
+        force = ca.SX(ca.DM.zeros(nodes[k].joint.nv))
+        for mover, inertia in [(motion.nodes[k], own), *shared]:
+            spin = motion.velocity(k, mover).angular
+            needed = inertia @ (motion.drift(k, mover) + lift) + gyroscopic(inertia, spin)
+            if mover is motion.nodes[k]:
+                needed = needed + felt[k]
+            force = force + mover.subspace.dot(needed)
+            if nodes[k].parent >= 0:
+                felt[nodes[k].parent] = felt[nodes[k].parent] + mover.arm.inward(needed)
+        rows.insert(0, force)
+    return tree.join_v(rows)
+
+
+def gyroscopic(inertia: SpatialInertia, spin: ca.SX) -> Twist:
+    """What a rigid body needs besides inertia times acceleration: (ω × J ω; ω × (ω × m c))."""
+    return Twist(cross(spin, inertia.rotational @ spin), cross(spin, inertia.coupling.T @ spin))
+
+
+def composite_mass_matrix(tree: Tree) -> ca.SX:
+    """M from composite inertias, [Featherstone2008]_ table 6.2; O(n times depth)."""
+    motion, nodes, places = tree.motion, tree.nodes, tree.places
+    nv = tree.coordinates.nv
+    M = ca.SX(ca.DM.zeros(nv, nv))
+    composite = [SpatialInertia.zero() for _ in nodes]
+    # Forces at a node's origin that unit accelerations of the joints beyond it need, and the places of those joints.
+    felt = [Twist.zero(0) for _ in nodes]
+    beyond: list[list[int]] = [[] for _ in nodes]
+    for k in reversed(range(len(nodes))):
+        own, shared = motion.inertias[k]
+        composite[k] = composite[k] + own
+        j = nodes[k].parent
+        mover = motion.nodes[k]
+        if beyond[k]:
+            block = mover.subspace.dot(felt[k])
+            M[places[k], beyond[k]], M[beyond[k], places[k]] = block, block.T
+        passed = mover.arm.inward(felt[k]) if j >= 0 else felt[k]
+        carried = Twist.zero(nodes[k].joint.nv)
+        block = ca.SX(ca.DM.zeros(nodes[k].joint.nv, nodes[k].joint.nv))
+        for moved, inertia in [(mover, composite[k]), *shared]:
+            force = inertia @ moved.subspace
+            block = block + moved.subspace.dot(force)
+            if j >= 0:
+                composite[j] = composite[j] + inertia.inward(moved.arm)
+                carried = carried + moved.arm.inward(force)
+        M[places[k], places[k]] = ca.tril2symm(ca.tril(block))
+        if j >= 0:
+            felt[j] = felt[j].beside(passed).beside(carried)
+            beyond[j] = beyond[j] + beyond[k] + places[k]
+    return M

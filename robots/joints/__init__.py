@@ -1,0 +1,9 @@
+"""Joints: how one frame may move in another."""
+
+from .floating import Floating
+from .joint import Joint
+from .planar import Planar
+from .prismatic import Prismatic
+from .revolute import Revolute
+
+__all__ = ["Floating", "Joint", "Planar", "Prismatic", "Revolute"]

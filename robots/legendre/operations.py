@@ -1,0 +1,70 @@
+"""Counts of arithmetic operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+
+
+@dataclass(frozen=True)
+class Operations:
+    """How much arithmetic a computation takes.
+
+    Attributes:
+        multiplications: with divisions and square roots.
+        additions: with subtractions; a change of sign is free.
+        functions: sines, cosines and other functions.
+    """
+
+    multiplications: int = 0
+    additions: int = 0
+    functions: int = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        """One computation after the other."""
+        return Operations(
+            self.multiplications + other.multiplications,
+            self.additions + other.additions,
+            self.functions + other.functions,
+        )
+
+    def __rmul__(self, times: int) -> Operations:
+        """The same computation several times."""
+        return Operations(times * self.multiplications, times * self.additions, times * self.functions)
+
+    @classmethod
+    def of_inner_product(cls, n: int) -> Operations:
+        """Inner product of two vectors of length n."""
+        return cls(n, max(n - 1, 0))
+
+    @classmethod
+    def of_matrix_product(cls, n: int) -> Operations:
+        """Product of a full matrix (n, n) and a vector."""
+        return n * cls.of_inner_product(n)
+
+    @classmethod
+    def of_update(cls, n: int) -> Operations:
+        """x + γ y for vectors of length n."""
+        return cls(n, n)
+
+    @classmethod
+    def of_expression(cls, inputs: Mapping[str, ca.SX], expression: ca.SX) -> Operations:
+        """Evaluation of an expression, with common subexpressions found, as a kernel does it.
+
+        Args:
+            inputs: the symbols in it, by name.
+            expression: of any shape.
+        """
+        function = ca.Function("count", list(inputs.values()), [ca.densify(expression)], {"cse": True})
+        x, y = ca.SX.sym("x"), ca.SX.sym("y")
+        products = {e.op() for e in (x * y, x / y, 1 / x, x**2, 2 * x, ca.sqrt(x))}
+        sums = {e.op() for e in (x + y, x - y)}
+        functions = {
+            e.op()
+            for unary in (ca.sin, ca.cos, ca.tan, ca.asin, ca.acos, ca.atan, ca.sinh, ca.cosh, ca.tanh, ca.exp, ca.log)
+            for e in (unary(x),)
+        } | {ca.atan2(x, y).op(), ca.power(x, y).op()}
+        codes = [function.instruction_id(k) for k in range(function.n_instructions())]
+        return cls(*(sum(code in group for code in codes) for group in (products, sums, functions)))

@@ -1,0 +1,55 @@
+"""Natural constraints in acceleration form, and which of their rows depend on others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..constraints.constraint import Constraint
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.parameters import Parameters
+
+
+def natural_form(natural: Sequence[Constraint], c: Coordinates, parameters: Parameters) -> tuple[ca.SX, ca.SX]:
+    """A, shape (k, nv), and b, shape (k,), of A a = b.
+
+    Args:
+        natural: constraints that the world enforces.
+        c: coordinates of the robot.
+        parameters: of the robot; what the constraints use beyond them are gains, which become numbers.
+    """
+    forms = [constraint.acceleration_form(c) for constraint in natural]
+    theta = ca.vertcat(ca.SX(0, c.nv), *(form.theta for form in forms))
+    beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
+    # Their gains are the world's, not a user's: they are numbers. What else they use are the robot's parameters.
+    own = set(parameters.names)
+    gains = [(s, f.parameters.nominal[n]) for f in forms for n, s in f.parameters if n not in own]
+    symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
+    numbers = ca.SX(ca.DM([value for _, value in gains]))
+    return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
+
+
+def dependent_rows(A: NDArray[np.float64], tolerance: float = 1e-9) -> list[int]:
+    """Places of the rows that depend on rows before them, or vanish.
+
+    Args:
+        A: natural rows at one state, shape (k, nv).
+        tolerance: what is left of a row outside those before it, as a share of its length, that counts as nothing.
+    """
+    basis = np.zeros((0, A.shape[1]))
+    dependent: list[int] = []
+    for i, row in enumerate(A):
+        length = float(np.linalg.norm(row))
+        left = row
+        # Twice, because once leaves rounding errors along the basis.
+        for _ in range(2):
+            left = left - basis.T @ (basis @ left)
+        rest = float(np.linalg.norm(left))
+        if rest <= tolerance * length:
+            dependent.append(i)
+        else:
+            basis = np.vstack([basis, left / rest])
+    return dependent

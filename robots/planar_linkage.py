@@ -1,0 +1,255 @@
+"""Bars and sliders in a plane, hung on one another: the open chains that planar mechanisms are closed from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import casadi as ca
+
+from ..symbolic.arrays import finite, not_negative, place, positive
+from ..symbolic.errors import ModelError, unknown_name
+from ..symbolic.parameters import Parameters, Range
+from .lagrangian import lagrangian_system
+from .planar_manipulator import Link
+from .robot import Robot
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rigid body that turns about a pin.
+
+    Its own axes start at the pin: x along the bar, y to its left.
+
+    Attributes:
+        link: length to its end, mass, centre of mass along the bar, and inertia about that centre.
+        at: the pin: a fixed place (x, y) [m], or a point of an earlier member, such as ``"crank.end"``.
+        offset: centre of mass across the bar, along its y [m].
+        points: further points of the body in its own axes [m], by name.
+
+    Raises:
+        ModelError: for numbers that are not finite, a place that is not one, or a point named like one that it has.
+    """
+
+    link: Link
+    at: str | Point
+    offset: float = 0.0
+    points: Mapping[str, Point] = field(default_factory=dict[str, Point])
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        if not isinstance(self.link, Link):
+            raise ModelError(f"a bar is made from a Link, got {self.link!r}")
+        object.__setattr__(self, "offset", finite("offset of a bar [m]", self.offset))
+        object.__setattr__(self, "at", _at(self.at))
+        object.__setattr__(self, "points", _points(self.points))
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A rigid body that slides along a straight guide; its centre of mass is the point that slides.
+
+    Attributes:
+        mass: [kg], greater than zero.
+        at: where the guide starts: a fixed place (x, y) [m], or a point of an earlier member, which then carries
+            the guide.
+        direction: angle of the guide, from x if fixed, else from the member that carries it [rad].
+        inertia: about the centre of mass [kg m²]; it matters only where the guide turns, and must be given there.
+        points: further points of the body [m], in axes along and across the guide, by name.
+
+    Raises:
+        ModelError: for a number out of its range, a place that is not one, a point named like one that it has, or no
+            inertia on a guide that another member carries.
+    """
+
+    mass: float
+    at: str | Point
+    direction: float
+    inertia: float | None = None
+    points: Mapping[str, Point] = field(default_factory=dict[str, Point])
+
+    def __post_init__(self) -> None:
+        """Check and freeze."""
+        object.__setattr__(self, "mass", positive("mass of a slider [kg]", self.mass))
+        object.__setattr__(self, "direction", finite("direction of a guide [rad]", self.direction))
+        object.__setattr__(self, "at", _at(self.at))
+        object.__setattr__(self, "points", _points(self.points))
+        if self.inertia is not None:
+            object.__setattr__(self, "inertia", not_negative("inertia of a slider [kg m²]", self.inertia))
+        elif isinstance(self.at, str):
+            raise ModelError(f"a slider on {self.at!r} turns with it, so its inertia [kg m²] must be given")
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A linear spring between two points, with V = ½ c (|Δ| − l₀)².
+
+    Attributes:
+        start: a point of a member, or a fixed place (x, y) [m].
+        end: the other one.
+        stiffness: c [N/m], greater than zero.
+        rest_length: l₀ [m], not negative.
+
+    Raises:
+        ModelError: for a number out of its range, or a place that is not one.
+    """
+
+    start: str | Point
+    end: str | Point
+    stiffness: float
+    rest_length: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        object.__setattr__(self, "start", _at(self.start))
+        object.__setattr__(self, "end", _at(self.end))
+        object.__setattr__(self, "stiffness", positive("stiffness of a spring [N/m]", self.stiffness))
+        object.__setattr__(self, "rest_length", not_negative("rest length of a spring [m]", self.rest_length))
+
+
+def planar_linkage(
+    members: Mapping[str, Bar | Slider],
+    *,
+    springs: Mapping[str, Spring] | None = None,
+    gravity: float = 9.81,
+    chain: Sequence[str] = (),
+    name: str = "planar linkage",
+) -> Robot:
+    """Open chains of bars and sliders in a vertical plane, x to the right and y up.
+
+    Lagrange's equations with T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the
+    directions of the bodies. A bar has one coordinate, its *absolute* angle φ_i from x [rad]; a slider has its distance
+    along the guide [m]; both are named after the member. So are the inputs: the torque [N m] on a bar about its pin, or
+    the force [N] on a slider along its guide, by what carries it, which takes the reaction.
+
+    Points are ``name.base`` (pin or start of the guide), ``name.center``, ``name.end``, and the member's own,
+    ``name.point``. Parameters are ``name.length``, ``.mass``, ``.center``, ``.offset``, ``.inertia``; ``.direction``;
+    ``.x`` and ``.y`` of a fixed place; ``name.point.x`` and ``.y``; ``name.stiffness`` and ``.rest_length`` of springs,
+    ``name.start.x``, … of their fixed ends; and ``g``.
+
+    Args:
+        members: by name, each after the one that carries it.
+        springs: by name.
+        gravity: g along −y [m/s²].
+        chain: names of points that a picture joins by lines.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for no member, something that is neither bar nor slider, a point that no (earlier) member has, or a
+            member and a spring of one name.
+    """
+    if not members:
+        raise ModelError(f"{name}: a linkage needs at least one member, got none")
+    for key in (springs or {}).keys() & members.keys():
+        raise ModelError(f"{name}: a member and a spring are both called {key!r}")
+    parts = [_parameters(key, member) for key, member in members.items()]
+    elastic = {key: _elastic(key, spring) for key, spring in (springs or {}).items()}
+    p = Parameters.collect([*parts, *elastic.values(), Parameters.declare({"g": finite("gravity", gravity)})])
+    q = ca.vertcat(*(ca.SX.sym(key) for key in members))
+    v = ca.vertcat(*(ca.SX.sym(f"{key}.rate") for key in members))
+    u = ca.vertcat(*(ca.SX.sym(f"{key}.drive") for key in members))
+
+    points: dict[str, ca.SX] = {}
+    angles: dict[str, ca.SX] = {}
+    reach: list[ca.SX] = []
+    kinetic, potential = ca.SX(0), ca.SX(0)
+    for i, (key, member) in enumerate(members.items()):
+        if isinstance(member.at, str):
+            if member.at not in points:
+                raise ModelError(f"{name}: {key} is at an {unknown_name('earlier point', member.at, points)}")
+            base, carrier = points[member.at], angles[member.at]
+        else:
+            base, carrier = ca.vertcat(p[f"{key}.x"], p[f"{key}.y"]), ca.SX(0)
+        angle = q[i] if isinstance(member, Bar) else carrier + p[f"{key}.direction"]
+        turn = ca.vertcat(ca.horzcat(ca.cos(angle), -ca.sin(angle)), ca.horzcat(ca.sin(angle), ca.cos(angle)))
+        if isinstance(member, Bar):
+            origin, end = base, base + turn @ ca.vertcat(p[f"{key}.length"], 0)
+            center = base + turn @ ca.vertcat(p[f"{key}.center"], p[f"{key}.offset"])
+        else:
+            origin = end = center = base + turn @ ca.vertcat(q[i], 0)
+        own = {"base": base, "center": center, "end": end}
+        own |= {n: origin + turn @ ca.vertcat(p[f"{key}.{n}.x"], p[f"{key}.{n}.y"]) for n in member.points}
+        points |= {f"{key}.{n}": point for n, point in own.items()}
+        # The guide starts on the member that carries it.
+        angles |= {f"{key}.{n}": carrier if n == "base" else angle for n in own}
+        inertia = p[f"{key}.inertia"] if f"{key}.inertia" in p.names else ca.SX(0)
+        kinetic += p[f"{key}.mass"] * ca.sumsqr(ca.jtimes(center, q, v)) / 2 + inertia * ca.jtimes(angle, q, v) ** 2 / 2
+        potential += p["g"] * p[f"{key}.mass"] * center[1]
+        reach.append(angle - carrier if isinstance(member, Bar) else q[i])
+
+    for key, spring in (springs or {}).items():
+        ends: list[ca.SX] = []
+        for side, at in (("start", spring.start), ("end", spring.end)):
+            if isinstance(at, str) and at not in points:
+                raise ModelError(f"{name}: the {side} of {key} is at an {unknown_name('point', at, points)}")
+            ends.append(points[at] if isinstance(at, str) else ca.vertcat(p[f"{key}.{side}.x"], p[f"{key}.{side}.y"]))
+        stretch = ca.sqrt(ca.sumsqr(ends[1] - ends[0])) - p[f"{key}.rest_length"]
+        potential += p[f"{key}.stiffness"] * stretch**2 / 2
+
+    bars = [isinstance(member, Bar) for member in members.values()]
+    open_chain = lagrangian_system(
+        q=q,
+        v=v,
+        p=p,
+        T=kinetic,
+        V=potential,
+        # The drives do work on what they turn or push against its carrier.
+        Q=ca.jacobian(ca.vertcat(*reach), q).T @ u,
+        u=u,
+        points=points,
+        units=tuple("rad" if bar else "m" for bar in bars),
+        input_units=tuple("N m" if bar else "N" for bar in bars),
+        chain=chain,
+        name=name,
+    )
+    return dataclasses.replace(open_chain, input_names=tuple(members))
+
+
+def _parameters(key: str, member: Bar | Slider) -> Parameters:
+    values: dict[str, float] = {}
+    if isinstance(member, Bar):
+        link = member.link
+        values |= {"length": link.length, "mass": link.mass, "center": link.center, "offset": member.offset}
+        values |= {"inertia": link.inertia}
+    elif isinstance(member, Slider):
+        values |= {"mass": member.mass, "direction": member.direction}
+        values |= {} if member.inertia is None else {"inertia": member.inertia}
+    else:
+        raise ModelError(f"member {key!r} must be a Bar or a Slider, got {member!r}")
+    if not isinstance(member.at, str):
+        values |= {"x": member.at[0], "y": member.at[1]}
+    values |= {f"{n}.{axis}": number for n, xy in member.points.items() for axis, number in zip("xy", xy, strict=True)}
+    ranges = {"length": Range.POSITIVE, "mass": Range.POSITIVE, "inertia": Range.NOT_NEGATIVE}
+    return Parameters.declare(values, key, ranges={n: limit for n, limit in ranges.items() if n in values})
+
+
+def _elastic(key: str, spring: Spring) -> Parameters:
+    if not isinstance(spring, Spring):
+        raise ModelError(f"spring {key!r} must be a Spring, got {spring!r}")
+    values = {"stiffness": spring.stiffness, "rest_length": spring.rest_length}
+    for side, at in (("start", spring.start), ("end", spring.end)):
+        if not isinstance(at, str):
+            values |= {f"{side}.x": at[0], f"{side}.y": at[1]}
+    return Parameters.declare(values, key, ranges={"stiffness": Range.POSITIVE, "rest_length": Range.NOT_NEGATIVE})
+
+
+def _at(at: str | Point) -> str | Point:
+    return at if isinstance(at, str) else _pair("a fixed place", at)
+
+
+def _points(points: Mapping[str, Point]) -> Mapping[str, Point]:
+    for name in points:
+        if name in ("base", "center", "end"):
+            raise ModelError(f"every member has a point {name!r} of its own; name the further point otherwise")
+    return MappingProxyType({name: _pair(f"point {name!r}", xy) for name, xy in points.items()})
+
+
+def _pair(what: str, value: Point) -> Point:
+    numbers = place(what, value)
+    if len(numbers) != 2:
+        raise ModelError(f"{what} must have two coordinates in the plane, got {value!r}")
+    return numbers[0], numbers[1]

@@ -1,0 +1,154 @@
+"""Inertia of a rigid or articulated body in space, in world axes about a point that moves with the body."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import casadi as ca
+
+
+def skew(x: ca.SX) -> ca.SX:
+    """Matrix x× of the vector product, shape (3, 3): it turns y into x × y."""
+    return ca.skew(x)
+
+
+def cross(x: ca.SX, y: ca.SX) -> ca.SX:
+    """x × y, of each column of y, shape (3, k)."""
+    return skew(x) @ y
+
+
+@dataclass(frozen=True, eq=False)
+class Twist:
+    """An angular quantity and a linear one that go together.
+
+    Velocities, accelerations and motion subspaces have ω, v of a point; forces have the moment about it and the force.
+
+    Attributes:
+        angular: shape (3, k).
+        linear: shape (3, k).
+    """
+
+    angular: ca.SX
+    linear: ca.SX
+
+    @classmethod
+    def zero(cls, columns: int = 1) -> Twist:
+        """Nothing moves."""
+        return cls(ca.SX(ca.DM.zeros(3, columns)), ca.SX(ca.DM.zeros(3, columns)))
+
+    def __add__(self, other: Twist) -> Twist:
+        """Sum of both parts."""
+        return Twist(self.angular + other.angular, self.linear + other.linear)
+
+    def __matmul__(self, coefficients: ca.SX) -> Twist:
+        """The columns combined, for coefficients of shape (k, m)."""
+        return Twist(self.angular @ coefficients, self.linear @ coefficients)
+
+    def beside(self, other: Twist) -> Twist:
+        """The columns of both, one after the other."""
+        return Twist(ca.horzcat(self.angular, other.angular), ca.horzcat(self.linear, other.linear))
+
+    def dot(self, other: Twist) -> ca.SX:
+        """Virtual power of each pair of columns, shape (k, m)."""
+        return self.angular.T @ other.angular + self.linear.T @ other.linear
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """Rigid arm from a point of one body to a point of the next, and whether rotation passes along it.
+
+    Where the orientation of the second body is measured from the world, turning the first body does not turn it.
+
+    Attributes:
+        reach: r, from the first point to the second in world axes, shape (3,) [m].
+        turns: whether the second body turns with the first.
+    """
+
+    reach: ca.SX
+    turns: bool
+
+    @functools.cached_property
+    def across(self) -> ca.SX:
+        """r× as a matrix, shape (3, 3)."""
+        return skew(self.reach)
+
+    def outward(self, motion: Twist) -> Twist:
+        """Motion of the second point and body, from that of the first: ω, v + ω × r."""
+        angular = motion.angular if self.turns else ca.SX(ca.DM.zeros(*motion.angular.shape))
+        return Twist(angular, motion.linear - self.across @ motion.angular)
+
+    def inward(self, force: Twist) -> Twist:
+        """Moment about the first point and force, from those at the second: n + r × f, f; the transpose of outward."""
+        moment = self.across @ force.linear
+        return Twist(force.angular + moment if self.turns else moment, force.linear)
+
+
+@dataclass(frozen=True, eq=False)
+class SpatialInertia:
+    """Symmetric map from acceleration (α, a of a point) to force (moment about it, force).
+
+    n = J α + H a, f = Hᵀ α + M a, [Featherstone2008]_ section 2.13, but in world axes.
+
+    Attributes:
+        rotational: J, shape (3, 3) [kg m²].
+        coupling: H, shape (3, 3) [kg m].
+        mass: M, shape (3, 3) [kg]; not a multiple of the identity for articulated bodies.
+    """
+
+    rotational: ca.SX
+    coupling: ca.SX
+    mass: ca.SX
+
+    @classmethod
+    def zero(cls) -> SpatialInertia:
+        """No mass."""
+        return cls(*(ca.SX(ca.DM.zeros(3, 3)) for _ in range(3)))
+
+    @classmethod
+    def rigid(cls, mass: ca.SX, center: ca.SX, inertia: ca.SX) -> SpatialInertia:
+        """A rigid body.
+
+        Args:
+            mass: m [kg].
+            center: c, from the point to the centre of mass in world axes, shape (3,) [m].
+            inertia: I about the centre of mass in world axes, shape (3, 3) [kg m²].
+        """
+        c = skew(center)
+        return cls(_symmetric(inertia - mass * (c @ c)), mass * c, mass * ca.SX(ca.DM.eye(3)))
+
+    def __add__(self, other: SpatialInertia) -> SpatialInertia:
+        """Both bodies together, about the same point."""
+        return SpatialInertia(
+            self.rotational + other.rotational, self.coupling + other.coupling, self.mass + other.mass
+        )
+
+    def __matmul__(self, motion: Twist) -> Twist:
+        """Force that a motion needs."""
+        return Twist(
+            self.rotational @ motion.angular + self.coupling @ motion.linear,
+            self.coupling.T @ motion.angular + self.mass @ motion.linear,
+        )
+
+    def inward(self, arm: Arm) -> SpatialInertia:
+        """The same inertia felt at the first point of an arm: Pᵀ I P with P of :meth:`Arm.outward`."""
+        r = arm.across
+        weighted = r @ self.mass
+        if not arm.turns:
+            return SpatialInertia(_symmetric(-weighted @ r), weighted, self.mass)
+        coupling = self.coupling + weighted
+        rotational = self.rotational - coupling @ r + r @ self.coupling.T
+        return SpatialInertia(_symmetric(rotational), coupling, self.mass)
+
+    def without(self, force: Twist, weighted: Twist) -> SpatialInertia:
+        """What is left when a joint gives way: I − U D⁻¹ Uᵀ, with U and U D⁻¹ given, of k columns each."""
+        return SpatialInertia(
+            _symmetric(self.rotational - weighted.angular @ force.angular.T),
+            self.coupling - weighted.angular @ force.linear.T,
+            _symmetric(self.mass - weighted.linear @ force.linear.T),
+        )
+
+
+def _symmetric(matrix: ca.SX) -> ca.SX:
+    """The lower triangle mirrored: half of the operations, and symmetric to the last digit."""
+    return ca.densify(ca.tril2symm(ca.tril(matrix)))

@@ -1,0 +1,240 @@
+"""A tree of bodies: what a formulation turns into equations of motion."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ..symbolic.arrays import constant_values, finite, not_negative
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
+from .frame import Frame
+from .inertia import require_inertia
+from .joints import Joint
+from .motion import Motion
+
+WORLD = -1
+"""Parent of a node that hangs on the world."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Body:
+    """A mass that moves with a node of a tree.
+
+    Attributes:
+        name: shown in messages.
+        mass: m [kg].
+        center: centre of mass in the node's frame, shape (3,) [m].
+        inertia: I about the centre of mass in the node's axes, shape (3, 3) [kg m²]; zero for a point mass. The lower
+            triangle is read.
+        ratio: the body is carried by this share of the joint's displacement; None if it moves with the node.
+    """
+
+    name: str
+    mass: ca.SX
+    center: ca.SX
+    inertia: ca.SX
+    ratio: ca.SX | None = None
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.mass.shape != (1, 1) or self.center.shape != (3, 1) or self.inertia.shape != (3, 3):
+            raise ModelError(
+                f"body {self.name!r} needs a scalar mass, a centre of shape (3,) and an inertia of shape (3, 3); got "
+                f"{self.mass.shape}, {self.center.shape}, {self.inertia.shape}"
+            )
+        if self.ratio is not None and self.ratio.shape != (1, 1):
+            raise ModelError(f"the ratio of body {self.name!r} must be a scalar, got shape {self.ratio.shape}")
+        if self.mass.is_constant():
+            not_negative(f"mass of body {self.name!r} [kg]", float(self.mass))
+        if self.ratio is not None and self.ratio.is_constant():
+            finite(f"ratio of body {self.name!r}", float(self.ratio))
+        center = constant_values(self.center)
+        if center is not None and not np.isfinite(center).all():
+            raise ModelError(f"the center of body {self.name!r} must be finite, got {center[:, 0].tolist()}")
+        inertia = constant_values(self.inertia)
+        if inertia is not None:
+            require_inertia(f"inertia of body {self.name!r} [kg m²]", inertia)
+        object.__setattr__(self, "inertia", ca.tril2symm(ca.tril(self.inertia)))
+
+    @classmethod
+    def planar(cls, name: str, mass: ca.SX, center: ca.SX, inertia: ca.SX, ratio: ca.SX | None = None) -> Body:
+        """A body that moves in the plane z = 0.
+
+        Args:
+            name: shown in messages.
+            mass: m [kg].
+            center: distance of the centre of mass along the node's x axis [m].
+            inertia: I about the centre of mass and the z axis [kg m²].
+            ratio: share of the joint's displacement that carries it.
+        """
+        moment = ca.SX(ca.DM.zeros(3, 3))
+        moment[2, 2] = inertia
+        return cls(name=name, mass=mass, center=Frame.at(center).position, inertia=moment, ratio=ratio)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Node:
+    """A frame that moves by one joint in the frame of its parent, and what it carries.
+
+    Attributes:
+        name: of its joint; prefix of the coordinates' names.
+        parent: place of its parent in the tree, or ``WORLD``.
+        placement: pose of the joint in the parent's frame.
+        joint: how the node's frame moves in the placed one.
+        bodies: masses that it carries; none for a frame between two joints.
+        absolute: whether its orientation is measured from the world's axes, not from the parent's.
+    """
+
+    name: str
+    parent: int
+    placement: Frame
+    joint: Joint
+    bodies: tuple[Body, ...] = ()
+    absolute: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes in an order in which parents come before their children, under uniform gravity.
+
+    Attributes:
+        nodes: at least one.
+        gravity: acceleration of free fall in world axes, shape (3,) [m/s²].
+        order: names of all coordinates (node name and joint suffix) in the order that q is to have; that of the nodes
+            if not given. The velocities follow.
+
+    Raises:
+        ModelError: for a wrong order, doubled names, or a joint with no mass beyond it.
+    """
+
+    nodes: tuple[Node, ...]
+    gravity: ca.SX
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the order and that every joint has something to move."""
+        if not self.nodes:
+            raise ModelError("a tree needs at least one node, got none")
+        if self.gravity.shape != (3, 1):
+            raise ModelError(f"gravity must have shape (3,), got {self.gravity.shape}")
+        carries = [any(_felt(body) for body in node.bodies) for node in self.nodes]
+        if self.gravity.is_constant() and not self.gravity.is_regular():
+            raise ModelError(f"gravity must be finite, got {self.gravity}")
+        for k in reversed(range(len(self.nodes))):
+            node = self.nodes[k]
+            if not WORLD <= node.parent < k:
+                raise ModelError(
+                    f"node {node.name!r} at place {k} cannot have parent {node.parent}: parents come first"
+                )
+            if not carries[k]:
+                raise ModelError(
+                    f"joint {node.name!r} moves no mass: give a mass to its link, or fix the joint, or its equation of "
+                    "motion has no solution"
+                )
+            if node.parent != WORLD:
+                carries[node.parent] = True
+        for node, places in zip(self.nodes, self._places_q, strict=True):
+            if places != list(range(places[0], places[0] + len(places))):
+                raise ModelError(f"order must keep the coordinates of joint {node.name!r} together, in their own order")
+
+    @functools.cached_property
+    def coordinates(self) -> Coordinates:
+        """Symbols of all joints, node by node; q̇ = N v with one block of N per joint."""
+        names = self._names if self.order is None else self.order
+        units = dict(zip(self._names, (unit for node in self.nodes for unit in node.joint.units), strict=True))
+        q = ca.vertcat(*(ca.SX.sym(name) for name in names))
+        rates = [""] * sum(node.joint.nv for node in self.nodes)
+        N = ca.SX(len(names), len(rates))
+        for node, at_q, at_v in zip(self.nodes, self._places_q, self.places, strict=True):
+            for i, place in enumerate(at_v):
+                rates[place] = names[at_q[i]] if len(at_q) == len(at_v) else f"{node.name}.{i + 1}"
+            N[at_q, at_v] = node.joint.kinematics(ca.vertcat(*(q[i] for i in at_q)))
+        v = ca.vertcat(*(ca.SX.sym(f"v_{name}") for name in rates))
+        a = ca.vertcat(*(ca.SX.sym(f"a_{name}") for name in rates))
+        return Coordinates(ca.SX.sym("t"), q, v, a, N, names, tuple(units[name] for name in names))
+
+    @property
+    def parts(self) -> dict[str, ca.SX]:
+        """All that the tree was made of, by what it is: expressions in parameters alone."""
+        found: dict[str, ca.SX] = {"gravity": self.gravity}
+        for node in self.nodes:
+            found[f"placement of {node.name!r}"] = ca.horzcat(node.placement.rotation, node.placement.position)
+            for body in node.bodies:
+                found[f"mass of {body.name!r}"] = body.mass
+                found[f"center of {body.name!r}"] = body.center
+                found[f"inertia of {body.name!r}"] = body.inertia
+                if body.ratio is not None:
+                    found[f"ratio of {body.name!r}"] = body.ratio
+        return found
+
+    @functools.cached_property
+    def motion(self) -> Motion:
+        """Poses, velocities and accelerations of all nodes and bodies, as expressions."""
+        return Motion(self)
+
+    def split_q(self, q: ca.SX) -> list[ca.SX]:
+        """The coordinates of each node.
+
+        Args:
+            q: all coordinates, shape (nq,).
+        """
+        return [ca.vertcat(*(q[i] for i in places)) for places in self._places_q]
+
+    def split_v(self, v: ca.SX) -> list[ca.SX]:
+        """The rows, one per velocity, of each node.
+
+        Args:
+            v: velocities, or anything with a row for each, shape (nv, k).
+        """
+        return [ca.vertcat(*(v[i, :] for i in places)) for places in self.places]
+
+    def join_v(self, rows: Sequence[ca.SX]) -> ca.SX:
+        """The rows of each node put together in the order of the velocities.
+
+        Args:
+            rows: for each node, shape (its nv, k).
+        """
+        found: list[ca.SX] = [ca.SX()] * sum(len(places) for places in self.places)
+        for part, places in zip(rows, self.places, strict=True):
+            for i, place in enumerate(places):
+                found[place] = part[i, :]
+        return ca.vertcat(*found)
+
+    @functools.cached_property
+    def places(self) -> list[list[int]]:
+        """Places of each node's velocities in v."""
+        ordered: list[tuple[int, int, int]] = []
+        for k, (node, at_q) in enumerate(zip(self.nodes, self._places_q, strict=True)):
+            for i in range(node.joint.nv):
+                ordered.append((at_q[min(i, len(at_q) - 1)], k, i))
+        places: list[list[int]] = [[] for _ in self.nodes]
+        for place, (_, k, _) in enumerate(sorted(ordered)):
+            places[k].append(place)
+        return places
+
+    @functools.cached_property
+    def _places_q(self) -> list[list[int]]:
+        made = self._names
+        names = made if self.order is None else self.order
+        at = {name: i for i, name in enumerate(names)}
+        return [[at[f"{node.name}{suffix}"] for suffix in node.joint.suffixes] for node in self.nodes]
+
+    @functools.cached_property
+    def _names(self) -> tuple[str, ...]:
+        names = tuple(f"{node.name}{suffix}" for node in self.nodes for suffix in node.joint.suffixes)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ModelError(f"joints must have different names; given more than once: {', '.join(doubled)}")
+        if self.order is not None and sorted(self.order) != sorted(names):
+            raise ModelError(f"order must name each of {', '.join(names)} once, got {', '.join(self.order)}")
+        return names
+
+
+def _felt(body: Body) -> bool:
+    """Whether a joint has to move anything for the body's sake."""
+    return not body.mass.is_zero() and not (body.ratio is not None and body.ratio.is_zero())

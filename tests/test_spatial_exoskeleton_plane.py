@@ -1,0 +1,114 @@
+"""In the plane of walking, and in every vertical plane, the exoskeleton in space is the plane one."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from .chains import STATES, Comparison
+from .exoskeletons import Array, Case, label, random_states
+from .exoskeletons import built as in_plane
+from .spatial_exoskeletons import built, numbers
+
+BOTH = (
+    Case((0,)),
+    Case((0, 1, 2), stretched=True, hinges=True, damped=True, drives=True),
+    Case((0, 1, 1), floating=True, hinges=True, damped=True),
+)
+
+
+@functools.cache
+def places(case: Case) -> tuple[list[int], list[int]]:
+    """Where the plane robot's coordinates are among those in space, and where the others are."""
+    n = len(case.parents)
+    first = 3 * case.floating
+    same = [*([0, 2] if case.floating else []), *range(first, first + n), *range(first + 2 * n, first + 3 * n)]
+    return same, [k for k in range(first + 3 * n) if k not in same]
+
+
+def lifted(case: Case, x: Array) -> Array:
+    """The same state in space."""
+    same, others = places(case)
+    full = np.zeros(len(same) + len(others))
+    full[same] = x
+    return full
+
+
+@pytest.mark.parametrize("case", BOTH, ids=label)
+def test_the_motion_is_that_of_the_plane(case: Case) -> None:
+    """M, h and the accelerations under the same inputs; nothing leaves the plane."""
+    space, plane = built(case), in_plane(case)
+    same, others = places(case)
+    chosen = [space.input_names.index(name) for name in plane.input_names]
+    of_space = numbers(space, space.mass_matrix, space.bias, space.acceleration)
+    of_plane = numbers(plane, plane.mass_matrix, plane.bias, plane.acceleration)
+    rng = np.random.default_rng(11)
+    mass, bias, moving = Comparison(0.1), Comparison(1.0), Comparison(10.0)
+    for q, v in random_states(case, seed=12, count=STATES):
+        u, full_u = rng.uniform(-9.0, 9.0, plane.u.numel()), np.zeros(space.u.numel())
+        full_u[chosen] = u
+        M, h, a = of_space(lifted(case, q), lifted(case, v), full_u)
+        expected = of_plane(q, v, u)
+        mass.add(M[np.ix_(same, same)], expected[0])
+        bias.add(h[same], expected[1])
+        moving.add(a[same], expected[2])
+        scale = max(1.0, float(np.abs(expected[2]).max()))
+        assert np.abs(M[np.ix_(same, others)]).max() <= 1e-13
+        assert np.abs(h[others]).max() <= 1e-12 * scale
+        assert np.abs(a[others]).max() <= 1e-12 * scale
+    for comparison in (mass, bias, moving):
+        comparison.conclude()
+
+
+@pytest.mark.parametrize("heading", [0.3, 1.0, -0.8])
+def test_another_vertical_plane(heading: float) -> None:
+    """The motion of a chain turned about the vertical: d, d' and d'' of all links are those of the plane robot."""
+    case = BOTH[1]
+    space, plane = built(case), in_plane(case)
+    n = len(case.parents)
+    level = np.array([np.cos(heading), np.sin(heading), 0.0])
+    upward = np.array([0.0, 0.0, 1.0])
+    rng = np.random.default_rng(13)
+    for q, v in random_states(case, seed=14, count=20):
+        angle, turning = q[:n], v[:n]
+        d = np.outer(np.cos(angle), level) + np.outer(np.sin(angle), upward)
+        rate = turning[:, None] * (np.outer(-np.sin(angle), level) + np.outer(np.cos(angle), upward))
+        full_q, full_v = from_directions(d, rate)
+        drives = rng.uniform(-9.0, 9.0, n)
+        u = np.zeros(plane.u.numel())
+        u[n:] = drives
+        full_u = np.zeros(space.u.numel())
+        full_u[[space.input_names.index(f"F{i + 1}") for i in range(n)]] = drives
+        flat = plane.evaluate(plane.acceleration, q=q, v=v, u=u)
+        q_space, v_space = np.concatenate([full_q, q[n:]]), np.concatenate([full_v, v[n:]])
+        a = space.evaluate(space.acceleration, q=q_space, v=v_space, u=full_u)
+        expected = flat[:n, None] * (np.outer(-np.sin(angle), level) + np.outer(np.cos(angle), upward))
+        expected -= (turning**2)[:, None] * d
+        scale = max(1.0, float(np.abs(flat).max()), float(np.abs(a).max()))
+        assert np.max(np.abs(second(q_space, v_space, a, n) - expected)) <= 1e-11 * scale
+        assert np.max(np.abs(a[2 * n :] - flat[n:])) <= 1e-11 * scale
+
+
+def from_directions(d: Array, rate: Array) -> tuple[Array, Array]:
+    """Angles φ, ψ of unit vectors, and their rates."""
+    phi, psi = np.arctan2(d[:, 2], d[:, 0]), np.arcsin(d[:, 1])
+    across = np.column_stack([-np.sin(phi), np.zeros(len(d)), np.cos(phi)])
+    return np.concatenate([phi, psi]), np.concatenate(
+        [np.sum(rate * across, axis=1) / np.cos(psi), rate[:, 1] / np.cos(psi)]
+    )
+
+
+def second(q: Array, v: Array, a: Array, n: int) -> Array:
+    """d'' of each link by hand, shape (n, 3)."""
+    (phi, psi), (w, s), (wa, sa) = (x[: 2 * n].reshape(2, n) for x in (q, v, a))
+    c, e = np.cos(psi), np.sin(psi)
+    level = np.column_stack([np.cos(phi), np.zeros(n), np.sin(phi)])
+    across = np.column_stack([-np.sin(phi), np.zeros(n), np.cos(phi)])
+    out = np.tile([0.0, 1.0, 0.0], (n, 1))
+    return (
+        (-sa * e - s**2 * c - w**2 * c)[:, None] * level
+        + (wa * c - 2.0 * w * s * e)[:, None] * across
+        + (sa * c - s**2 * e)[:, None] * out
+    )
