@@ -7,6 +7,7 @@ In one process, in interleaved rounds; the tables give medians.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import statistics
 import sys
@@ -109,9 +110,9 @@ def derivation(rounds: int) -> None:
     for n in (*SYMPY_LINKS, 11):
         ours, theirs = [], []
         for _ in range(rounds):
-            ours.append(clock(lambda n=n: erugin_exoskeleton(n)))
+            ours.append(clock(functools.partial(erugin_exoskeleton, n)))
             if n in SYMPY_LINKS:
-                theirs.append(clock(lambda n=n: sympy_exoskeleton(n)))
+                theirs.append(clock(functools.partial(sympy_exoskeleton, n)))
         own = statistics.median(ours)
         rival = statistics.median(theirs) if theirs else float("nan")
         print(f"{n:>6} {own:>9.3f} {rival:>9.3f} {rival / own:>7.0f}")

@@ -14,7 +14,7 @@ from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError
 from .assembled import Assembly, AssemblyError
 from .least_squares import Found
-from .places import PlaceEquations, Places
+from .place_equations import PlaceEquations, Places
 from .robot import Robot
 from .velocities import VelocityEquations
 

@@ -32,7 +32,8 @@ class Impact:
     Attributes:
         velocity: v⁺, shape (nv,).
         impulses: of each natural row, shape (k,) [N s]; the least ones if the rows depend on each other.
-        by_constraint: the same by the name of the natural constraint.
+        by_constraint: the same by the name of the natural constraint; one whose name occurred before is called
+            ``"name 2"``.
         energy_before: T⁻ [J].
         energy_after: T⁺ [J].
         friction: least coefficient of friction for each contact that was made, by name; infinite if it would have to
@@ -181,7 +182,11 @@ def _equations(
 def _given_back(
     robot: Robot, equations: ImpulseEquations, compression: Impulses, made: tuple[Contact, ...], e: float, size: float
 ) -> tuple[Array, Array]:
-    """Change of velocity, and impulses, of the restitution."""
+    """Change of velocity, and impulses, of the restitution.
+
+    Of all impulses with the normal parts of the compression's, it gives back e² times the least energy, and the
+    compression took that of one of them: the energy never grows.
+    """
     count = len(equations.rows)
     normals = np.zeros((len(made), count))
     # What is held: all rows but those of the contacts made, and of these the directions across the normal.
@@ -209,9 +214,7 @@ def _given_back(
                 "is not pushed is not given back: take restitution=0, or let the impact happen without this foot"
             )
     given = normals.T @ (e * np.maximum(pushed, 0.0))
-    tied = dataclasses.replace(
-        equations, A=hold @ equations.A, rows=("a held row",) * len(hold)
-    )
+    tied = dataclasses.replace(equations, A=hold @ equations.A, rows=("a held row",) * len(hold))
     back = tied.solve(np.zeros(len(hold)), equations.A.T @ given, size)
     for contact, speed, mobility in zip(made, normals @ equations.A @ back.change, felt, strict=True):
         if speed < -1e-9 * size * mobility:
@@ -231,11 +234,12 @@ def _friction(impulse: Array, contact: Contact) -> float:
 
 
 def _spans(robot: Robot) -> dict[str, slice]:
-    """Where the rows of each natural constraint are."""
+    """Where the rows of each natural constraint are; a name that occurs again gets a number."""
     found: dict[str, slice] = {}
     first = 0
     for constraint in robot.natural:
         size = constraint.residual(robot.coordinates).numel()
-        found[constraint.name] = slice(first, first + size)
+        count = sum(other.name == constraint.name for other in robot.natural[: len(found)])
+        found[f"{constraint.name} {count + 1}" if count else constraint.name] = slice(first, first + size)
         first += size
     return found

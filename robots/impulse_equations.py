@@ -74,9 +74,11 @@ class ImpulseEquations:
             size: √(2 T) of the motion: what rows miss is compared with it, and with γ.
 
         Raises:
-            NotFiniteError: if M or A is not finite.
+            NotFiniteError: if M, A or γ is not finite.
             ModelError: if no inertia and no row holds some velocity, or if rows contradict each other.
         """
+        if not np.isfinite(rates).all():
+            raise NotFiniteError(f"{self.owner}: the speeds of natural rows are not finite at this position")
         root, units, weights = self._root
         reach = np.linalg.solve(root, units[:, None] * self.A.T)
         mobility = np.linalg.norm(reach, axis=0)

@@ -8,25 +8,41 @@ from numpy.typing import NDArray
 from ..symbolic.errors import ModelError
 
 
+def impossible_moments(inertia: NDArray[np.float64], relative: float = 1e-9, absolute: float = 0.0) -> str | None:
+    """Why no body has this inertia about its centre of mass; None if one has.
+
+    The matrix of second moments of mass, ∫ x xᵀ dm = ½ tr(I) E − I, is positive semidefinite for every body. In
+    principal moments I₁ ≤ I₂ ≤ I₃ this is the triangle inequality I₁ + I₂ ≥ I₃, from which I₁ ≥ 0 follows. A rod or a
+    plate, where both sides are equal, and numbers that are rounded need a tolerance.
+
+    Args:
+        inertia: symmetric, shape (3, 3) [kg m²].
+        relative: tolerance as a share of I₃.
+        absolute: tolerance that is added to it [kg m²].
+    """
+    low, middle, high = np.linalg.eigvalsh(inertia).tolist()
+    if low + middle - high >= -(relative * abs(high) + absolute):
+        return None
+    moments = f"the principal moments are {low:.4g}, {middle:.4g} and {high:.4g} kg m²"
+    if low < -relative * high:
+        return f"{moments}, but no body has a negative one"
+    return f"{moments}, but no body has one that is greater than the sum of the other two"
+
+
 def require_inertia(what: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
     """Raise ModelError unless some body has this inertia about its centre of mass.
 
-    It must be symmetric, and each principal moment at most the sum of the two others (their sum less the third is twice
-    ∫ x² dm along the third axis). A moment about one axis alone, as of a body in a plane, is none of a body in space,
-    but nothing else is felt of it there.
+    A moment about one axis alone, as of a body in a plane, is none of a body in space, but nothing else is felt there.
 
     Args:
         what: names it in the message.
         inertia: shape (3, 3) [kg m²].
-        tolerance: relative to the largest moment.
+        tolerance: relative to the largest entry.
     """
     if not np.isfinite(inertia).all() or np.abs(inertia - inertia.T).max() > tolerance * np.abs(inertia).max():
         raise ModelError(f"{what} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
     if np.count_nonzero(inertia) == 1 and inertia[2, 2] > 0.0:
         return
-    moments = np.linalg.eigvalsh(inertia)
-    if moments[0] < -tolerance * moments[2] or moments[2] - moments[0] - moments[1] > tolerance * moments[2]:
-        raise ModelError(
-            f"{what} belongs to no body: of its principal moments {moments.tolist()} each must be at least zero and at "
-            "most the sum of the two others"
-        )
+    reason = impossible_moments(inertia, tolerance)
+    if reason is not None:
+        raise ModelError(f"{what}: {reason}")

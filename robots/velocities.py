@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..constraints.constraint import row_names
 from ..symbolic.errors import SingularProgramError
 from ..symbolic.kernel import Kernel
-from .places import Places
+from .place_equations import Places
 from .robot import Robot
 
 Array = NDArray[np.float64]

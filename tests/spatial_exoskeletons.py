@@ -60,7 +60,10 @@ def states(case: Case, seed: int, count: int) -> Iterator[tuple[Array, Array]]:
     for _ in range(count):
         pole = rng.uniform(-2.0, 2.0, 3 * s.floating)
         phi, psi = rng.uniform(-np.pi, np.pi, n), rng.uniform(-1.3, 1.3, n)
-        yield np.concatenate([pole, phi, psi, rest * rng.uniform(0.5, 1.5, n)]), rng.uniform(-3.0, 3.0, pole.size + 3 * n)
+        yield (
+            np.concatenate([pole, phi, psi, rest * rng.uniform(0.5, 1.5, n)]),
+            rng.uniform(-3.0, 3.0, pole.size + 3 * n),
+        )
 
 
 def numbers(robot: Robot, *expressions: ca.SX) -> Kernel:

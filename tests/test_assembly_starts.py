@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from erugin.constraints import holonomic
 from erugin.robots import lagrangian_system
 from erugin.robots.examples.slider_crank import slider_crank
-from erugin.robots.places import PlaceEquations, spread
+from erugin.robots.place_equations import PlaceEquations, spread
 
 from .mechanisms import bar, engine
 

@@ -10,6 +10,7 @@ from erugin.robots.contact import Contact, contact_force, places, standing
 from erugin.robots.planar_manipulator import Link
 from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
 
+from .contacts import exoskeleton_of
 from .exoskeletons import BODY, Array, Case, built, label, link_of, random_states
 from .references import impact_numpy as known
 from .references import spatial_telescopic as space
@@ -134,15 +135,7 @@ def test_double_support(case: Case, rigid: tuple[int, ...], second: int) -> None
     """Both feet on the ground close a loop: accelerations and both forces from one KKT matrix in NumPy."""
     s = case.structure
     feet = [Contact("pole", UP), Contact(f"end{second}", UP)]
-    free = exoskeleton(
-        [link_of(rod) for rod in s.rods],
-        parents=s.parents,
-        base="floating",
-        pole_mass=s.pole_mass,
-        axial_drives=case.drives,
-        rigid=rigid,
-        inertia_law="stretched" if s.stretched else "constant",
-    )
+    free = exoskeleton_of(case, rigid)
     robot = standing(free, feet)
     both = [contact_force(robot, foot) for foot in feet]
     rng = np.random.default_rng(5)
@@ -169,7 +162,7 @@ def test_double_support(case: Case, rigid: tuple[int, ...], second: int) -> None
 
 
 def test_a_manipulator_that_holds_its_tip_at_a_wall() -> None:
-    """Any robot with points: three links, the tip at a wall; the force by virtual work, the tip without acceleration."""
+    """Any robot with points: three links, the tip at a wall; the force by virtual work, the tip at rest."""
     lengths = np.array([0.8, 0.7, 0.5])
     arm = planar_manipulator([Link(l, 2.0, l / 2.0, 0.1) for l in lengths], angles="absolute")
     wall = Contact("tip", (-1.0, 0.0), name="wall")

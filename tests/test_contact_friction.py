@@ -96,7 +96,9 @@ def test_a_ladder_between_floor_and_wall(angle: float, length: float) -> None:
         pushing = np.array(contact.normal) @ force
         slide = abs(force[1] if contact is top else force[0])
         expected = slide / pushing if pushing > 0.0 else np.inf
-        assert float(robot.evaluate(friction_needed(robot, contact), q=q, v=v, p=p)) == pytest.approx(expected, rel=1e-11)
+        assert float(robot.evaluate(friction_needed(robot, contact), q=q, v=v, p=p)) == pytest.approx(
+            expected, rel=1e-11
+        )
 
 
 def test_under_inputs_that_something_else_gives() -> None:

@@ -108,7 +108,7 @@ def test_straight_up_and_down() -> None:
 
 
 def test_hopping_forward() -> None:
-    """Two hops of a leg with inertia: energy falls in the impacts alone, by what they report; the ground only pushes."""
+    """Two hops of a leg with inertia: energy falls in the impacts alone, as reported; the ground only pushes."""
     link = TelescopicLink(BODY, 2.0, 0.8, STIFFNESS, REST, hinge_mass=10.0)
     robot = exoskeleton([link], base="floating", pole_mass=SHOE)
     flight, stance, standing_robot = phases(robot)
@@ -148,7 +148,7 @@ def test_inputs_in_a_stop_condition() -> None:
     robot = standing(exoskeleton([link, link], base="floating", pole_mass=1.0), [FOOT])
     q = np.array([0.0, 0.0, 1.2, 1.9, 0.5, 0.5])
     v, p = np.zeros(6), {"pole.x": 0.0, "pole.y": 0.0}
-    with pytest.raises(ModelError, match="stop may use .*not inputs"):
+    with pytest.raises(ModelError, match=r"stop may use .*not inputs"):
         simulate(robot, None, q, v, 0.1, step=0.01, p=p, stop=-contact_force(robot, FOOT)[1])
     none = ca.SX.zeros(1)
     stop = -contact_force(robot, FOOT, u=none)[1]

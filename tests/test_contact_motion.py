@@ -28,7 +28,7 @@ def start(feet: list[Contact]) -> tuple[Array, Array]:
     q = np.concatenate([[0.4, 0.0], [1.9, 0.6, -1.3], [rod.rest for rod in s.rods]])
     v = np.array([0.0, 0.0, 0.6, -0.9, 0.4, 0.2, -0.3, 0.1])
     A = np.vstack([known.foot(s, q, v, 0 if foot is POLE else 3).jacobian for foot in feet])
-    return q, v - np.linalg.lstsq(A, A @ v, rcond=None)[0]
+    return q, np.asarray(v - np.linalg.lstsq(A, A @ v, rcond=None)[0], dtype=np.float64)
 
 
 @pytest.mark.parametrize("feet", [[POLE], [POLE, TIP]], ids=["one foot", "two feet"])

@@ -14,10 +14,10 @@ from erugin.robots.contact import Contact, standing
 from erugin.robots.impact import impact
 from erugin.symbolic import ModelError, NotFiniteError, ParameterError, ShapeError
 
+from .contacts import exoskeleton_of
 from .exoskeletons import Case, random_states
 from .references import impact_numpy as known
 from .references import telescopic_bodies as truth
-from .test_impact import exoskeleton_of
 
 MASS, LENGTH = 3.0, 1.4
 ROD = TelescopicLink(MASS, MASS * LENGTH**2 / 12.0, 0.5, 100.0, LENGTH)
@@ -37,7 +37,7 @@ def with_point(robot: Robot, point: ca.SX) -> Robot:
     return dataclasses.replace(robot, points={**robot.points, "sole": point})
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.4, 1.1])
+@pytest.mark.parametrize("angle", [0.0, 0.4, 0.7, 1.1, 2.0, 2.9])
 def test_a_rigid_loop_takes_the_least_impulse(angle: float) -> None:
     """Both ends of a rigid rod: five rows of rank four; of all Λ with AᵀΛ = −M v⁻ that with the least norm."""
     robot = standing(flying(), [POLE, TIP])
@@ -193,7 +193,7 @@ def test_bad_arguments() -> None:
     refused(robot, "unknown parameter 'mass'", ParameterError, p={"mass": 1.0})
     both = standing(flying(), [POLE, TIP])
     refused(both, "no value for end1.x, end1.y", ParameterError)
-    with pytest.raises(ModelError, match="unknown natural constraint 'end1'.*Known: pole, rigid link 1"):
+    with pytest.raises(ModelError, match=r"unknown natural constraint 'end1'.*Known: pole, rigid link 1"):
         impact(robot, [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE]).friction_needed(TIP)
 
 
@@ -211,5 +211,15 @@ def test_a_position_where_the_model_is_not_defined() -> None:
     height = with_point(robot, ca.vertcat(robot.q[0], ca.sqrt(robot.q[1])))
     sole = Contact("sole", UP)
     refused(standing(height, [sole]), "not finite", NotFiniteError, contacts=[sole])
+    slow = dataclasses.replace(robot, natural=(nonholonomic(robot.v[0] - ca.sqrt(robot.t), name="pace"),))
+    refused(slow, "speeds of natural rows are not finite", NotFiniteError, contacts=[], t=-1.0)
 
 
+def test_constraints_of_the_same_name() -> None:
+    """Both are reported, the second with a number."""
+    robot = flying()
+    twins = (holonomic(robot.q[0], name="guide"), holonomic(robot.q[2], name="guide"))
+    found = impact(dataclasses.replace(robot, natural=twins), [0.0, 0.0, 0.4, LENGTH], FALLING, [])
+    assert list(found.by_constraint) == ["guide", "guide 2"]
+    np.testing.assert_array_equal(np.concatenate(list(found.by_constraint.values())), found.impulses)
+    np.testing.assert_allclose(found.velocity[[0, 2]], 0.0, atol=1e-14)

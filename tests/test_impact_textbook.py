@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
+import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from erugin.constraints import holonomic
-from erugin.robots import Robot, TelescopicLink, exoskeleton
+from erugin.robots import Body, Frame, Node, Robot, TelescopicLink, Tree, exoskeleton, tree_system
 from erugin.robots.contact import Contact, standing
 from erugin.robots.impact import impact
+from erugin.robots.joints import Floating
+from erugin.symbolic import Parameters
 
 Array = NDArray[np.float64]
 
@@ -61,6 +65,42 @@ def test_the_center_of_percussion_feels_nothing_at_the_other_end() -> None:
     np.testing.assert_allclose(found.by_constraint["pole"], 0.0, atol=1e-12)
     # ⅓ m L² ω is taken by an impulse with the arm ⅔ L.
     assert found.by_constraint["caught"][0] == pytest.approx(MASS * LENGTH * 2.0 / 2.0, rel=1e-13)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.7])
+def test_a_body_in_space_falls_on_a_corner(e: float) -> None:
+    """Λ = −(1/m − r× J⁻¹ r×)⁻¹ v of the corner, in body axes; velocities of a floating joint, quaternions as q."""
+    mass, inertia, r = 2.0, np.diag([0.3, 0.5, 0.6]), np.array([0.4, -0.3, -0.2])
+    body = Body(name="box", mass=ca.SX(mass), center=ca.SX(3, 1), inertia=ca.SX(ca.DM(inertia)))
+    node = Node(name="box", parent=-1, placement=Frame.at(), joint=Floating(), bodies=(body,))
+    tree = Tree((node,), ca.SX(ca.DM([0.0, 0.0, -9.81])))
+    corner = tree.motion.nodes[0].frame.point(ca.SX(ca.DM(r)))
+    box = tree_system(tree, parameters=Parameters.declare({}), points={"corner": corner})
+    contact = Contact("corner", (0.2, -0.1, 1.0))
+    quaternion = np.array([0.2, -0.4, 0.1, 0.8])
+    quaternion /= np.linalg.norm(quaternion)
+    rotation = Rotation.from_quat(quaternion).as_matrix()
+    velocity, turning = rotation.T @ np.array([0.3, 0.2, -2.0]), np.array([0.5, -0.8, 0.3])
+    found = impact(
+        standing(box, [contact]),
+        np.concatenate([[1.0, 2.0, 3.0], quaternion]),
+        np.concatenate([velocity, turning]),
+        [contact],
+        restitution=e,
+    )
+    cross = np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
+    response = np.eye(3) / mass - cross @ np.linalg.solve(inertia, cross)
+    impulse = -np.linalg.solve(response, velocity + np.cross(turning, r))
+    # The normal part comes back with what keeps the corner from sliding then.
+    normal = rotation.T @ np.array(contact.normal)
+    across = np.linalg.svd(normal[None])[2][1:].T
+    back = e * (normal @ impulse) * normal
+    back -= across @ np.linalg.solve(across.T @ response @ across, across.T @ response @ back)
+    impulse = impulse + back
+    expected = [*(velocity + impulse / mass), *(turning + np.linalg.solve(inertia, np.cross(r, impulse)))]
+    np.testing.assert_allclose(found.velocity, expected, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(found.impulses, rotation @ impulse, rtol=0.0, atol=1e-12)
+    assert found.energy_loss > 0.0
 
 
 def test_a_strut_carries_the_momentum_above_it() -> None:

@@ -76,9 +76,9 @@ def test_energies_points_and_frames(case: Case) -> None:
         kinetic.add(T, known[0])
         potential.add(V, known[1])
         for i, R in enumerate(rest[:count]):
-            turned.add(R, truth.frame(s, q, i).real)
+            turned.add(R, truth.frame(s, q, i))
         for name, point in zip(names, rest[count:], strict=True):
-            places.add(point, truth.place(s, q, *where[name]).real)
+            places.add(point, truth.place(s, q, *where[name]))
     for comparison in (kinetic, potential, places, turned):
         comparison.conclude()
 

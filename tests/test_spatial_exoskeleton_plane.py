@@ -107,7 +107,7 @@ def second(q: Array, v: Array, a: Array, n: int) -> Array:
     level = np.column_stack([np.cos(phi), np.zeros(n), np.sin(phi)])
     across = np.column_stack([-np.sin(phi), np.zeros(n), np.cos(phi)])
     out = np.tile([0.0, 1.0, 0.0], (n, 1))
-    return (
+    return np.asarray(
         (-sa * e - s**2 * c - w**2 * c)[:, None] * level
         + (wa * c - 2.0 * w * s * e)[:, None] * across
         + (sa * c - s**2 * e)[:, None] * out

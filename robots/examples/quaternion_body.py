@@ -14,6 +14,7 @@ from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ..frame import Frame
+from ..inertia import require_inertia
 from ..lagrangian import lagrangian_system
 from ..robot import Robot
 
@@ -135,19 +136,12 @@ def _inertia(value: ArrayLike) -> NDArray[np.float64]:
         I = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"inertia must be numbers of shape (3, 3), got {value!r}") from error
-    if I.shape != (3, 3) or not np.isfinite(I).all():
-        raise ModelError(f"inertia must be finite numbers of shape (3, 3), got {value!r}")
-    rounding = 1e-12 * float(np.abs(I).max())
-    if np.abs(I - I.T).max() > rounding:
-        raise ModelError(f"inertia must be symmetric, got {I.tolist()}")
-    a, b, c = np.linalg.eigvalsh(I)
-    if a <= rounding:
-        raise ModelError(f"inertia must be positive definite, but its principal moments are {a:g}, {b:g}, {c:g} kg m²")
-    if c > a + b + rounding:
-        raise ModelError(
-            f"no rigid body has the principal moments {a:g}, {b:g}, {c:g} kg m²: the largest must not exceed the sum "
-            "of the others"
-        )
+    if I.shape != (3, 3):
+        raise ModelError(f"inertia must be numbers of shape (3, 3), got {value!r}")
+    require_inertia("inertia [kg m²]", I, 1e-12)
+    low = float(np.linalg.eigvalsh(I)[0])
+    if low <= 1e-12 * float(np.abs(I).max()):
+        raise ModelError(f"inertia must be positive definite, but its least principal moment is {low:g} kg m²")
     return I
 
 

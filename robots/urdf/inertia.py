@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..inertia import impossible_moments
 from .elements import Inertial
 
 RELATIVE = 1e-3
@@ -15,9 +14,7 @@ RADIUS = 1e-6
 def impossible_inertia(inertial: Inertial) -> str | None:
     """Why no body has this inertia; None if one has.
 
-    The matrix of second moments of mass, ∫ x xᵀ dm = ½ tr(I) E − I, is positive semidefinite for every body. In
-    principal moments I₁ ≤ I₂ ≤ I₃ this is the triangle inequality I₁ + I₂ ≥ I₃, from which I₁ ≥ 0 follows. A rod or a
-    plate, where both sides are equal, and numbers that are rounded need a tolerance: ``RELATIVE`` · I₃ + m ``RADIUS``².
+    The tolerance is ``RELATIVE`` · I₃ + m ``RADIUS``²; see :func:`~erugin.robots.inertia.impossible_moments`.
 
     Args:
         inertial: with a mass of at least zero.
@@ -27,10 +24,4 @@ def impossible_inertia(inertial: Inertial) -> str | None:
         if not matrix.any():
             return None
         return "the link has inertia but no mass"
-    low, middle, high = np.linalg.eigvalsh(matrix).tolist()
-    if low + middle - high >= -(RELATIVE * abs(high) + inertial.mass * RADIUS**2):
-        return None
-    moments = f"the principal moments are {low:.4g}, {middle:.4g} and {high:.4g} kg m²"
-    if low < -RELATIVE * high:
-        return f"{moments}, but no body has a negative one"
-    return f"{moments}, but no body has one that is greater than the sum of the other two"
+    return impossible_moments(matrix, RELATIVE, inertial.mass * RADIUS**2)

@@ -51,10 +51,12 @@ def together(M: Array, A: Array, upper: Array, lower: Array) -> tuple[Array, Arr
     whole = np.block([[M, -A.T], [A, np.zeros((k, k))]])
     # Equal units make the rank a matter of geometry; the least y is taken afterwards, in its own units.
     scale = np.concatenate([1.0 / np.sqrt(np.diag(M)), np.ones(k)])
-    found = scale * np.linalg.lstsq(scale[:, None] * whole * scale, scale * np.concatenate([upper, lower]), rcond=1e-13)[0]
+    found = (
+        scale * np.linalg.lstsq(scale[:, None] * whole * scale, scale * np.concatenate([upper, lower]), rcond=1e-13)[0]
+    )
     x = found[: len(M)]
     y = np.linalg.lstsq(A.T, M @ x - upper, rcond=1e-12)[0]
-    return x, y
+    return x, np.asarray(y, dtype=np.float64)
 
 
 def struck(M: Array, A: Array, v: Array) -> tuple[Array, Array]:
@@ -70,9 +72,7 @@ def bounced(M: Array, A: Array, v: Array, normals: Array, e: float) -> tuple[Arr
     _, first = struck(M, A, v)
     nv, k = len(M), len(A)
     across = np.linalg.svd(normals)[2][len(normals) :]
-    whole = np.block(
-        [[M, -A.T], [across @ A, np.zeros((len(across), k))], [np.zeros((len(normals), nv)), normals]]
-    )
+    whole = np.block([[M, -A.T], [across @ A, np.zeros((len(across), k))], [np.zeros((len(normals), nv)), normals]])
     right = np.concatenate([M @ v, np.zeros(len(across)), (1.0 + e) * normals @ first])
     found = np.linalg.lstsq(whole, right, rcond=1e-14)[0]
-    return found[:nv], found[nv:]
+    return np.asarray(found[:nv], dtype=np.float64), np.asarray(found[nv:], dtype=np.float64)

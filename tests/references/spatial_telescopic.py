@@ -54,10 +54,10 @@ def particles(s: Structure) -> Iterator[Particle]:
             yield Particle(rod.hinge, i, 1.0, 0.0)
 
 
-def place(s: Structure, q: Array | Complex, link: int, share: float, beyond: float = 0.0) -> Array | Complex:
+def place(s: Structure, q: Array, link: int, share: float, beyond: float = 0.0) -> Array:
     """Where a point of a link is, shape (3,)."""
     n, start = len(s.rods), 3 * s.floating
-    found = q[:3] if s.floating else np.zeros(3)
+    found = q[:3].copy() if s.floating else np.zeros(3)
     for k, r in path(s, link, share):
         phi, psi, length = q[start + k], q[start + n + k], q[start + 2 * n + k]
         d = np.array([np.cos(psi) * np.cos(phi), np.sin(psi), np.cos(psi) * np.sin(phi)])
@@ -65,10 +65,20 @@ def place(s: Structure, q: Array | Complex, link: int, share: float, beyond: flo
     return found
 
 
-def jacobian(s: Structure, q: Array | Complex, link: int, share: float, beyond: float = 0.0) -> Array | Complex:
-    """Its derivative, shape (3, nv), by hand."""
+def jacobian(s: Structure, q: Array, link: int, share: float, beyond: float = 0.0) -> Array:
+    """Its derivative, shape (3, nv)."""
+    return _jacobian(s, q.astype(np.complex128), link, share, beyond).real.copy()
+
+
+def drift(s: Structure, q: Array, v: Array, link: int, share: float, beyond: float = 0.0) -> Array:
+    """J' v, shape (3,): its acceleration without q''."""
+    moved = q + 1j * STEP * v
+    return np.asarray((_jacobian(s, moved, link, share, beyond) @ v).imag / STEP, dtype=np.float64)
+
+
+def _jacobian(s: Structure, q: Complex, link: int, share: float, beyond: float) -> Complex:
     n, start = len(s.rods), 3 * s.floating
-    J = np.zeros((3, size(s)), dtype=q.dtype)
+    J = np.zeros((3, size(s)), dtype=np.complex128)
     if s.floating:
         J[:, :3] = np.eye(3)
     for k, r in path(s, link, share):
@@ -80,17 +90,11 @@ def jacobian(s: Structure, q: Array | Complex, link: int, share: float, beyond: 
     return J
 
 
-def drift(s: Structure, q: Array, v: Array, link: int, share: float, beyond: float = 0.0) -> Array:
-    """J' v, shape (3,): its acceleration without q''."""
-    moved = q + 1j * STEP * v
-    return np.asarray((jacobian(s, moved, link, share, beyond) @ v).imag / STEP, dtype=np.float64)
-
-
 def mass_matrix(s: Structure, q: Array) -> Array:
     """M, shape (nv, nv)."""
     M = np.zeros((size(s), size(s)))
     for x in particles(s):
-        J = jacobian(s, q, x.link, x.share, x.beyond).real
+        J = jacobian(s, q, x.link, x.share, x.beyond)
         M += x.mass * J.T @ J
     return M
 
@@ -99,7 +103,7 @@ def bias(s: Structure, q: Array, v: Array) -> Array:
     """h, shape (nv,), springs and dampers in it."""
     h = np.zeros(size(s))
     for x in particles(s):
-        J = jacobian(s, q, x.link, x.share, x.beyond).real
+        J = jacobian(s, q, x.link, x.share, x.beyond)
         h += x.mass * J.T @ (drift(s, q, v, x.link, x.share, x.beyond) + WEIGHT)
     start = 3 * s.floating + 2 * len(s.rods)
     for k, rod in enumerate(s.rods):
@@ -123,11 +127,9 @@ def momenta(s: Structure, q: Array, v: Array, a: Array) -> Momenta:
     masses: list[float] = []
     rows: list[tuple[Array, Array, Array]] = []
     for x in particles(s):
-        J = jacobian(s, q, x.link, x.share, x.beyond).real
+        J = jacobian(s, q, x.link, x.share, x.beyond)
         masses.append(x.mass)
-        rows.append(
-            (place(s, q, x.link, x.share, x.beyond).real, J @ v, J @ a + drift(s, q, v, x.link, x.share, x.beyond))
-        )
+        rows.append((place(s, q, x.link, x.share, x.beyond), J @ v, J @ a + drift(s, q, v, x.link, x.share, x.beyond)))
     m = np.array(masses)
     r, rate, second = (np.array(column) for column in zip(*rows, strict=True))
     center = m @ r / m.sum()
@@ -147,25 +149,27 @@ def energies(s: Structure, q: Array, v: Array) -> tuple[float, float]:
     start = 3 * s.floating + 2 * len(s.rods)
     potential = sum(rod.stiffness * float(q[start + k] - rod.rest) ** 2 / 2 for k, rod in enumerate(s.rods))
     for x in particles(s):
-        potential += x.mass * float(WEIGHT @ place(s, q, x.link, x.share, x.beyond).real)
+        potential += x.mass * float(WEIGHT @ place(s, q, x.link, x.share, x.beyond))
     return float(v @ mass_matrix(s, q) @ v) / 2, potential
 
 
-def frame(s: Structure, q: Array | Complex, link: int) -> Array | Complex:
+def frame(s: Structure, q: Array, link: int) -> Array:
     """Axes of a link as columns: along it, the axis across it in which it was tilted, and the tilt axis."""
-    n, start = len(s.rods), 3 * s.floating
-    phi, psi = q[start + link], q[start + n + link]
-    zero = 0.0 * phi
-    pitch = np.array([[np.cos(phi), zero, -np.sin(phi)], [zero, 1.0 + zero, zero], [np.sin(phi), zero, np.cos(phi)]])
-    tilt = np.array([[np.cos(psi), -np.sin(psi), zero], [np.sin(psi), np.cos(psi), zero], [zero, zero, 1.0 + zero]])
-    return pitch @ tilt
+    return _frame(s, q.astype(np.complex128), link).real.copy()
 
 
 def turning(s: Structure, q: Array, v: Array, link: int) -> Array:
     """Angular velocity of a link's axes, shape (3,), from R' R^T by a complex step."""
-    R = frame(s, q, link).real
-    W = (frame(s, q + 1j * STEP * v, link).imag / STEP) @ R.T
+    W = (_frame(s, q + 1j * STEP * v, link).imag / STEP) @ frame(s, q, link).T
     return np.array([W[2, 1], W[0, 2], W[1, 0]])
+
+
+def _frame(s: Structure, q: Complex, link: int) -> Complex:
+    n, start = len(s.rods), 3 * s.floating
+    phi, psi = q[start + link], q[start + n + link]
+    pitch = np.array([[np.cos(phi), 0.0, -np.sin(phi)], [0.0, 1.0, 0.0], [np.sin(phi), 0.0, np.cos(phi)]])
+    tilt = np.array([[np.cos(psi), -np.sin(psi), 0.0], [np.sin(psi), np.cos(psi), 0.0], [0.0, 0.0, 1.0]])
+    return np.asarray(pitch @ tilt, dtype=np.complex128)
 
 
 def couples(s: Structure, q: Array, M: Array, W: Array) -> Array:
@@ -175,7 +179,7 @@ def couples(s: Structure, q: Array, M: Array, W: Array) -> Array:
     balance about its own axis. These are n linear equations, solved as such.
     """
     n = len(s.rods)
-    axes = [frame(s, q, i).real for i in range(n)]
+    axes = [frame(s, q, i) for i in range(n)]
     across = np.array([[np.cos(phi), 0.0, np.sin(phi)] for phi in q[3 * s.floating :][:n]])
     jointed = [i for i in range(n) if s.parents[i] or not s.floating]
     driven = np.zeros((n, 3))
@@ -190,7 +194,7 @@ def couples(s: Structure, q: Array, M: Array, W: Array) -> Array:
             if s.parents[j] == i + 1:
                 left[i, j] -= along @ across[j]
                 right[i] += along @ driven[j]
-    return driven + np.linalg.solve(left, right)[:, None] * across
+    return np.asarray(driven + np.linalg.solve(left, right)[:, None] * across, dtype=np.float64)
 
 
 def net_couples(s: Structure, joints: Array) -> Array:
