@@ -48,7 +48,7 @@ def sympy_exoskeleton(n: int) -> object:
     """M and h of the same robot by SymPy's LagrangesMethod, as a NumPy function."""
     q = mechanics.dynamicsymbols(f"q0:{2 * n}")
     m, inertia, share, k, rest, g = sympy.symbols("m I n k L g")
-    t = mechanics.dynamicsymbols._t
+    t: Any = vars(mechanics.dynamicsymbols)["_t"]
     x, y, kinetic, potential = sympy.S.Zero, sympy.S.Zero, sympy.S.Zero, sympy.S.Zero
     for i in range(n):
         angle, length = q[i], q[n + i]
