@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +32,19 @@ class AssemblyError(NotConvergedError):
         super().__init__(message)
         self.nearest = nearest
         self.misses = dict(misses)
+
+
+def misses_of(owners: Sequence[str], residual: Array) -> dict[str, float]:
+    """Euclidean length of the rows of each constraint.
+
+    Args:
+        owners: name of the constraint that each row belongs to.
+        residual: one number per row.
+    """
+    misses: dict[str, float] = {}
+    for owner, value in zip(owners, residual, strict=True):
+        misses[owner] = float(np.hypot(misses.get(owner, 0.0), value))
+    return misses
 
 
 @dataclass(frozen=True, eq=False)

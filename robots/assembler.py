@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError
-from .assembled import Assembly, AssemblyError
+from .assembled import Assembly, AssemblyError, misses_of
 from .least_squares import Found
 from .place_equations import PlaceEquations, Places
 from .robot import Robot
@@ -246,9 +246,7 @@ class Assembler:
 
     def _failure(self, places: Places, guess: Array, tried: Sequence[Found]) -> AssemblyError:
         best = min(tried, key=lambda found: found.size)
-        misses: dict[str, float] = {}
-        for owner, value in zip(places.equations.owners, best.residual, strict=True):
-            misses[owner] = float(np.hypot(misses.get(owner, 0.0), value))
+        misses = misses_of(places.equations.owners, best.residual)
         worst = max(misses, key=lambda name: misses[name])
         kept = [name for i, name in enumerate(self.robot.coordinates.names) if i not in places.free]
         held_there = f" with {', '.join(kept)} held" if kept else ""

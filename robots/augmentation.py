@@ -7,6 +7,7 @@ a regular, [Deressa2015]_ section 1.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -14,16 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..symbolic.errors import ModelError
-from ..symbolic.kernel import Kernel
-from ..symbolic.parameters import Range
+from ..symbolic.samples import samples
 
 if TYPE_CHECKING:
     from .robot import Robot
 
 Array = NDArray[np.float64]
-
-SAMPLES = 3
-"""Random positions at which the rank is looked at: a property that holds at all of them holds almost everywhere."""
 
 TOLERANCE = 1e-13
 """A singular value counts as zero below this share of the largest, where all columns are made equally long.
@@ -42,22 +39,11 @@ def augmentation(robot: Robot) -> ca.DM:
         ModelError: if M is singular and [M; A] has not full column rank.
     """
     A, _ = robot.natural_form
-    rows, nv = A.shape
+    rows = A.size1()
     if rows == 0:
         return ca.DM.zeros(0, 1)
-    c = robot.coordinates
-    kernel = Kernel(
-        "augmentation",
-        {"t": c.t, "q": c.q, "v": c.v, "p": robot.p},
-        {"M": robot.mass_matrix, "A": A},
-        compiled=False,
-    )
-    rng = np.random.default_rng(1952)
-    p = _numbers(robot, rng)
     found: list[tuple[Array, Array]] = []
-    for _ in range(SAMPLES):
-        M, rows_A = kernel(0.0, rng.uniform(0.3, 1.3, c.nq), rng.uniform(-1.0, 1.0, nv), p)
-        M, rows_A = M.reshape(nv, nv), rows_A.reshape(rows, nv)
+    for M, rows_A in _sampled(robot, {"M": robot.mass_matrix, "A": A}):
         if not np.isfinite(M).all() or not np.isfinite(rows_A).all() or not _deficient(M):
             return ca.DM.zeros(rows, 1)
         found.append((M, rows_A))
@@ -75,15 +61,11 @@ def require_regular(robot: Robot) -> None:
     Args:
         robot: about to be moved by numbers.
     """
-    c = robot.coordinates
-    if robot.natural or c.nv == 0:
+    nv = robot.coordinates.nv
+    if robot.natural or nv == 0:
         return
-    kernel = Kernel("mass_matrix", {"t": c.t, "q": c.q, "p": robot.p}, {"M": robot.mass_matrix}, compiled=False)
-    rng = np.random.default_rng(1952)
-    p = _numbers(robot, rng)
-    M = np.zeros((c.nv, c.nv))
-    for _ in range(SAMPLES):
-        M = kernel(0.0, rng.uniform(0.3, 1.3, c.nq), p)[0].reshape(c.nv, c.nv)
+    M = np.zeros((nv, nv))
+    for (M,) in _sampled(robot, {"M": robot.mass_matrix}):
         if not np.isfinite(M).all() or not _deficient(M):
             return
     _, _, vectors = np.linalg.svd(M / _lengths(M))
@@ -93,16 +75,9 @@ def require_regular(robot: Robot) -> None:
     )
 
 
-def _numbers(robot: Robot, rng: np.random.Generator) -> Array:
-    """Nominal parameters; any allowed number for those that have no nominal value."""
-    given = robot.nominal
-    ranges = robot.parameters.ranges
-    return np.array(
-        [
-            given[name] if name in given else 1.0 if ranges.get(name) is Range.SIGN else rng.uniform(0.5, 1.5)
-            for name in robot.parameters.names
-        ]
-    )
+def _sampled(robot: Robot, expressions: Mapping[str, ca.SX]) -> Iterator[list[Array]]:
+    c = robot.coordinates
+    return samples(expressions, {"t": c.t, "q": c.q, "v": c.v}, robot.parameters)
 
 
 def _deficient(M: Array) -> bool:

@@ -10,9 +10,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, ShapeError
+from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
+from ..symbolic.samples import sampled_parameters
+from .evaluator import Evaluator
 from .robot import Robot
 
 MISFIT = 1e-6
@@ -171,17 +172,20 @@ class CanonicalForm:
             ShapeError: for a missing argument, a wrong shape, or numbers that are not finite.
             ModelError: if the expression uses a symbol that the form does not have.
         """
-        kernel = Kernel("canonical", self.symbols, {"value": expression}, compiled=False)
-        given = {"q": q, "momenta": momenta, "u": u}
-        numbers: list[NDArray[np.float64]] = [vector("t", [t], 1)]
-        for name, value in given.items():
-            symbol = self.symbols[name]
-            if value is None and ca.depends_on(expression, symbol):
-                raise ShapeError(f"the expression depends on {name}: pass {name}=, shape ({symbol.numel()},)")
-            numbers.append(vector(name, np.zeros(symbol.numel()) if value is None else value, symbol.numel()))
-        own = self.robot.parameters
-        unused = p is None and not ca.depends_on(expression, self.robot.p)
-        return kernel(*numbers, np.zeros(len(own)) if unused else own.values(p))[0]
+        if not isinstance(expression, ca.SX):
+            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
+        known = {symbol.element_hash() for symbol in ca.vertsplit(ca.vertcat(*self.symbols.values()))}
+        foreign = sorted({symbol.name() for symbol in ca.symvar(expression) if symbol.element_hash() not in known})
+        if foreign:
+            raise ModelError(
+                f"the expression uses {', '.join(foreign)}, which the canonical form of {self.robot.name} does not "
+                "have; expressions in velocities are for Robot.evaluate, or for in_momenta"
+            )
+        return self._evaluator(expression, t, (q, momenta, u), p)
+
+    @functools.cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.symbols, self.robot.parameters)
 
     def _at_rest(self, expression: ca.SX) -> ca.SX:
         return ca.substitute(expression, self.robot.v, ca.SX.zeros(self.robot.coordinates.nv))
@@ -232,8 +236,7 @@ def canonical_form(robot: Robot) -> CanonicalForm:
             f"{robot.name}: the potential energy depends on the velocities, so h and L = T − V do not belong together. "
             "Put that part into T (terms linear in v are allowed there) or into the forces"
         )
-    plain = c.nq == c.nv and c.N.is_eye()
-    names = c.names if plain else tuple(robot.v[i].name() for i in range(c.nv))
+    names = c.names if c.are_rates else tuple(robot.v[i].name() for i in range(c.nv))
     form = CanonicalForm(robot, ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"p_{name}") for name in names)))
     _require_inverse(form)
     return form
@@ -245,8 +248,7 @@ def _require_inverse(form: CanonicalForm) -> None:
     rng = np.random.default_rng(1996)
     sizes = (1, robot.q.numel(), robot.v.numel())
     t, q, v = (rng.uniform(0.2, 0.9, size) for size in sizes)
-    nominal = robot.nominal
-    p = np.array([nominal.get(name, rng.uniform(0.5, 1.5)) for name in robot.parameters.names])
+    p = sampled_parameters(robot.parameters, rng)
     place = {"t": robot.t, "q": robot.q, "v": robot.v, "p": robot.p}
     A, c = (ca.SX(0, robot.v.numel()), ca.SX(0, 1)) if form.held is None else form.held[:2]
     there = Kernel("momentum", place, {"m": form.momentum, "A": A, "c": c}, compiled=False)

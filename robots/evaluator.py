@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, ShapeError
+from ..symbolic.errors import ShapeError
 from ..symbolic.kernel import Kernel
-
-if TYPE_CHECKING:
-    from .robot import Robot
+from ..symbolic.parameters import Parameters
 
 KEPT = 32
 """Expressions whose kernels a robot keeps between calls of ``evaluate``."""
 
 
 class Evaluator:
-    """What stands behind :meth:`Robot.evaluate`."""
+    """What stands behind :meth:`Robot.evaluate` and :meth:`CanonicalForm.evaluate`."""
 
-    def __init__(self, robot: Robot) -> None:
-        """Begin with no kernels."""
-        self._robot = robot
+    def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters) -> None:
+        """Begin with no kernels.
+
+        Args:
+            symbols: of time, of what has no nominal value, and of the parameters, by name, in this order.
+            parameters: the same, with their nominal values.
+        """
+        self._symbols = dict(symbols)
+        self._parameters = parameters
         self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel]] = {}
 
     def __call__(
         self,
         expression: ca.SX,
         t: float,
-        q: ArrayLike | None,
-        v: ArrayLike | None,
-        u: ArrayLike | None,
+        given: Sequence[ArrayLike | None],
         p: Mapping[str, float] | ArrayLike | None,
     ) -> NDArray[np.float64]:
         """Value of an expression; what it does not depend on may be None."""
-        robot = self._robot
-        if not isinstance(expression, ca.SX):
-            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
-        robot.require_own_symbols("the expression", expression)
         values: list[NDArray[np.float64]] = []
-        for name, symbol, value in (("q", robot.q, q), ("v", robot.v, v), ("u", robot.u, u)):
+        for (name, symbol), value in zip(list(self._symbols.items())[1:-1], given, strict=True):
             if value is None:
                 if ca.depends_on(expression, symbol):
                     raise ShapeError(f"the expression depends on {name}: pass {name}=, shape ({symbol.numel()},)")
@@ -54,9 +51,9 @@ class Evaluator:
         if p is None or isinstance(p, Mapping):
             # A parameter without a value is no obstacle where the expression does not use it.
             used = {symbol.name() for symbol in ca.symvar(expression)}
-            spare = set(robot.parameters.names) - set(robot.nominal) - used
+            spare = set(self._parameters.names) - set(self._parameters.nominal) - used
             p = {**dict.fromkeys(spare, 1.0), **(p or {})}
-        numbers = robot.parameters.values(p)
+        numbers = self._parameters.values(p)
         return self._kernel(expression)(time, *values, numbers)[0]
 
     def _kernel(self, expression: ca.SX) -> Kernel:
@@ -67,8 +64,6 @@ class Evaluator:
         if kept is None:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            robot = self._robot
-            symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "u": robot.u, "p": robot.p}
-            kept = ca.SX(expression), Kernel("evaluate", symbols, {"value": expression}, compiled=False)
+            kept = ca.SX(expression), Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)
             self._kept[key] = kept
         return kept[1]

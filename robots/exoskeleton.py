@@ -203,6 +203,8 @@ def require_matter(
         held: numbers of the links whose length is held.
         law: how the inertia of a link depends on its length.
     """
+    if pole_mass is not None and not floating:
+        raise ModelError("a pinned pole does not move, and its mass changes nothing: pole_mass= is for base='floating'")
     hinged = any(link.hinge_mass or (law == "stretched" and link.inertia) for link in links)
     if floating and not (pole_mass or hinged or held):
         raise ModelError(

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 
 from ..constraints.constraint import Constraint
+from ..symbolic.constants import require_finite_constants
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
 from .dynamics import Dynamics
+from .formulations.lagrange import lagrange_operator
+from .frame import Frame
 from .robot import Robot
 
 
@@ -28,7 +31,9 @@ def lagrangian_system(
     t: ca.SX | None = None,
     nominal: Mapping[str, float] | None = None,
     points: Mapping[str, ca.SX] | None = None,
+    frames: Mapping[str, Frame] | None = None,
     units: Sequence[str] | None = None,
+    input_names: Sequence[str] | None = None,
     input_units: Sequence[str] | None = None,
     chain: Sequence[str] = (),
     name: str = "system",
@@ -51,7 +56,9 @@ def lagrangian_system(
         t: symbol of time, if T, V, D or Q use it.
         nominal: values by name when p is bare symbols.
         points: named places for constraints and pictures.
+        frames: named poses in space.
         units: unit of each coordinate.
+        input_names: name of each input; those of the symbols if not given.
         input_units: unit of each input.
         chain: names of points that a picture joins by lines.
         name: shown in messages.
@@ -76,19 +83,23 @@ def lagrangian_system(
     if forces.shape != (n, 1):
         raise ModelError(f"{name}: Q must have shape ({n},), got {forces.shape}")
     potential, dissipation = ca.SX(V), ca.SX(D)
-    momentum = ca.gradient(T, v)
-    mass = ca.jacobian(momentum, v)
+    for label, energy in (("T", T), ("V", potential), ("D", dissipation)):
+        if energy.shape != (1, 1):
+            raise ModelError(f"{name}: {label} must be a scalar, got shape {energy.shape}")
+    if ca.depends_on(potential, v):
+        raise ModelError(
+            f"{name}: V must not depend on the velocities. Put that part into T, with the other sign (terms linear in "
+            "v are allowed there), or into Q"
+        )
+    require_finite_constants(name, {"T": T, "V": potential, "D": dissipation, "Q": forces})
+    mass = ca.hessian(T, v)[0]
     if ca.depends_on(mass, v):
         raise ModelError(f"{name}: T must be of degree at most 2 in the velocities")
     B = ca.jacobian(forces, inputs)
     if ca.depends_on(B, inputs):
         raise ModelError(f"{name}: Q must be affine in the inputs")
-    operator = (
-        ca.substitute(coordinates.rate(momentum), coordinates.a, ca.SX.zeros(n))
-        - ca.gradient(T - potential, q)
-        + ca.gradient(dissipation, v)
-    )
-    input_names = tuple(inputs[i].name() for i in range(inputs.numel()))
+    operator = lagrange_operator(T, potential, coordinates) + ca.gradient(dissipation, v)
+    names = tuple(inputs[i].name() for i in range(inputs.numel())) if input_names is None else tuple(input_names)
     return Robot(
         name=name,
         coordinates=coordinates,
@@ -102,8 +113,9 @@ def lagrangian_system(
         ),
         input_matrix=ca.densify(B),
         points=points or {},
+        frames=frames or {},
         natural=tuple(natural),
-        input_names=input_names,
-        input_units=("",) * len(input_names) if input_units is None else tuple(input_units),
+        input_names=names,
+        input_units=("",) * len(names) if input_units is None else tuple(input_units),
         chain=tuple(chain),
     )

@@ -68,3 +68,7 @@ class Limits:
             nu: number of inputs.
         """
         return cls(np.full(nq, -np.inf), np.full(nq, np.inf), np.full(nv, np.inf), np.full(nu, np.inf))
+
+
+NO_LIMITS = Limits.none(0, 0, 0)
+"""Stands for no bound on anything, whatever the sizes."""

@@ -113,7 +113,7 @@ def with_inputs(robot: Robot, names: Iterable[str]) -> Robot:
         input_matrix=ca.horzcat(ca.SX(robot.coordinates.nv, 0), *(robot.input_matrix[:, i] for i in places)),
         input_names=chosen,
         input_units=tuple(robot.input_units[i] for i in places),
-        limits=None if robot.limits is None else dataclasses.replace(robot.limits, effort=robot.limits.effort[places]),
+        limits=dataclasses.replace(robot.limits, effort=robot.limits.effort[places]),
     )
 
 
@@ -214,6 +214,10 @@ def _residual(robot: Robot, closure: Closure, label: str) -> tuple[ca.SX, Parame
     for what, symbols in (("velocities", c.v), ("accelerations", c.a), ("inputs", robot.u)):
         if ca.depends_on(residual, symbols):
             raise ModelError(f"{label} depends on {what}; a closure holds places, so it may use t, q and p only")
+    kept = [k for k, row in enumerate(ca.vertsplit(residual)) if not row.is_zero()]
+    if kept and len(kept) < len(rows):
+        # Rows of two points that never leave a common plane hold by themselves.
+        residual, rows = ca.vertcat(*(residual[k] for k in kept)), tuple(rows[k] for k in kept)
     still = [names[i] for i, row in zip(rows, ca.vertsplit(residual), strict=True) if not ca.depends_on(row, c.q)]
     if still:
         raise ModelError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import casadi as ca
@@ -32,23 +33,29 @@ def natural_form(natural: Sequence[Constraint], c: Coordinates, parameters: Para
     return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
 
 
-def dependent_rows(A: NDArray[np.float64], tolerance: float = 1e-9) -> list[int]:
+def dependent_rows(A: NDArray[np.float64], sizes: Sequence[int] | None = None, tolerance: float = 1e-9) -> list[int]:
     """Places of the rows that depend on rows before them, or vanish.
 
     Args:
         A: natural rows at one state, shape (k, nv).
-        tolerance: what is left of a row outside those before it, as a share of its length, that counts as nothing.
+        sizes: how many rows each constraint has; one each if not given. Rows of one constraint share a unit: one that
+            is nothing but rounding beside the others vanishes.
+        tolerance: what is left of a row outside those before it, as a share of the longest of its constraint, that
+            counts as nothing.
     """
+    lengths = np.linalg.norm(A, axis=1)
+    ends = np.cumsum([0, *([1] * len(A) if sizes is None else sizes)])
+    for first, last in itertools.pairwise(ends):
+        lengths[first:last] = lengths[first:last].max(initial=0.0)
     basis = np.zeros((0, A.shape[1]))
     dependent: list[int] = []
     for i, row in enumerate(A):
-        length = float(np.linalg.norm(row))
         left = row
         # Twice, because once leaves rounding errors along the basis.
         for _ in range(2):
             left = left - basis.T @ (basis @ left)
         rest = float(np.linalg.norm(left))
-        if rest <= tolerance * length:
+        if rest <= tolerance * lengths[i]:
             dependent.append(i)
         else:
             basis = np.vstack([basis, left / rest])

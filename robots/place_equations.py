@@ -50,7 +50,7 @@ class PlaceEquations:
         self.rows = tuple(name for label, e in forms for name in row_names(label, e.numel()))
         self.owners = tuple(label for label, e in forms for _ in range(e.numel()))
         self.residual = ca.vertcat(ca.SX(0, 1), *(e for _, e in forms))
-        self.flat = c.nq == c.nv and bool(ca.is_equal(ca.densify(c.N), ca.densify(ca.SX.eye(c.nv))))
+        self.flat = c.are_rates
         self._symbols = {"t": c.t, "q": c.q, "p": robot.p}
 
     @functools.cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -191,7 +190,7 @@ def planar_linkage(
         potential += p[f"{key}.stiffness"] * stretch**2 / 2
 
     bars = [isinstance(member, Bar) for member in members.values()]
-    open_chain = lagrangian_system(
+    return lagrangian_system(
         q=q,
         v=v,
         p=p,
@@ -202,11 +201,11 @@ def planar_linkage(
         u=u,
         points=points,
         units=tuple("rad" if bar else "m" for bar in bars),
+        input_names=tuple(members),
         input_units=tuple("N m" if bar else "N" for bar in bars),
         chain=chain,
         name=name,
     )
-    return dataclasses.replace(open_chain, input_names=tuple(members))
 
 
 def _parameters(key: str, member: Bar | Slider) -> Parameters:

@@ -53,6 +53,40 @@ class Link:
         """A massless rod of this length [m] with a point mass [kg] at its end, as in Matukhina."""
         return cls(length, mass, length, 0.0)
 
+    def values(self, i: int) -> tuple[dict[str, float], dict[str, Range]]:
+        """Nominal values and ranges of the parameters of link i, ``l1``, ``m1``, ``c1``, ``I1`` for the first.
+
+        Args:
+            i: number of the link, from 1.
+        """
+        values = {f"l{i}": self.length, f"m{i}": self.mass, f"c{i}": self.center, f"I{i}": self.inertia}
+        return values, {f"l{i}": Range.POSITIVE, f"m{i}": Range.POSITIVE, f"I{i}": Range.NOT_NEGATIVE}
+
+
+def checked_links(links: Sequence[Link], gravity: float, what: str) -> tuple[tuple[Link, ...], Parameters]:
+    """The links as a tuple, and the parameters of a chain of them.
+
+    Args:
+        links: from the base to the tip, at least one.
+        gravity: g [m/s²].
+        what: names the chain in messages.
+
+    Raises:
+        ModelError: for no links, or what is none.
+    """
+    found = tuple(links) if isinstance(links, Iterable) else (links,)
+    for link in found:
+        if not isinstance(link, Link):
+            raise ModelError(f"a {what} is made of links, got {link!r}")
+    if not found:
+        raise ModelError(f"a {what} needs at least one link, got none")
+    values: dict[str, float] = {}
+    ranges: dict[str, Range] = {}
+    for i, link in enumerate(found, 1):
+        own, limits = link.values(i)
+        values, ranges = values | own, ranges | limits
+    return found, Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
+
 
 def planar_manipulator(
     links: Sequence[Link],
@@ -70,7 +104,7 @@ def planar_manipulator(
 
     The inputs are the joint torques u_i = M_i, by link i − 1 on link i: in relative angles Q_i = M_i, in absolute
     angles Q_i = M_i − M_{i+1}. Points are ``joint1`` (the base) to ``joint{n}``, ``center1`` to ``center{n}``, and
-    ``tip``. Parameters are ``l1``, ``m1``, ``c1``, ``I1``, … and ``g``.
+    ``tip``, frames the same. Parameters are ``l1``, ``m1``, ``c1``, ``I1``, … and ``g``.
 
     Args:
         links: from the base to the tip, at least one.
@@ -82,24 +116,13 @@ def planar_manipulator(
     Raises:
         ModelError: for no links, or an unknown word.
     """
-    links = tuple(links) if isinstance(links, Iterable) else (links,)
-    for link in links:
-        if not isinstance(link, Link):
-            raise ModelError(f"a manipulator is made of links, got {link!r}")
-    if not links:
-        raise ModelError("a manipulator needs at least one link, got none")
+    links, p = checked_links(links, gravity, "manipulator")
     if angles not in ANGLES:
         raise ModelError(f"angles must be one of {', '.join(map(repr, ANGLES))}, got {angles!r}")
     if zero not in ZEROS:
         raise ModelError(f"zero must be one of {', '.join(map(repr, ZEROS))}, got {zero!r}")
     n = len(links)
     numbers = range(1, n + 1)
-    values: dict[str, float] = {}
-    for i, link in zip(numbers, links, strict=True):
-        values |= {f"l{i}": link.length, f"m{i}": link.mass, f"c{i}": link.center, f"I{i}": link.inertia}
-    ranges = {f"{symbol}{i}": Range.POSITIVE for symbol in "lm" for i in numbers}
-    ranges |= {f"I{i}": Range.NOT_NEGATIVE for i in numbers}
-    p = Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
     turn = (
         Frame.at().rotation
         if zero == "horizontal"
@@ -124,13 +147,10 @@ def planar_manipulator(
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0))
 
     frames: dict[str, Frame] = {}
-    points: dict[str, ca.SX] = {}
     for i, moved in zip(numbers, tree.motion.nodes, strict=True):
         frames[f"joint{i}"] = moved.frame
-        points[f"joint{i}"] = moved.frame.position[:2]
-        points[f"center{i}"] = moved.frame.point(Frame.at(p[f"c{i}"]).position)[:2]
+        frames[f"center{i}"] = moved.frame @ Frame.at(p[f"c{i}"])
     frames["tip"] = tree.motion.nodes[-1].frame @ Frame.at(p[f"l{n}"])
-    points["tip"] = frames["tip"].position[:2]
 
     # M_i does work on the angle between its two links: δφ_i − δφ_{i−1}.
     B = ca.DM.eye(n)
@@ -142,7 +162,7 @@ def planar_manipulator(
         parameters=p,
         u=ca.vertcat(*(ca.SX.sym(f"M{i}") for i in numbers)),
         B=ca.SX(B),
-        points=points,
+        points={label: frame.position[:2] for label, frame in frames.items()},
         frames=frames,
         input_units=("N m",) * n,
         chain=(*(f"joint{i}" for i in numbers), "tip"),

@@ -8,11 +8,6 @@ from ..symbolic.coordinates import Coordinates
 from ..symbolic.ldl import Ldl
 
 
-def are_rates(c: Coordinates) -> bool:
-    """Whether v = q̇, N = I."""
-    return ca.sparsify(c.N).is_eye()
-
-
 def quasi_velocity_force(momentum: ca.SX, c: Coordinates) -> ca.SX:
     """Nᵀ (Ẇᵀ − (∂(W q̇)/∂q)ᵀ) p of quasi-velocities v = W q̇, [Lurie1961]_; zero where v = q̇.
 
@@ -27,7 +22,7 @@ def quasi_velocity_force(momentum: ca.SX, c: Coordinates) -> ca.SX:
     Returns:
         The force, shape (nv,), bilinear in v and p.
     """
-    if are_rates(c):
+    if c.are_rates:
         return ca.SX(ca.DM.zeros(c.nv))
     W = Ldl.of(c.N.T @ c.N).solve(c.N.T)
     rates = ca.SX.sym("q_rate", c.nq)

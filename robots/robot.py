@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints.constraint import Constraint
+from ..constraints.constraint import Constraint, row_names
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.ldl import Ldl
@@ -22,8 +22,9 @@ from .coriolis import coriolis_matrix
 from .dynamics import Dynamics, Factor
 from .evaluator import Evaluator
 from .frame import Frame
-from .limits import Limits
+from .limits import NO_LIMITS, Limits
 from .natural import natural_form
+from .own_symbols import OwnSymbols
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Robot:
     input_names: tuple[str, ...] = ()
     input_units: tuple[str, ...] = ()
     chain: tuple[str, ...] = ()
-    limits: Limits | None = None
+    limits: Limits = NO_LIMITS
     tree: Tree | None = None
 
     def __post_init__(self) -> None:
@@ -76,14 +77,17 @@ class Robot:
                 raise ModelError(f"{self.name}: {name} must have shape {expected}, got {given[name].shape}")
         if len(self.input_names) != nu or len(self.input_units) != nu:
             raise ModelError(f"{self.name}: {nu} inputs need {nu} names and units, got {self.input_names}")
-        limits = self.limits or Limits.none(self.coordinates.nq, nv, nu)
+        none = Limits.none(self.coordinates.nq, nv, nu)
+        limits = none if self.limits is NO_LIMITS else self.limits
         limits.require_sizes(self.name, self.coordinates.nq, nv, nu)
         object.__setattr__(self, "limits", limits)
+        for name in ("natural", "input_names", "input_units", "chain"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "points", MappingProxyType(dict(self.points)))
         object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
         given |= {f"points[{name!r}]": point for name, point in self.points.items()}
         given |= {f"frames[{name!r}]": ca.horzcat(f.rotation, f.position) for name, f in self.frames.items()}
-        self.require_all_own_symbols(given)
+        self.own_symbols.require(given)
         for constraint in self.natural:
             # Parameters too must be the robot's own: a plant has no other place where they could be varied.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
@@ -140,13 +144,19 @@ class Robot:
 
     @property
     def reactions(self) -> ca.SX:
-        """Multipliers μ of the natural constraints, one per row."""
+        """Multipliers μ of the natural constraints, one per row; see :attr:`natural_rows`."""
         return self._driven[1]
 
     @functools.cached_property
     def natural_form(self) -> tuple[ca.SX, ca.SX]:
         """A, shape (k, nv), and b, shape (k,), of the natural constraints A a = b."""
         return natural_form(self.natural, self.coordinates, self.parameters)
+
+    @functools.cached_property
+    def natural_rows(self) -> tuple[str, ...]:
+        """Name of each row of A; ``name[0]``, ``name[1]``, … for a constraint of several rows."""
+        c = self.coordinates
+        return tuple(name for k in self.natural for name in row_names(k.name, k.residual(c).numel()))
 
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
@@ -243,7 +253,10 @@ class Robot:
             ShapeError: for a missing argument, a wrong shape, or numbers that are not finite.
             ModelError: if the expression uses a symbol that the robot does not have.
         """
-        return self._evaluator(expression, t, q, v, u, p)
+        if not isinstance(expression, ca.SX):
+            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
+        self.require_own_symbols("the expression", expression)
+        return self._evaluator(expression, t, (q, v, u), p)
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
         """Raise ModelError if ``expression`` uses symbols other than the robot's and ``parameters``'.
@@ -253,31 +266,17 @@ class Robot:
             expression: any shape.
             parameters: further symbols that are allowed.
         """
-        foreign = self._foreign(expression, parameters or NO_PARAMETERS)
-        if foreign:
-            own = ", ".join(s.name() for s in ca.vertsplit(self._allowed(parameters or NO_PARAMETERS)))
-            raise ModelError(
-                f"{what} uses {', '.join(foreign)}, which {self.name} does not have (it has {own}). Symbols of equal "
-                "name from another robot are other symbols; parameters must be declared with parameters="
-            )
+        self.own_symbols.require({what: expression}, parameters or NO_PARAMETERS)
 
-    def require_all_own_symbols(self, expressions: Mapping[str, ca.SX]) -> None:
-        """:meth:`require_own_symbols` of many expressions by name, in one pass where all is well."""
-        if self._foreign(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))):
-            for what, expression in expressions.items():
-                self.require_own_symbols(what, expression)
-
-    def _allowed(self, parameters: Parameters) -> ca.SX:
+    @functools.cached_property
+    def own_symbols(self) -> OwnSymbols:
+        """What expressions of this robot are made of."""
         c = self.coordinates
-        return ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p, parameters.symbols)
-
-    def _foreign(self, expression: ca.SX, parameters: Parameters = NO_PARAMETERS) -> list[str]:
-        known = {s.element_hash() for s in ca.vertsplit(self._allowed(parameters))}
-        return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+        return OwnSymbols(self.name, ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p))
 
     @functools.cached_property
     def _evaluator(self) -> Evaluator:
-        return Evaluator(self)
+        return Evaluator({"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}, self.parameters)
 
     @functools.cached_property
     def _driven(self) -> tuple[ca.SX, ca.SX]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import casadi as ca
 
 
-def skew(x: ca.SX) -> ca.SX:
-    """Matrix x× of the vector product, shape (3, 3): it turns y into x × y."""
-    return ca.skew(x)
-
-
 def cross(x: ca.SX, y: ca.SX) -> ca.SX:
     """x × y, of each column of y, shape (3, k)."""
-    return skew(x) @ y
+    return ca.skew(x) @ y
+
+
+def axial(matrix: ca.SX) -> ca.SX:
+    """ω of a skew-symmetric matrix ω×, shape (3,)."""
+    return ca.vertcat(matrix[2, 1], matrix[0, 2], matrix[1, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Arm:
     @functools.cached_property
     def across(self) -> ca.SX:
         """r× as a matrix, shape (3, 3)."""
-        return skew(self.reach)
+        return ca.skew(self.reach)
 
     def outward(self, motion: Twist) -> Twist:
         """Motion of the second point and body, from that of the first: ω, v + ω × r."""
@@ -114,7 +114,7 @@ class SpatialInertia:
             center: c, from the point to the centre of mass in world axes, shape (3,) [m].
             inertia: I about the centre of mass in world axes, shape (3, 3) [kg m²].
         """
-        c = skew(center)
+        c = ca.skew(center)
         return cls(_symmetric(inertia - mass * (c @ c)), mass * c, mass * ca.SX(ca.DM.eye(3)))
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:

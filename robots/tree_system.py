@@ -13,7 +13,7 @@ from .dynamics import Dynamics
 from .formulations import Articulated, Formulation
 from .formulations.energies import kinetic_energy, potential_energy
 from .frame import Frame
-from .limits import Limits
+from .limits import NO_LIMITS, Limits
 from .robot import Robot
 from .tree import Tree
 
@@ -71,6 +71,8 @@ def tree_system(
     if not u.is_valid_input() or u.size2() != 1:
         raise ModelError(f"{name}: u must be a column of symbols, got {u}")
     method = formulation or Articulated()
+    if not isinstance(method, Formulation):
+        raise ModelError(f"{name}: formulation must be a Formulation, such as Lagrange(), got {formulation!r}")
     extra, opposing = ca.SX(V), ca.SX(resistance)
     if opposing.shape == (1, 1):
         opposing = ca.SX(ca.DM.zeros(c.nv)) + opposing
@@ -104,9 +106,9 @@ def tree_system(
         input_names=tuple(u[i].name() for i in range(u.numel())),
         input_units=("",) * u.numel() if input_units is None else tuple(input_units),
         chain=tuple(chain),
-        limits=limits,
+        limits=limits or NO_LIMITS,
         tree=tree,
     )
     # The equations are derived later, but what they are made of is known now.
-    robot.require_all_own_symbols({**tree.parts, "V": extra, "resistance": opposing})
+    robot.own_symbols.require({**tree.parts, "V": extra, "resistance": opposing})
     return robot

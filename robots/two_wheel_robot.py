@@ -92,8 +92,8 @@ def two_wheel_robot(
             ``FirstOrder()`` if not given. Its gains are numbers. The reduced form takes none.
 
     Raises:
-        ModelError: for a number out of its range, an inertia that no wheel has, an unknown form, motors that are none,
-            or a perturbation equation of another order or for the reduced form.
+        ModelError: for a number out of its range, an inertia that no wheel has, an unknown form, motors of another
+            type, or a perturbation equation of another order or for the reduced form.
     """
     values = {
         "wheel_radius": positive("wheel_radius [m]", wheel_radius),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..constraints.constraint import row_names
 from ..symbolic.errors import SingularProgramError
 from ..symbolic.kernel import Kernel
+from .assembled import misses_of
 from .place_equations import Places
 from .robot import Robot
 
@@ -86,10 +87,7 @@ class VelocityEquations:
                 if (np.abs(miss) <= allowed).all():
                     return v, {}
                 break
-        misses: dict[str, float] = {}
-        for owner, value in zip(self.owners, miss, strict=True):
-            misses[owner] = float(np.hypot(misses.get(owner, 0.0), value))
-        return v, misses
+        return v, misses_of(self.owners, miss)
 
     def _at(self, places: Places, q: Array, v: Array) -> tuple[Array, Array, Array]:
         n = len(v)

@@ -12,6 +12,7 @@ import casadi as ca
 
 from ..robots.exoskeleton import exoskeleton
 from ..robots.formulations import FORMULATIONS, Formulation
+from ..robots.legendre import Operations
 from ..robots.planar_manipulator import Link, planar_manipulator
 from ..robots.robot import Robot
 from ..robots.spatial_exoskeleton import spatial_exoskeleton
@@ -36,10 +37,6 @@ PAPER_SECONDS: Mapping[str, float] = MappingProxyType(
 )
 """Table 2 of [ChigarevBorisov2015]_: three links, Mathematica, 2015 [s]."""
 
-MULTIPLICATIONS = frozenset({ca.OP_MUL, ca.OP_SQ})
-ADDITIONS = frozenset({ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE})
-MOVES = frozenset({ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER, ca.OP_NEG})
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -49,24 +46,20 @@ class Cost:
         formulation: its name.
         links: n.
         seconds: median time to derive M and h and make them ready to evaluate, without a compiler [s].
-        multiplications: in one evaluation of M and h, squares included.
-        additions: in one evaluation of M and h, subtractions included.
-        others: divisions, sines, cosines, … in one evaluation of M and h.
+        evaluation: operations of one evaluation of M and h.
         motion: arithmetic operations of all kinds in one evaluation of the acceleration.
     """
 
     formulation: str
     links: int
     seconds: float
-    multiplications: int
-    additions: int
-    others: int
+    evaluation: Operations
     motion: int
 
     @property
     def operations(self) -> int:
         """Arithmetic operations of all kinds in one evaluation of M and h."""
-        return self.multiplications + self.additions + self.others
+        return self.evaluation.total
 
 
 def derivation_costs(
@@ -115,18 +108,6 @@ def derivation_costs(
                 if progress is not None:
                     progress(done / work)
         for name, (function, motion) in counted.items():
-            costs.append(Cost(name, n, statistics.median(times[name]), *operations(function), sum(operations(motion))))
+            evaluation, acceleration = Operations.of_function(function), Operations.of_function(motion)
+            costs.append(Cost(name, n, statistics.median(times[name]), evaluation, acceleration.total))
     return costs
-
-
-def operations(function: ca.Function) -> tuple[int, int, int]:
-    """Multiplications, additions, and other arithmetic operations in one evaluation of a function of scalars.
-
-    Args:
-        function: made of SX expressions.
-    """
-    codes = [function.instruction_id(i) for i in range(function.n_instructions())]
-    multiplications = sum(code in MULTIPLICATIONS for code in codes)
-    additions = sum(code in ADDITIONS for code in codes)
-    moves = sum(code in MOVES for code in codes)
-    return multiplications, additions, len(codes) - multiplications - additions - moves

@@ -145,7 +145,7 @@ class Simulator:
                     )
         numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
         if self._natural is not None:
-            self._natural.require_independent(x, numbers[: len(self.robot.parameters)])
+            self._natural.look(x, numbers[: len(self.robot.parameters)])
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
         if self._limit is not None:

@@ -10,6 +10,7 @@ from .errors import (
     ParameterError,
     ShapeError,
     SingularProgramError,
+    StartWarning,
 )
 from .kernel import Kernel
 from .ldl import Ldl
@@ -29,4 +30,5 @@ __all__ = [
     "Range",
     "ShapeError",
     "SingularProgramError",
+    "StartWarning",
 ]

@@ -46,7 +46,7 @@ def finite(name: str, value: float) -> float:
     """``value`` as a float; raises ModelError unless it is a finite real number."""
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{name} must be a number, got {value!r}") from error
     if not math.isfinite(number):
         raise ModelError(f"{name} must be finite, got {value!r}")

@@ -74,6 +74,11 @@ class Coordinates:
         """Number of velocities."""
         return self.v.numel()
 
+    @property
+    def are_rates(self) -> bool:
+        """Whether the velocities are the rates of the coordinates, v = q̇ and N = I."""
+        return self.nq == self.nv and ca.sparsify(self.N).is_eye()
+
     def rate(self, expression: ca.SX) -> ca.SX:
         """Total derivative with respect to time of an expression in (t, q, v).
 

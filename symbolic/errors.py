@@ -41,6 +41,10 @@ class CompilerWarning(UserWarning):
     """Kernels run in the virtual machine because no C compiler could be used."""
 
 
+class StartWarning(UserWarning):
+    """A run starts in a state that its natural constraints do not allow."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Sentence for a name that does not exist: what was given, the nearest names, and all that exist."""
     names = sorted(known)

@@ -34,9 +34,12 @@ def test_a_mass_matrix_that_does_not_belong_to_the_energy_is_refused() -> None:
 
 def test_a_potential_with_velocities_is_refused() -> None:
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    robot = lagrangian_system(q=q, v=v, T=v**2 / 2, V=q * v, name="magnetic")
+    with pytest.raises(ModelError, match="magnetic: V must not depend on the velocities"):
+        lagrangian_system(q=q, v=v, T=v**2 / 2, V=q * v, name="magnetic")
+    plain = lagrangian_system(q=q, v=v, T=v**2 / 2, V=q**2 / 2, name="magnetic")
+    given = Dynamics.given(plain.mass_matrix, plain.bias, plain.kinetic_energy, q * v)
     with pytest.raises(ModelError, match="magnetic: the potential energy depends on the velocities"):
-        canonical_form(robot)
+        canonical_form(dataclasses.replace(plain, dynamics=given))
 
 
 def test_parameters_without_values_do_not_stop_the_derivation() -> None:

@@ -10,6 +10,7 @@ from erugin.constraints import Baumgarte
 from erugin.robots.contact import Contact, contact_force, places, standing
 from erugin.scenarios import simulate
 from erugin.scenarios.integrators import DOP853
+from erugin.symbolic import StartWarning
 
 from .exoskeletons import Array, Case, built
 from .references import impact_numpy as known
@@ -97,7 +98,8 @@ def test_a_foot_beside_its_place_returns(alpha: float) -> None:
     q0, v0 = start([POLE])
     p = places(flying, [POLE], q0)
     beside = {"pole.x": p["pole.x"] - 0.01, "pole.y": p["pole.y"] + 0.02}
-    motion = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=TIGHT, p=beside)
+    with pytest.warns(StartWarning, match="'pole"):
+        motion = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=TIGHT, p=beside)
     off = motion.q[:, :2] - [beside["pole.x"], beside["pole.y"]]
     decay = (1.0 + alpha * motion.t) * np.exp(-alpha * motion.t)
     np.testing.assert_allclose(off, decay[:, None] * [0.01, -0.02], rtol=0.0, atol=1e-12)

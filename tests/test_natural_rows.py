@@ -8,7 +8,7 @@ import pytest
 from erugin.robots import Closure, Link, assemble, mechanism, planar_manipulator, without_rows
 from erugin.robots.natural import dependent_rows
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic.errors import ModelError, StartWarning
 
 ROD = Link(0.5, 1.0, 0.25, 0.02)
 
@@ -29,3 +29,19 @@ def test_a_loop_closed_twice_is_refused_and_runs_without_the_spare_rows() -> Non
     spared = without_rows(twice, ["spare[0]", "spare[1]"])
     one, other = (simulate(robot, None, start, np.zeros(3), 0.1, step=1e-3) for robot in (once, spared))
     np.testing.assert_allclose(other.q, one.q, rtol=0, atol=1e-12)
+
+
+def test_a_start_off_the_constraints_is_told_and_a_fitting_one_is_not() -> None:
+    robot = mechanism(planar_manipulator([ROD] * 3), [Closure("tip", (0.9, 0.2), "pin")])
+    with pytest.warns(StartWarning, match=r"starts off its natural constraint 'pin\[[01]\]', which is .* and not 0"):
+        simulate(robot, None, [0.4, -0.5, 0.3], np.zeros(3), 0.01, step=1e-3)
+    start = assemble(robot, [0.4, -0.5, 0.3]).q
+    with pytest.warns(StartWarning, match="which, in its rate, is "):
+        simulate(robot, None, start, [1.0, 0.0, 0.0], 0.01, step=1e-3)
+    simulate(robot, None, start, np.zeros(3), 0.01, step=1e-3)
+
+
+def test_a_row_that_is_rounding_beside_the_others_vanishes() -> None:
+    A = np.array([[1.0, 2.0], [1e-12, 0.0]])
+    assert dependent_rows(A, [2]) == [1]
+    assert dependent_rows(A) == []

@@ -45,7 +45,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         pytest.skip("no named pipes here")
     path = tmp_path / "pipe.urdf"
     os.mkfifo(path)
-    assert "no regular file" in error_of(path)
+    assert "not a regular file" in error_of(path)
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

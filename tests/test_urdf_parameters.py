@@ -67,7 +67,6 @@ def test_limits(tmp_path: Path) -> None:
     )
     robot = load_urdf(path, base="floating")
     inf = math.inf
-    assert robot.limits is not None
     np.testing.assert_array_equal(robot.limits.lower, [-inf] * 7 + [-1, -3, -inf, -inf, -3] + [-inf] * 3)
     np.testing.assert_array_equal(robot.limits.upper, [inf] * 7 + [3, 3, inf, inf, 3] + [inf] * 3)
     np.testing.assert_array_equal(robot.limits.speed, [inf] * 6 + [7, 7, 9, inf, 1] + [inf] * 3)

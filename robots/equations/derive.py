@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...constraints.constraint import row_names
 from ...symbolic.errors import ModelError
 from ..robot import Robot
 from .assemble import Assembly
@@ -33,11 +32,7 @@ def equations_of(robot: Robot, *, simplify: bool = True) -> Equations:
     Raises:
         ModelError: if the expanded equations would be too large.
     """
-    rows = tuple(
-        name
-        for constraint in robot.natural
-        for name in row_names(constraint.name, constraint.residual(robot.coordinates).numel())
-    )
+    rows = robot.natural_rows
     vocabulary = Vocabulary.of(robot, rows)
     residuals = ca.vertcat(ca.SX(0, 1), *(c.residual(robot.coordinates) for c in robot.natural))
     blocks = {

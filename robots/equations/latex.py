@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .quotient import Quotient
-from .text import RAISED, summands
+from .text import NAMES, RAISED, summands
 from .tree import Call, Node, Number, Power, Product, Sum, Symbol, is_negative
 
-OWN = frozenset({"SIN", "COS", "TAN", "SINH", "COSH", "TANH", "ARCSIN", "ARCCOS", "ARCTAN", "LN", "MIN", "MAX"})
+OWN = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "ln", "min", "max"})
 """Functions that LaTeX has a command for."""
 
-NAMES: Mapping[str, str] = {
-    "ASIN": "ARCSIN",
-    "ACOS": "ARCCOS",
-    "ATAN": "ARCTAN",
-    "ASINH": "ARSINH",
-    "ACOSH": "ARCOSH",
-    "ATANH": "ARTANH",
-    "LOG": "LN",
-    "FMIN": "MIN",
-    "FMAX": "MAX",
-    "FMOD": "MOD",
-}
 RELATIONS: Mapping[str, str] = {
     "LT": "<",
     "LE": r"\leq",
@@ -144,6 +132,6 @@ def _call(node: Call, *, last: bool = False) -> str:
         return f"{_base(arguments[0])}^{{{latex(arguments[1])}}}"
     if node.function == "EXP":
         return f"e^{{{latex(arguments[0])}}}"
-    name = NAMES.get(node.function, node.function)
-    command = rf"\{name.lower()}" if name in OWN else rf"\operatorname{{{name.lower()}}}"
+    name = NAMES.get(node.function, node.function.lower())
+    command = rf"\{name}" if name in OWN else rf"\operatorname{{{name}}}"
     return _applied(command, arguments, last=last)

@@ -103,7 +103,7 @@ class Ring:
         return add(a, b, factor)
 
     def multiply(self, a: Terms, b: Terms) -> Terms:
-        """A b."""
+        """The product of both."""
         self._spend(len(a.items) * len(b.items))
         whole: dict[Key, Rational] = {}
         twice: dict[Key, Rational] = {}

@@ -57,7 +57,7 @@ class Vocabulary:
             rows: names of the rows of its natural constraints.
         """
         c = robot.coordinates
-        plain = c.nq == c.nv and ca.sparsify(c.N).is_eye()
+        plain = c.are_rates
         names = _Names()
         names.add("t", "", "time", "s")
         for name, unit in zip(c.names, c.units, strict=True):

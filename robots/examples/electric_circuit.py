@@ -85,8 +85,8 @@ def electric_circuit(
             negative if wound the other way.
 
     Raises:
-        ModelError: for no branches, an unknown branch, a node without way to ground, inductances that no coils have, or
-            a loop without inductance; names them. Also for a transformer that adds no condition of its own.
+        ModelError: for no branches, an unknown branch, a node with no path to ground, inductances that no coils have,
+            or a loop without inductance; names them. Also for a transformer that adds no condition of its own.
     """
     if not branches:
         raise ModelError("a circuit needs at least one branch, got none")

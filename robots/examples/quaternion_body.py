@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import casadi as ca
@@ -50,7 +49,7 @@ def quaternion_body(mass: float, inertia: ArrayLike, *, center: Sequence[float],
     frame, G = Frame(_rotation(e), x), _body_rates(e)
     c = frame.point(c_B)
     omega = 2 * G @ v[3:]
-    body = lagrangian_system(
+    return lagrangian_system(
         q=q,
         v=v,
         p=p,
@@ -61,12 +60,12 @@ def quaternion_body(mass: float, inertia: ArrayLike, *, center: Sequence[float],
         u=u,
         natural=[_unit(e)],
         points={"origin": x, "center": c},
+        frames={"body": frame},
         units=("m",) * 3 + ("",) * 4,
         input_units=("N",) * 3 + ("N m",) * 3,
         chain=("origin", "center"),
         name="quaternion body",
     )
-    return dataclasses.replace(body, frames={"body": frame})
 
 
 def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravity: float = 9.81) -> Robot:
@@ -92,7 +91,7 @@ def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravi
     c = frame.point(c_B)
     omega = 2 * G @ v
     about_origin = I + p["m"] * (ca.sumsqr(c_B) * ca.SX.eye(3) - c_B @ c_B.T)
-    top = lagrangian_system(
+    return lagrangian_system(
         q=e,
         v=v,
         p=p,
@@ -102,12 +101,12 @@ def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravi
         u=u,
         natural=[_unit(e)],
         points={"origin": frame.position, "center": c},
+        frames={"body": frame},
         units=("",) * 4,
         input_units=("N m",) * 3,
         chain=("origin", "center"),
         name="heavy top",
     )
-    return dataclasses.replace(top, frames={"body": frame})
 
 
 def _declare(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import casadi as ca
 
@@ -11,7 +11,7 @@ from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ..lagrangian import lagrangian_system
-from ..planar_manipulator import Link
+from ..planar_manipulator import Link, checked_links
 from ..robot import Robot
 
 
@@ -34,22 +34,11 @@ def redundant_chain(links: Sequence[Link], *, gravity: float = 9.81) -> Robot:
     Raises:
         ModelError: for no links, or a last link whose turning has no inertia.
     """
-    links = tuple(links) if isinstance(links, Iterable) else (links,)
-    for link in links:
-        if not isinstance(link, Link):
-            raise ModelError(f"a chain is made of links, got {link!r}")
-    if not links:
-        raise ModelError("a chain needs at least one link, got none")
+    links, p = checked_links(links, gravity, "chain")
     if links[-1].center == 0.0 and links[-1].inertia == 0.0:
         raise ModelError("the last link is a point mass at its own joint: nothing determines how it turns")
     n = len(links)
     numbers = range(1, n + 1)
-    values: dict[str, float] = {}
-    for i, link in zip(numbers, links, strict=True):
-        values |= {f"l{i}": link.length, f"m{i}": link.mass, f"c{i}": link.center, f"I{i}": link.inertia}
-    ranges = {f"{symbol}{i}": Range.POSITIVE for symbol in "lm" for i in numbers}
-    ranges |= {f"I{i}": Range.NOT_NEGATIVE for i in numbers}
-    p = Parameters.declare(values | {"g": finite("gravity", gravity)}, ranges=ranges)
     names = [f"{symbol}{i}" for i in numbers for symbol in ("x", "y", "cos", "sin")]
     q = ca.vertcat(*(ca.SX.sym(name) for name in names))
     v = ca.vertcat(*(ca.SX.sym(f"v_{name}") for name in names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from ..spatial import axial
 from ..tree import Tree
 from .energies import potential_energy
 from .formulation import Formulation
@@ -37,7 +38,6 @@ class LocalFrames(Formulation):
             for body, mover in carried:
                 R = mover.frame.rotation
                 velocity = rate(mover.frame.point(body.center))
-                turning = R.T @ ca.reshape(rate(ca.vec(R)), 3, 3)
-                spin = ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0])
+                spin = axial(R.T @ ca.reshape(rate(ca.vec(R)), 3, 3))
                 total += (body.mass * ca.sumsqr(velocity) + ca.dot(spin, body.inertia @ spin)) / 2
         return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ..spatial import Arm, Twist
+from ..spatial import Arm, Twist, axial
 from ..tree import Tree
 from .formulation import Formulation
 
@@ -44,8 +44,7 @@ class NewtonEuler(Formulation):
                 center = mover.frame.point(body.center)
                 force = body.mass * (rate(rate(center)) - tree.gravity)
                 turning = ca.reshape(rate(ca.vec(R)), 3, 3) @ R.T
-                spin = ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0])
-                moment = rate(R @ body.inertia @ R.T @ spin)
+                moment = rate(R @ body.inertia @ R.T @ axial(turning))
                 about = Arm(center - mover.frame.position, True)
                 needed = about.inward(Twist(moment, force))
                 row = row + mover.subspace.dot(needed)

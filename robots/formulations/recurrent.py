@@ -60,7 +60,6 @@ def _jacobians(tree: Tree) -> list[tuple[Body, Carried, _Jacobian]]:
     found: list[tuple[Body, Carried, _Jacobian]] = []
     for k, node in enumerate(tree.nodes):
         before = None if node.parent < 0 else nodes[node.parent]
-
         own = _extended(before, tree.motion.nodes[k], k, tree.places[k])
         nodes.append(own)
         for body, mover in tree.motion.bodies[k]:

@@ -26,7 +26,7 @@ class Planar(Joint):
         """Fix the normal of the plane.
 
         Args:
-            axis: normal in A, made a unit vector.
+            axis: normal in A, made a unit vector; z if not given.
 
         Raises:
             ModelError: for an axis of length zero.

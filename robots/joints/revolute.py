@@ -22,7 +22,7 @@ class Revolute(Joint):
         """Fix the axis.
 
         Args:
-            axis: direction in A, made a unit vector.
+            axis: direction in A, made a unit vector; z if not given.
 
         Raises:
             ModelError: for an axis of length zero.

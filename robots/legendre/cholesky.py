@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from ...symbolic.arrays import not_negative
 from .legendre_solver import LegendreSolution, LegendreSolver, checked, not_positive_definite, residual
 from .operations import Operations
 from .quadratic_form import QuadraticForm
@@ -22,6 +23,10 @@ class Cholesky(LegendreSolver):
     """
 
     tolerance: float = 1e-13
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        not_negative("tolerance", self.tolerance)
 
     def attempt(self, form: QuadraticForm, right: ArrayLike, start: ArrayLike | None = None) -> LegendreSolution:
         """Exact up to rounding; the start is checked and not used."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+MOVES = frozenset({ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER, ca.OP_NEG})
+"""What is not counted."""
+
 
 @dataclass(frozen=True)
 class Operations:
@@ -15,7 +18,7 @@ class Operations:
     Attributes:
         multiplications: with divisions and square roots.
         additions: with subtractions; a change of sign is free.
-        functions: sines, cosines and other functions.
+        functions: sines, cosines and all other functions.
     """
 
     multiplications: int = 0
@@ -57,14 +60,23 @@ class Operations:
             inputs: the symbols in it, by name.
             expression: of any shape.
         """
-        function = ca.Function("count", list(inputs.values()), [ca.densify(expression)], {"cse": True})
+        return cls.of_function(ca.Function("count", list(inputs.values()), [ca.densify(expression)], {"cse": True}))
+
+    @classmethod
+    def of_function(cls, function: ca.Function) -> Operations:
+        """One evaluation of a function of scalars.
+
+        Args:
+            function: made of SX expressions.
+        """
         x, y = ca.SX.sym("x"), ca.SX.sym("y")
         products = {e.op() for e in (x * y, x / y, 1 / x, x**2, 2 * x, ca.sqrt(x))}
         sums = {e.op() for e in (x + y, x - y)}
-        functions = {
-            e.op()
-            for unary in (ca.sin, ca.cos, ca.tan, ca.asin, ca.acos, ca.atan, ca.sinh, ca.cosh, ca.tanh, ca.exp, ca.log)
-            for e in (unary(x),)
-        } | {ca.atan2(x, y).op(), ca.power(x, y).op()}
         codes = [function.instruction_id(k) for k in range(function.n_instructions())]
-        return cls(*(sum(code in group for code in codes) for group in (products, sums, functions)))
+        counts = [sum(code in group for code in codes) for group in (products, sums, MOVES)]
+        return cls(counts[0], counts[1], len(codes) - sum(counts))
+
+    @property
+    def total(self) -> int:
+        """Operations of all kinds."""
+        return self.multiplications + self.additions + self.functions

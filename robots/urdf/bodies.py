@@ -8,10 +8,8 @@ import casadi as ca
 
 from ..frame import Frame
 from ..tree import WORLD, Body
-from .elements import Description, Inertial, Pose
+from .elements import MOMENTS, Description, Inertial, Pose
 from .growth import Growth
-
-MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def moving_inertials(description: Description, growth: Growth) -> dict[str, Inertial]:

@@ -59,7 +59,7 @@ class Element:
     """An element of the file.
 
     Attributes:
-        tag: its name, ``{namespace}name`` if it has a prefix; a default namespace is passed over.
+        tag: its name, ``{namespace}name`` if it has a prefix; a default namespace is ignored.
         attributes: text by name.
         children: elements in it, in the order of the file.
         file: the file, as its reader named it.
@@ -109,9 +109,9 @@ def read_document(path: str | os.PathLike[str]) -> Element:
         path: of the file.
 
     Raises:
-        UrdfError: if there is no such file, it is no regular file, cannot be read, is empty, too large, binary, in an
-            unknown encoding, no well-formed XML, too deep, has too many elements or a document type, is a xacro file,
-            or its root is not ``<robot>``.
+        UrdfError: if there is no such file, it is not a regular file, cannot be read, is empty, too large, binary, in
+            an unknown encoding, not well-formed XML, too deep, has too many elements or a document type, is a xacro
+            file, or its root is not ``<robot>``.
         UrdfLibraryError: if lxml is not installed.
     """
     file, data = _read(path)
@@ -144,7 +144,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[str, bytes]:
         if stat.S_ISDIR(mode):
             raise UrdfError(f"{file}: this is a directory; give the path of the .urdf file in it")
         if not stat.S_ISREG(mode):
-            raise UrdfError(f"{file}: this is no regular file")
+            raise UrdfError(f"{file}: this is not a regular file")
         with open(file, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:

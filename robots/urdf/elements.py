@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 JointType = Literal["fixed", "revolute", "continuous", "prismatic", "planar", "floating"]
 Vector = tuple[float, float, float]
 
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+"""Attributes of ``<inertia>``, and names of parameters."""
+
 ROUNDING = 2.0**-50
 """Entries of a rotation below this are zero: π/2 in double precision is not known better."""
 

@@ -39,7 +39,7 @@ def read_joint(element: Element, remarks: list[str]) -> Joint:
         remarks: to which what is odd is appended.
 
     Raises:
-        UrdfError: if a name, a link, the axis or a limit is missing, a number is none or not finite, the type is
+        UrdfError: if a name, a link, the axis or a limit is missing, a number is malformed or not finite, the type is
             unknown, the axis is zero, limits are in the wrong order, or damping or friction is negative.
     """
     name = text(element, "name")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from .attributes import lookalikes, not_negative, number, only, pose, required, text
 from .document import Element
-from .elements import Inertial, Link, Mesh
+from .elements import MOMENTS, Inertial, Link, Mesh
 from .inertia import impossible_inertia
-
-_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def read_link(element: Element, check_inertia: bool, remarks: list[str]) -> Link:
@@ -19,8 +17,8 @@ def read_link(element: Element, check_inertia: bool, remarks: list[str]) -> Link
         remarks: to which what is odd is appended.
 
     Raises:
-        UrdfError: if the name, the mass or a moment is missing, a number is none or not finite, the mass is negative,
-            or no body has the inertia.
+        UrdfError: if the name, the mass or a moment is missing, a number is malformed or not finite, the mass is
+            negative, or no body has the inertia.
     """
     name = text(element, "name")
     remarks += lookalikes(element, ("inertial", "visual", "collision"), ("name",))
@@ -36,7 +34,7 @@ def read_link(element: Element, check_inertia: bool, remarks: list[str]) -> Link
 def _read_inertial(element: Element, check: bool, remarks: list[str]) -> Inertial:
     remarks += lookalikes(element, ("origin", "mass", "inertia"), ())
     moments = required(element, "inertia")
-    xx, xy, xz, yy, yz, zz = (number(moments, moment) for moment in _MOMENTS)
+    xx, xy, xz, yy, yz, zz = (number(moments, moment) for moment in MOMENTS)
     inertial = Inertial(
         mass=not_negative(required(element, "mass"), "value"),
         origin=pose(only(element, "origin")),

@@ -72,7 +72,7 @@ def load_urdf(
         gravity: g along −z [m/s²].
         locked: positions at which joints are held, by name [rad or m]; those that follow them are held too.
         friction_speed: v₀, the speed at which dry friction reaches 76 % of its value [rad/s or m/s].
-        check_inertia: False to read a file with an inertia that no body has; it is told by a warning.
+        check_inertia: False to read a file with an inertia that no body has; a warning says so.
         formulation: how the equations are derived; ``Articulated()`` if not given.
 
     Raises:

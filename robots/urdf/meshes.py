@@ -18,7 +18,7 @@ def missing_meshes(file: str, meshes: Iterable[Mesh]) -> str | None:
 
     A path is relative to the folder of the URDF file. ``package://name/rest`` and ``model://name/rest`` are looked for
     in each folder above the file, in the folders of ROS_PACKAGE_PATH, which may be packages themselves, and in those of
-    AMENT_PREFIX_PATH. Addresses on a network are passed over.
+    AMENT_PREFIX_PATH. Addresses on a network are not looked for.
 
     Args:
         file: path of the URDF file.

@@ -25,7 +25,7 @@ def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> De
     """Links and joints of a URDF file, with all checks that need no dynamics.
 
     Each error names the file, the line and the element. What is odd but does not stand in the way (a mesh that is
-    missing, an axis that is not of unit length, a misspelt attribute) is told by one UrdfWarning per file.
+    missing, an axis that is not of unit length, a misspelt attribute) is reported by one UrdfWarning per file.
 
     Args:
         path: of the file.

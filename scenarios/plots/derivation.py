@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,12 +27,12 @@ def draw_derivation(family: str, costs: Sequence[Cost], rows: Sequence[LegendreR
     figure = new_figure(12.0, 4.2)
     panels: list[Axes] = list(figure.subplots(1, 3, squeeze=False)[0])
     names = list(dict.fromkeys(cost.formulation for cost in costs))
-    for name, marker in zip(names, MARKERS, strict=False):
+    for name, marker in zip(names, itertools.cycle(MARKERS), strict=False):
         own = [cost for cost in costs if cost.formulation == name]
         links = [cost.links for cost in own]
         panels[0].loglog(links, [1e3 * cost.seconds for cost in own], marker=marker, markersize=4, label=name)
         panels[1].loglog(links, [cost.motion for cost in own], marker=marker, markersize=4, label=name)
-    for solver, marker in zip(dict.fromkeys(row.solver for row in rows), MARKERS, strict=False):
+    for solver, marker in zip(dict.fromkeys(row.solver for row in rows), itertools.cycle(MARKERS), strict=False):
         chosen = [row for row in rows if row.solver == solver]
         numbers = [row.n for row in chosen]
         panels[2].loglog(numbers, [row.multiplications for row in chosen], marker=marker, markersize=4, label=solver)

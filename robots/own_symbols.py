@@ -1,0 +1,49 @@
+"""Which symbols an expression may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+
+
+class OwnSymbols:
+    """The symbols of a robot, to which nothing else belongs."""
+
+    def __init__(self, owner: str, symbols: ca.SX) -> None:
+        """Keep the symbols.
+
+        Args:
+            owner: the robot's name, for messages.
+            symbols: all of them, shape (n,).
+        """
+        self._owner = owner
+        self._symbols = symbols
+
+    def require(self, expressions: Mapping[str, ca.SX], parameters: Parameters = NO_PARAMETERS) -> None:
+        """Raise ModelError if an expression uses other symbols than these and ``parameters``'.
+
+        Args:
+            expressions: by what each is called in the message.
+            parameters: further symbols that are allowed.
+        """
+        allowed = ca.vertsplit(ca.vertcat(self._symbols, parameters.symbols))
+        known = {symbol.element_hash() for symbol in allowed}
+
+        def foreign(expression: ca.SX) -> list[str]:
+            return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+
+        # All at once is the common case; only where something is wrong, each by itself, to name it.
+        if not foreign(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))):
+            return
+        for what, expression in expressions.items():
+            found = foreign(expression)
+            if found:
+                raise ModelError(
+                    f"{what} uses {', '.join(found)}, which {self._owner} does not have (it has "
+                    f"{', '.join(symbol.name() for symbol in allowed)}). Symbols of equal name from another robot are "
+                    "other symbols; parameters must be declared with parameters="
+                )
