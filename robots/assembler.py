@@ -248,12 +248,14 @@ class Assembler:
         best = min(tried, key=lambda found: found.size)
         misses = misses_of(places.equations.owners, best.residual)
         worst = max(misses, key=lambda name: misses[name])
+        others = ", ".join(f"{name!r} by {miss:.3g}" for name, miss in misses.items() if name != worst and miss > 1e-9)
         kept = [name for i, name in enumerate(self.robot.coordinates.names) if i not in places.free]
         held_there = f" with {', '.join(kept)} held" if kept else ""
         nearest = places.wrapped(best.x, guess)
+        also = f", {others}" if others else ""
         return AssemblyError(
             f"{self.robot.name} cannot be assembled from {np.array2string(guess, precision=4)}{held_there}: {worst!r} "
-            f"misses by {misses[worst]:.6g} (metres between points) at the nearest of the places reached from "
+            f"misses by {misses[worst]:.6g} (metres between points){also} at the nearest of the places reached from "
             f"{len(tried)} starts, q = {np.array2string(nearest, precision=4)}. Change dimensions, or what is fixed",
             nearest,
             misses,

@@ -107,7 +107,7 @@ def test_too_many_elements(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("depth", [100, 300, 100_000])
 def test_too_deep(tmp_path: Path, depth: int) -> None:
-    with pytest.raises(UrdfError, match=r"nested more than 64 deep|Excessive depth"):
+    with pytest.raises(UrdfError, match="nested more than 64 deep"):
         read_urdf(write(tmp_path, f"<robot name='r'>{'<a>' * depth}{'</a>' * depth}</robot>"))
 
 

@@ -61,7 +61,7 @@ def test_a_mesh_that_is_not_there(tmp_path: Path, name: str) -> None:
     with pytest.warns(UrdfWarning, match="1 of 2 mesh files cannot be found, the first is ") as caught:
         robot = load_urdf(path)
     assert len(caught) == 1
-    assert "robot.urdf, line 18, <mesh>: " in str(caught[0].message)
+    assert "robot.urdf, line 18, <link name='tool'>, <mesh>: " in str(caught[0].message)
     assert "the equations of motion do not need them" in str(caught[0].message)
     assert robot.coordinates.nv == 2
 

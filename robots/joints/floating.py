@@ -12,8 +12,9 @@ from .joint import Joint
 class Floating(Joint):
     """q = (x, y, z, qx, qy, qz, qw), a place and a unit quaternion; v = (linear, angular) velocity in the axes of B.
 
-    The order is Pinocchio's and ROS's. q̇ = N(q) v keeps the quaternion's length; the rotation is that of the quaternion
-    divided by its length, so that rounding errors of an integrator do not become a deformation.
+    The order is Pinocchio's and ROS's, with the scalar last; ``quaternion_body`` of the examples has it first.
+    q̇ = N(q) v keeps the quaternion's length; the rotation is that of the quaternion divided by its length, so that
+    rounding errors of an integrator do not become a deformation.
     """
 
     units = ("m", "m", "m", "", "", "", "")

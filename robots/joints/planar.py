@@ -31,19 +31,24 @@ class Planar(Joint):
         Raises:
             ModelError: for an axis of length zero.
         """
-        self.axis = unit_axis("normal of a planar joint", axis)
-        self._first, self._second = _across(self.axis)
+        self._axis = unit_axis("normal of a planar joint", axis)
+        self._first, self._second = _across(self._axis)
+
+    @property
+    def axis(self) -> tuple[float, float, float]:
+        """Unit normal of the plane, in A."""
+        return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
         """B moved by (x, y) in the plane and turned about its normal."""
-        return Frame(turned(self.axis, q[2]), constant(self._first) * q[0] + constant(self._second) * q[1])
+        return Frame(turned(self._axis, q[2]), constant(self._first) * q[0] + constant(self._second) * q[1])
 
     def subspace(self, q: ca.SX) -> Twist:
         """Two displacements and a rotation."""
         del q
         zero = ca.SX(ca.DM.zeros(3))
         return Twist(
-            ca.horzcat(zero, zero, constant(self.axis)),
+            ca.horzcat(zero, zero, constant(self._axis)),
             ca.horzcat(constant(self._first), constant(self._second), zero),
         )
 

@@ -27,16 +27,21 @@ class Prismatic(Joint):
         Raises:
             ModelError: for an axis of length zero.
         """
-        self.axis = unit_axis("axis of a prismatic joint", axis)
+        self._axis = unit_axis("axis of a prismatic joint", axis)
+
+    @property
+    def axis(self) -> tuple[float, float, float]:
+        """Unit vector in A along which B moves."""
+        return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
         """B moved by q along the axis."""
-        return Frame(ca.SX(ca.DM.eye(3)), constant(self.axis) * q)
+        return Frame(ca.SX(ca.DM.eye(3)), constant(self._axis) * q)
 
     def subspace(self, q: ca.SX) -> Twist:
         """(0; axis)."""
         del q
-        return Twist(ca.SX(ca.DM.zeros(3)), constant(self.axis))
+        return Twist(ca.SX(ca.DM.zeros(3)), constant(self._axis))
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
         """Moved by a share of the length."""

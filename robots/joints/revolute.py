@@ -27,16 +27,21 @@ class Revolute(Joint):
         Raises:
             ModelError: for an axis of length zero.
         """
-        self.axis = unit_axis("axis of a revolute joint", axis)
+        self._axis = unit_axis("axis of a revolute joint", axis)
+
+    @property
+    def axis(self) -> tuple[float, float, float]:
+        """Unit vector in A about which B turns."""
+        return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
         """B turned by q about the axis."""
-        return Frame(turned(self.axis, q), ca.SX(ca.DM.zeros(3)))
+        return Frame(turned(self._axis, q), ca.SX(ca.DM.zeros(3)))
 
     def subspace(self, q: ca.SX) -> Twist:
         """(axis; 0)."""
         del q
-        return Twist(constant(self.axis), ca.SX(ca.DM.zeros(3)))
+        return Twist(constant(self._axis), ca.SX(ca.DM.zeros(3)))
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
         """Turned by a share of the angle."""

@@ -209,6 +209,8 @@ def _parse(file: str, data: bytes) -> Element:
     except etree.XMLSyntaxError as error:
         # What ends the parsing may be noticed only at the end of the file; the log knows where it was.
         line, reason = next(((e.line, e.message) for e in parser.feed_error_log), (error.position[0], error.msg))
+        if "depth" in str(reason):
+            raise UrdfError(f"{file}, line {line}: elements are nested more than {MAX_DEPTH} deep") from error
         raise UrdfError(
             f"{file}, line {line}: this is not well-formed XML, or the file is cut off: {quote(str(reason))}"
         ) from error

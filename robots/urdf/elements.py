@@ -107,10 +107,12 @@ class Mesh:
     Attributes:
         filename: as the file says it.
         line: of the element ``<mesh>``.
+        where: file, line and the link, for messages.
     """
 
     filename: str
     line: int
+    where: str
 
 
 @dataclass(frozen=True)

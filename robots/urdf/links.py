@@ -51,7 +51,7 @@ def _read_inertial(element: Element, check: bool, remarks: list[str]) -> Inertia
 
 def _find_meshes(element: Element) -> list[Mesh]:
     return [
-        Mesh(mesh.attributes["filename"], mesh.line)
+        Mesh(mesh.attributes["filename"], mesh.line, mesh.where)
         for tag in ("visual", "collision")
         for shape in element.all(tag)
         for geometry in shape.all("geometry")

@@ -24,15 +24,15 @@ def missing_meshes(file: str, meshes: Iterable[Mesh]) -> str | None:
         file: path of the URDF file.
         meshes: what its links name.
     """
-    first: dict[str, int] = {}
+    first: dict[str, str] = {}
     for mesh in meshes:
-        first.setdefault(mesh.filename, mesh.line)
+        first.setdefault(mesh.filename, mesh.where)
     folders = list(Path(os.path.abspath(file)).parents)
     missing = [name for name in first if not _exists(name, folders)]
     if not missing:
         return None
     return (
-        f"{file}, line {first[missing[0]]}, <mesh>: {len(missing)} of {len(first)} mesh files cannot be found, the "
+        f"{first[missing[0]]}: {len(missing)} of {len(first)} mesh files cannot be found, the "
         f"first is {quote(missing[0])}; the equations of motion do not need them"
     )
 
