@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..robots.natural import dependent_rows
 from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError, ShapeError, SingularProgramError
 from ..symbolic.kernel import Kernel
@@ -40,7 +41,8 @@ class Solution:
         motion_residual: |M a + h − R − Aᵀμ|, largest component.
         program_residual: |Θ a − β|, largest component.
         status: whether the numbers above mean anything.
-        message: the status's sentence and, if it is not OK, the row and by how much.
+        message: the status's sentence and, if it is not OK, the row and by how much; and that the reactions mean
+            nothing where natural constraints depend on each other.
     """
 
     multipliers: Array
@@ -150,7 +152,7 @@ class ProgramController(Controller):
         """
         # Vectors of one entry come as scalars.
         values = map(np.atleast_1d, self._whole(*self._arguments(t, q, v, p)))
-        lam, force, u, a, mu, deviation, pivots, motion, rows = values
+        lam, force, u, a, mu, deviation, pivots, motion, rows, natural = values
         finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
         status = judge(finite, pivots, self.tolerance)
         for array in (lam, force, u, a, mu, deviation, pivots):
@@ -166,13 +168,23 @@ class ProgramController(Controller):
             motion_residual=float(np.abs(motion).max()),
             program_residual=float(np.abs(rows).max()),
             status=status,
-            message=self._message(status, pivots),
+            message=self._message(status, pivots) + self._of_reactions(natural),
         )
 
     def _message(self, status: Status, pivots: Array) -> str:
         if status is Status.SINGULAR:
             return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
         return status.sentence
+
+    def _of_reactions(self, natural: Array) -> str:
+        """A sentence on reactions that are not determined; empty where they are."""
+        robot = self.robot
+        if not natural.size or not np.isfinite(natural).all():
+            return ""
+        A = natural.reshape(-1, robot.coordinates.nv, order="F")
+        sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]
+        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A, sizes)]
+        return f" The reactions mean nothing: natural rows {', '.join(names)} depend on others." if names else ""
 
     def _arguments(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
@@ -208,6 +220,7 @@ class ProgramController(Controller):
             "pivots": r.relative_pivots,
             "motion": motion,
             "rows": self.program.theta @ r.acceleration - self.program.beta,
+            "natural": A,
         }
         return Kernel("program_solution", self._symbols, {key: ca.vec(value) for key, value in outputs.items()})
 

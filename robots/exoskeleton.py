@@ -233,10 +233,10 @@ def resistance(p: Parameters, v: ca.SX, at: dict[str, int]) -> ca.SX:
         at: place of each coordinate by name.
     """
     forces = ca.SX(ca.DM.zeros(v.numel()))
-    for name in p.names:
-        if name[0] == "d" and name[1:].isdigit():
-            place = at[f"l{name[1:]}"]
-            forces[place] = p[name] * v[place]
+    for name, place in at.items():
+        damping = f"d{name[1:]}"
+        if name[0] == "l" and damping in p.names:
+            forces[place] = p[damping] * v[place]
     return forces
 
 

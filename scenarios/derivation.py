@@ -20,13 +20,13 @@ from ..robots.telescopic import TelescopicLink
 from ..symbolic.errors import ModelError, unknown_name
 
 # The numbers are parameters of the result; deriving it does not depend on them.
-_RIGID = Link(length=0.5, mass=1.0, center=0.25, inertia=0.02)
+RIGID = Link(length=0.5, mass=1.0, center=0.25, inertia=0.02)
 _TELESCOPIC = TelescopicLink(mass=1.0, inertia=0.02, center_ratio=0.5, stiffness=1e4, rest_length=0.5)
 
 FAMILIES: Mapping[str, Callable[[int, Formulation], Robot]] = MappingProxyType(
     {
         "exoskeleton": lambda n, f: exoskeleton([_TELESCOPIC] * n, formulation=f),
-        "manipulator": lambda n, f: planar_manipulator([_RIGID] * n, angles="absolute", formulation=f),
+        "manipulator": lambda n, f: planar_manipulator([RIGID] * n, angles="absolute", formulation=f),
         "spatial-exoskeleton": lambda n, f: spatial_exoskeleton([_TELESCOPIC] * n, formulation=f),
     }
 )

@@ -12,8 +12,7 @@ from rich.table import Table
 
 from ..robots.formulations import FORMULATIONS
 from ..robots.legendre import LegendreRow, compare_legendre, fewest_multiplications
-from ..robots.planar_manipulator import Link
-from .derivation import FAMILIES, PAPER_SECONDS, Cost, derivation_costs
+from .derivation import FAMILIES, PAPER_SECONDS, RIGID, Cost, derivation_costs
 from .plots.derivation import draw_derivation
 from .plots.style import write_whole
 
@@ -29,7 +28,6 @@ FEW = 8
 NOISE = 1.25
 """Times that differ by less than this factor are the same as far as this command can tell."""
 
-LEGENDRE_LINK = Link(length=0.5, mass=1.0, center=0.25, inertia=0.02)
 LEGENDRE_STEP, LEGENDRE_STEPS, LEGENDRE_TOLERANCE = 1e-3, 5, 1e-4
 
 
@@ -69,7 +67,7 @@ def derive(console: Console, family: str, links: int, up_to: int, out: Path, *, 
         )
         rows = compare_legendre(
             [n for n in counts if n > 1],
-            link=LEGENDRE_LINK,
+            link=RIGID,
             step=LEGENDRE_STEP,
             steps=LEGENDRE_STEPS,
             tolerance=LEGENDRE_TOLERANCE,

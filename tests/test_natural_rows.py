@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from erugin.constraints import holonomic
+from erugin.controllers import Program, ProgramController
 from erugin.robots import Closure, Link, assemble, mechanism, planar_manipulator, without_rows
 from erugin.robots.natural import dependent_rows
 from erugin.scenarios import simulate
@@ -45,3 +47,14 @@ def test_a_row_that_is_rounding_beside_the_others_vanishes() -> None:
     A = np.array([[1.0, 2.0], [1e-12, 0.0]])
     assert dependent_rows(A, [2]) == [1]
     assert dependent_rows(A) == []
+
+
+def test_reactions_that_mean_nothing_are_told() -> None:
+    arm = planar_manipulator([ROD] * 3)
+    pin = Closure("tip", (0.9, 0.2), "pin")
+    once, twice = mechanism(arm, [pin]), mechanism(arm, [pin, Closure("tip", (0.9, 0.2), "spare")])
+    q = assemble(once, [0.4, -0.5, 0.3]).q
+    for robot, told in ((once, False), (twice, True)):
+        controller = ProgramController(Program(robot, holonomic(robot.q[0] - 0.4, name="crank")))
+        message = controller.solve(0.0, q, np.zeros(3)).message
+        assert ("The reactions mean nothing: natural rows 'spare[0]', 'spare[1]' depend on others" in message) is told
