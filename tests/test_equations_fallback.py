@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import unicodedata
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
+from erugin.robots import Dynamics, Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.equations import derive, equations_of
 from erugin.robots.equations import tape as tape_module
 from erugin.robots.equations.factor import Factoring
@@ -111,8 +112,10 @@ def test_deep_expressions_need_no_recursion() -> None:
 def test_what_is_not_finite_is_shown() -> None:
     p = Parameters.declare({"m": 1.0})
     x, v = ca.SX.sym("x"), ca.SX.sym("v")
-    robot = lagrangian_system(q=x, v=v, p=p, T=p["m"] * v**2 / 2, Q=ca.if_else(x > 0, ca.inf, x), name="bound")
-    (row,) = equations_of(robot).rows
+    energy = p["m"] * v**2 / 2
+    robot = lagrangian_system(q=x, v=v, p=p, T=energy, name="bound")
+    given = Dynamics.given(ca.SX(p["m"]), -ca.if_else(x > 0, ca.inf, x), energy, ca.SX(0))
+    (row,) = equations_of(dataclasses.replace(robot, dynamics=given)).rows
     assert "∞" in str(row)
     assert row.rest[0].reason == "the constant inf"
 

@@ -14,6 +14,7 @@ from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame, dyna
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.robots import Robot, lagrangian_system
+from erugin.symbolic import ModelError
 
 from .lagrangians import Recipe
 
@@ -130,3 +131,13 @@ def test_random_systems_agree_with_sympy(n: int, seed: int, held: bool, rolling:
             np.testing.assert_allclose(found, mu, rtol=0, atol=1e-11 * scale)
         largest = max(largest, float(np.abs(a).max()))
     assert largest > 0.1
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("where", ["T", "V", "D", "Q"])
+def test_numbers_that_are_none_are_refused(where: str, number: float) -> None:
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    given = {"T": v**2 / 2, "V": q**2, "D": v**2, "Q": q}
+    given[where] = given[where] * number
+    with pytest.raises(ModelError, match=f"jammed: {where} contains {number}"):
+        lagrangian_system(q=q, v=v, name="jammed", **given)
