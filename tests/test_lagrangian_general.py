@@ -140,4 +140,4 @@ def test_numbers_that_are_none_are_refused(where: str, number: float) -> None:
     given = {"T": v**2 / 2, "V": q**2, "D": v**2, "Q": q}
     given[where] = given[where] * number
     with pytest.raises(ModelError, match=f"jammed: {where} contains {number}"):
-        lagrangian_system(q=q, v=v, name="jammed", **given)
+        lagrangian_system(q=q, v=v, name="jammed", T=given["T"], V=given["V"], D=given["D"], Q=given["Q"])
