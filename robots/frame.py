@@ -54,6 +54,18 @@ class Frame:
         """
         return cls(ca.SX(ca.DM.eye(3)), ca.vertcat(ca.SX(x), ca.SX(y), ca.SX(z)))
 
+    @classmethod
+    def planar(cls, angle: ca.SX, position: ca.SX) -> Frame:
+        """A frame in the plane z = 0.
+
+        Args:
+            angle: about z [rad].
+            position: of the origin, shape (2,) [m].
+        """
+        c, s = ca.cos(angle), ca.sin(angle)
+        rotation = ca.vertcat(ca.horzcat(c, -s, 0), ca.horzcat(s, c, 0), ca.horzcat(0, 0, 1))
+        return cls(ca.densify(rotation), ca.vertcat(position, 0))
+
     def __matmul__(self, other: Frame) -> Frame:
         """Pose of C in A, from B in A and C in B."""
         return Frame(self.rotation @ other.rotation, self.point(other.position))

@@ -11,6 +11,7 @@ import casadi as ca
 from ..symbolic.arrays import finite, not_negative, place, positive
 from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.parameters import Parameters, Range
+from .frame import Frame
 from .lagrangian import lagrangian_system
 from .planar_manipulator import Link
 from .robot import Robot
@@ -126,7 +127,9 @@ def planar_linkage(
     the force [N] on a slider along its guide, by what carries it, which takes the reaction.
 
     Points are ``name.base`` (pin or start of the guide), ``name.center``, ``name.end``, and the member's own,
-    ``name.point``. Parameters are ``name.length``, ``.mass``, ``.center``, ``.offset``, ``.inertia``; ``.direction``;
+    ``name.point``; the frame of each member, with its orientation, is ``name``.
+
+    Parameters are ``name.length``, ``.mass``, ``.center``, ``.offset``, ``.inertia``; ``.direction``;
     ``.x`` and ``.y`` of a fixed place; ``name.point.x`` and ``.y``; ``name.stiffness`` and ``.rest_length`` of springs,
     ``name.start.x``, … of their fixed ends; and ``g``.
 
@@ -153,6 +156,7 @@ def planar_linkage(
     u = ca.vertcat(*(ca.SX.sym(f"{key}.drive") for key in members))
 
     points: dict[str, ca.SX] = {}
+    frames: dict[str, Frame] = {}
     angles: dict[str, ca.SX] = {}
     reach: list[ca.SX] = []
     kinetic, potential = ca.SX(0), ca.SX(0)
@@ -173,6 +177,7 @@ def planar_linkage(
         own = {"base": base, "center": center, "end": end}
         own |= {n: origin + turn @ ca.vertcat(p[f"{key}.{n}.x"], p[f"{key}.{n}.y"]) for n in member.points}
         points |= {f"{key}.{n}": point for n, point in own.items()}
+        frames[key] = Frame.planar(angle, origin)
         # The guide starts on the member that carries it.
         angles |= {f"{key}.{n}": carrier if n == "base" else angle for n in own}
         inertia = p[f"{key}.inertia"] if f"{key}.inertia" in p.names else ca.SX(0)
@@ -200,6 +205,7 @@ def planar_linkage(
         Q=ca.jacobian(ca.vertcat(*reach), q).T @ u,
         u=u,
         points=points,
+        frames=frames,
         units=tuple("rad" if bar else "m" for bar in bars),
         input_names=tuple(members),
         input_units=tuple("N m" if bar else "N" for bar in bars),

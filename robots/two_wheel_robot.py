@@ -15,6 +15,7 @@ from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters, Range
 from .dc_motor import DCMotor, MotorCircuit
 from .dynamics import Dynamics
+from .frame import Frame
 from .lagrangian import lagrangian_system
 from .robot import Robot
 
@@ -74,8 +75,8 @@ def two_wheel_robot(
     rotors' spin. The rotors' mass, and their inertia about the vertical, belong to the platform.
 
     Points are ``axle`` (its middle), ``center`` (of mass of the platform), ``right wheel``, ``left wheel`` and
-    ``nose``, as far ahead of the axle as a wheel is beside it. Parameters have the names of the arguments; a motor's
-    are ``right motor.resistance`` and so on.
+    ``nose``, as far ahead of the axle as a wheel is beside it; the frame ``platform`` is at the axle. Parameters have
+    the names of the arguments; a motor's are ``right motor.resistance`` and so on.
 
     Args:
         wheel_radius: r [m].
@@ -169,6 +170,7 @@ def two_wheel_robot(
         u=u,
         natural=natural,
         points=points,
+        frames={"platform": Frame.planar(q[2], axle)},
         units=units,
         input_units=("V", "V") if drives else ("N m", "N m"),
         chain=("left wheel", "right wheel", "nose", "left wheel"),
@@ -226,6 +228,7 @@ def _reduce(full: Robot) -> Robot:
         ),
         input_matrix=facing_x(N.T @ full.input_matrix),
         points=full.points,
+        frames=full.frames,
         input_names=full.input_names,
         input_units=full.input_units,
         chain=full.chain,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.robots import Frame
+from erugin.robots.examples import fukao_robot, pinocchio_four_bar
 from erugin.symbolic import ModelError
 
 from .probes import Probe
@@ -131,3 +132,20 @@ def test_frames_are_put_together_like_homogeneous_matrices() -> None:
 def test_what_is_no_frame_is_refused(rotation: Array, position: Array, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         Frame(constant(rotation), constant(position))
+
+
+def test_planar_families_have_frames_that_turn_with_their_bodies() -> None:
+    linkage, cart = pinocchio_four_bar(), fukao_robot()
+    rng = np.random.default_rng(5)
+    for robot, name, turning in ((linkage, linkage.coordinates.names[1], 1), (cart, "platform", 2)):
+        c = robot.coordinates
+        q = rng.uniform(-1.0, 1.0, c.nq)
+        J = robot.evaluate(robot.frame_jacobian(name), q=q)
+        expected = np.zeros(c.nv)
+        expected[turning] = 1.0
+        np.testing.assert_allclose(J[5], expected, atol=1e-15)
+        assert not J[2:5].any()
+        R = robot.evaluate(robot.frames[name].rotation, q=q)
+        np.testing.assert_allclose(R[:2, 0], [np.cos(q[turning]), np.sin(q[turning])], atol=1e-15)
+        slope = robot.evaluate(ca.jacobian(robot.frames[name].position[:2], robot.q), q=q)
+        np.testing.assert_allclose(J[:2], slope, atol=1e-15)
