@@ -7,12 +7,12 @@ from typing import Literal
 
 import casadi as ca
 
-from .exoskeleton import checked, hold, outline, parameters, require_matter, resistance
 from .formulations import Formulation
 from .frame import Frame
 from .joints import Prismatic, Revolute
 from .robot import Robot
 from .telescopic import TelescopicLink, link_bodies, springs
+from .telescopic_tree import checked, hold, outline, parameters, require_matter, resistance
 from .tree import WORLD, Body, Node, Tree
 from .tree_system import tree_system
 
