@@ -4,7 +4,7 @@ from .constraint import AccelerationForm, Constraint, holonomic, nonholonomic, s
 from .curves import Circle, Curve, Implicit, Line, Spline, circle, implicit, line, spline
 from .field import EruginField
 from .follow import follow
-from .perturbations import Baumgarte, Certificate, Exact, FirstOrder, Perturbation
+from .perturbations import Baumgarte, Certificate, Deviation, Exact, FirstOrder, Perturbation
 from .side import choose_side
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Circle",
     "Constraint",
     "Curve",
+    "Deviation",
     "EruginField",
     "Exact",
     "FirstOrder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -11,7 +11,7 @@ import casadi as ca
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
-from .perturbations import Baumgarte, Exact, FirstOrder, Perturbation
+from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,25 +93,15 @@ class Constraint:
             theta, rest = coordinates.affine_in_acceleration(highest)
         except ModelError as error:
             raise ModelError(f"constraint {label!r}: {error}") from error
-        beta = self.perturbation.right_side(residual, rate, symbols) - rest
+        beta = self.perturbation.right_side(Deviation(residual, rate, coordinates.t), symbols) - rest
         return AccelerationForm(
             theta=ca.densify(theta),
             beta=ca.densify(beta),
             deviation=residual,
             parameters=Parameters.collect([self.parameters, gains]),
             rows=row_names(label, residual.numel()),
-            linearization=self._linearization(symbols),
+            linearization=self.perturbation.linearization(symbols),
         )
-
-    def _linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
-        """Matrix A of ẋ = A x with x = (y, ẏ), y′ or nothing, for one row."""
-        if self.order == 2:
-            return ca.SX(0, 0)
-        state = ca.SX.sym("state", 2 - self.order)
-        rate = state[1] if self.order == 0 else ca.SX(0, 1)
-        last = ca.jacobian(self.perturbation.right_side(state[0], rate, gains), state)
-        matrix = last if self.order == 1 else ca.vertcat(ca.SX(ca.DM([[0.0, 1.0]])), last)
-        return ca.densify(ca.substitute(matrix, state, ca.SX.zeros(state.numel())))
 
     def _check(self, residual: ca.SX, coordinates: Coordinates, label: str) -> None:
         if residual.size2() != 1 or residual.numel() == 0:

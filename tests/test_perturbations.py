@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 import erugin.constraints
-from erugin.constraints import Baumgarte, Exact, FirstOrder, Perturbation
+from erugin.constraints import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
 from erugin.symbolic import Kernel, ModelError, Parameters, Range
 
 Array = NDArray[np.float64]
@@ -68,7 +68,7 @@ def right_side(
     y = ca.SX.sym("y", deviation.size)
     dy = ca.SX.sym("dy", rate.size) if rate.size else ca.SX(0, 1)
     parameters = Parameters.declare(equation.gains)
-    expression = equation.right_side(y, dy, dict(parameters))
+    expression = equation.right_side(Deviation(y, dy, ca.SX.sym("t")), dict(parameters))
     assert expression.shape == (deviation.size, 1)
     inputs = {"y": y, "p": parameters.symbols} | ({"dy": dy} if rate.size else {})
     kernel = Kernel("right_side", inputs, {"g": expression}, compiled=False)

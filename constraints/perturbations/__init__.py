@@ -3,6 +3,6 @@
 from .baumgarte import Baumgarte
 from .exact import Exact
 from .first_order import FirstOrder
-from .perturbation import Certificate, Perturbation
+from .perturbation import Certificate, Deviation, Perturbation
 
-__all__ = ["Baumgarte", "Certificate", "Exact", "FirstOrder", "Perturbation"]
+__all__ = ["Baumgarte", "Certificate", "Deviation", "Exact", "FirstOrder", "Perturbation"]

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Baumgarte(Perturbation):
         """α and β."""
         return {"alpha": self.alpha, "beta": self.alpha if self.beta is None else self.beta}
 
-    def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+    def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """ÿ = −2α ẏ − β² y."""
-        return -2 * gains["alpha"] * rate - gains["beta"] ** 2 * deviation
+        return -2 * gains["alpha"] * deviation.rate - gains["beta"] ** 2 * deviation.value
 
     def state_matrix(self) -> NDArray[np.float64]:
         """Companion matrix of the equation."""

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Exact(Perturbation):
         """None."""
         return {}
 
-    def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+    def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """The algebraic z = 0."""
-        return ca.SX.zeros(deviation.numel())
+        return ca.SX.zeros(deviation.value.numel())
 
     def state_matrix(self) -> NDArray[np.float64]:
         """Empty: no state."""

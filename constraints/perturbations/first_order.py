@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class FirstOrder(Perturbation):
         """k."""
         return {"rate": self.rate}
 
-    def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+    def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """ẏ′ = −k y′."""
-        return -gains["rate"] * deviation
+        return -gains["rate"] * deviation.value
 
     def state_matrix(self) -> NDArray[np.float64]:
         """The scalar −k."""

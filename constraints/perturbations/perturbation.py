@@ -30,11 +30,26 @@ class Certificate:
     lyapunov: NDArray[np.float64]
 
 
-class Perturbation(ABC):
-    """Perturbation equation of one constraint, the same for each of its rows.
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """What a perturbation equation sees of its constraint.
 
-    For order 0 it is ÿ = g(y, ẏ), for order 1 ẏ′ = h(y′), for order 2 the algebraic z = 0. A subclass is one file: it
-    names its order and gains and writes the right side.
+    Attributes:
+        value: y, y′ or z, shape (m,).
+        rate: ẏ for order 0, shape (m,); empty for the others.
+        time: t [s].
+    """
+
+    value: ca.SX
+    rate: ca.SX
+    time: ca.SX
+
+
+class Perturbation(ABC):
+    """Perturbation equation of one constraint.
+
+    For order 0 it is ÿ = g(y, ẏ, t), for order 1 ẏ′ = h(y′, t), for order 2 the algebraic z = 0. A subclass is one
+    file: it names its order and gains and writes the right side.
     """
 
     order: int
@@ -51,17 +66,30 @@ class Perturbation(ABC):
         return dict.fromkeys(self.gains, Range.POSITIVE)
 
     @abstractmethod
-    def right_side(self, deviation: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+    def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """The highest derivative that the deviation is made to have.
 
         Args:
-            deviation: y, y′ or z, shape (m,).
-            rate: ẏ for order 0, shape (m,); empty for the others.
+            deviation: what the constraint deviates by, and how fast.
             gains: the symbol of each gain.
 
         Returns:
             g, h or z, shape (m,).
         """
+
+    def linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
+        """Matrix A of ẋ = A x at zero for one row, x = (y, ẏ) for order 0, y′ for order 1, nothing for order 2.
+
+        Args:
+            gains: the symbol of each gain.
+        """
+        if self.order == 2:
+            return ca.SX(0, 0)
+        state, time = ca.SX.sym("state", 2 - self.order), ca.SX.sym("t")
+        rate = state[1] if self.order == 0 else ca.SX(0, 1)
+        last = ca.jacobian(self.right_side(Deviation(state[0], rate, time), gains), state)
+        matrix = last if self.order == 1 else ca.vertcat(ca.SX(ca.DM([[0.0, 1.0]])), last)
+        return ca.densify(ca.substitute(matrix, state, ca.SX.zeros(state.numel())))
 
     @abstractmethod
     def state_matrix(self) -> NDArray[np.float64]:
