@@ -50,7 +50,9 @@ def erugin_loop() -> Callable[[float], Array]:
 
 def plain_casadi() -> Callable[[float], Array]:
     """The same expressions as a CasADi function, called from a Python loop."""
-    a = ca.substitute(ROBOT.acceleration, ROBOT.u, CONTROLLER.law.output)
+    law = CONTROLLER.law
+    assert law is not None
+    a = ca.substitute(ROBOT.acceleration, ROBOT.u, law.output)
     f = ca.Function("f", [ROBOT.t, ca.vertcat(ROBOT.q, ROBOT.v), PROGRAM.p], [ca.vertcat(ROBOT.v, a)])
     p = PROGRAM.parameters.values()
     return lambda span: rk4(lambda t, x: np.asarray(f.call([t, x, p])[0].full())[:, 0], span)

@@ -1,34 +1,141 @@
 """Constraints, perturbation equations, curves and Erugin fields."""
 
+from .alignment import aligned
+from .constrained_motion import ConstrainedMotion
 from .constraint import AccelerationForm, Constraint, holonomic, nonholonomic, second_order
-from .curves import Circle, Curve, Implicit, Line, Spline, circle, implicit, line, spline
+from .curves import Circle, Curve, Implicit, Line, Parametric, Spline, circle, implicit, line, parametric, spline
 from .field import EruginField
 from .follow import follow
-from .perturbations import Baumgarte, Certificate, Deviation, Exact, FirstOrder, Perturbation
-from .side import choose_side
+from .null_space import NullSpace, NullSpaceMethod, null_space
+from .perturbations import (
+    Baumgarte,
+    Bounded,
+    Certificate,
+    Deressa,
+    Deviation,
+    Energies,
+    Exact,
+    FiniteTime,
+    FirstOrder,
+    Linear,
+    LyapunovFunction,
+    Nonlinear,
+    Perturbation,
+    PrescribedTime,
+)
+from .rehearsal import Rehearsal, rehearse
+from .relations import (
+    bounded_tangential_acceleration,
+    distance,
+    energy_level,
+    on_curve,
+    orientation,
+    path_curvature,
+    rolling,
+    speed,
+    speed_along,
+    synchronized,
+    tangential_acceleration,
+    trajectory,
+)
+from .schedule import Schedule
+from .shapes import (
+    box,
+    capsule,
+    changing,
+    complement,
+    difference,
+    ellipse,
+    half_space,
+    intersection,
+    moving,
+    polygon,
+    superellipse,
+    tube,
+    union,
+)
+from .side import choose_side, choose_sides
+from .solvability import Dependence, Rank, Solvability, solvability
+from .start import require_start
+from .structure import EruginStructure, erugin_structure
+from .verification import CriticalPoint, FieldReport, verify
 
 __all__ = [
     "AccelerationForm",
     "Baumgarte",
+    "Bounded",
     "Certificate",
     "Circle",
+    "ConstrainedMotion",
     "Constraint",
+    "CriticalPoint",
     "Curve",
+    "Dependence",
+    "Deressa",
     "Deviation",
+    "Energies",
     "EruginField",
+    "EruginStructure",
     "Exact",
+    "FieldReport",
+    "FiniteTime",
     "FirstOrder",
     "Implicit",
     "Line",
+    "Linear",
+    "LyapunovFunction",
+    "Nonlinear",
+    "NullSpace",
+    "NullSpaceMethod",
+    "Parametric",
     "Perturbation",
+    "PrescribedTime",
+    "Rank",
+    "Rehearsal",
+    "Schedule",
+    "Solvability",
     "Spline",
+    "aligned",
+    "bounded_tangential_acceleration",
+    "box",
+    "capsule",
+    "changing",
     "choose_side",
+    "choose_sides",
     "circle",
+    "complement",
+    "difference",
+    "distance",
+    "ellipse",
+    "energy_level",
+    "erugin_structure",
     "follow",
+    "half_space",
     "holonomic",
     "implicit",
+    "intersection",
     "line",
+    "moving",
     "nonholonomic",
+    "null_space",
+    "on_curve",
+    "orientation",
+    "parametric",
+    "path_curvature",
+    "polygon",
+    "rehearse",
+    "require_start",
+    "rolling",
     "second_order",
+    "solvability",
+    "speed",
+    "speed_along",
     "spline",
+    "superellipse",
+    "synchronized",
+    "tangential_acceleration",
+    "trajectory",
+    "tube",
+    "union",
+    "verify",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -12,6 +13,7 @@ from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
+from .schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,9 @@ class AccelerationForm:
         parameters: the constraint's own parameters, then its gains.
         rows: name of each row, m of them.
         linearization: state matrix of the perturbation equation at zero, an expression in its gains.
+        is_affine: False if Θ and β depend on the accelerations, about which they are then the linearization.
+        active: 1 where the constraint is on, 0 where it is off, NaN where its condition is none; the constant 1 for a
+            constraint without a condition.
     """
 
     theta: ca.SX
@@ -33,6 +38,8 @@ class AccelerationForm:
     parameters: Parameters
     rows: tuple[str, ...]
     linearization: ca.SX
+    is_affine: bool
+    active: ca.SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +52,8 @@ class Constraint:
         perturbation: the equation that the residual is made to obey.
         parameters: symbols, other than the robot's, that the residual uses.
         name: prefix of its rows and gains in messages and parameter names.
+        when: on what it is on: builds a scalar expression from the coordinates of a robot, positive where it is on; or
+            a schedule. Always, if not given.
     """
 
     order: int
@@ -52,6 +61,7 @@ class Constraint:
     perturbation: Perturbation
     parameters: Parameters
     name: str
+    when: Callable[[Coordinates], ca.SX] | Schedule | None = None
 
     def __post_init__(self) -> None:
         """Check that the perturbation equation fits the order."""
@@ -65,17 +75,58 @@ class Constraint:
                 f"{self.perturbation.order}"
             )
 
+    def switched(self, when: ca.SX | Schedule) -> Constraint:
+        """The same constraint, on only at times: a row that is off asks for no force, and its deviation is still told.
+
+        Nothing happens to the velocities where it goes on: what they miss decays as its perturbation equation says, or
+        is taken away at once by :func:`~erugin.controllers.consistent_velocity`.
+
+        Args:
+            when: a scalar expression in the robot's t, q, v and p and the constraint's parameters, positive where the
+                constraint is on; or a :class:`~erugin.constraints.Schedule`.
+
+        Raises:
+            ModelError: if it is neither.
+        """
+        if isinstance(when, Schedule):
+            return dataclasses.replace(self, when=when)
+        if not isinstance(when, ca.SX) or when.shape != (1, 1):
+            raise ModelError(
+                f"constraint {self.name!r}: when must be a scalar CasADi SX expression, positive where it is on, or a "
+                f"Schedule, got {when!r}"
+            )
+        expression = when
+
+        def condition(coordinates: Coordinates) -> ca.SX:
+            return expression
+
+        return dataclasses.replace(self, when=condition)
+
+    def condition(self, coordinates: Coordinates, times: Mapping[str, ca.SX]) -> ca.SX | None:
+        """The scalar that is positive where the constraint is on; None if it always is.
+
+        Args:
+            coordinates: of the robot that it is imposed on.
+            times: the symbols of its schedule's times, if it has one.
+        """
+        if self.when is None:
+            return None
+        if isinstance(self.when, Schedule):
+            return self.when.condition(coordinates.t, times)
+        return self.when(coordinates)
+
     def acceleration_form(self, coordinates: Coordinates, name: str | None = None) -> AccelerationForm:
         """Bring the constraint to Θ a = β by total derivatives.
 
-        Order 0: φ_q N a + … = g(y, ẏ); order 1: ψ_v a + ψ_q N v + ψ_t = h(y′); order 2: χ_a a + χ₀ = 0.
+        Order 0: φ_q N a + … = g(y, ẏ); order 1: ψ_v a + ψ_q N v + ψ_t = h(y′); order 2: χ_a a + χ₀ = z, and where χ
+        is not affine in a, its linearization χ_a(â) a = χ_a(â) â − χ(â) + z about â = ``coordinates.a``.
 
         Args:
             coordinates: of the robot that it is imposed on.
             name: replaces the constraint's own name, to tell two of the same kind apart.
 
         Raises:
-            ModelError: if the expression is of another order than declared, or of order 2 and not affine in a.
+            ModelError: if the expression is of another order than declared.
         """
         label = self.name if name is None else name
         residual = ca.densify(self.residual(coordinates))
@@ -89,17 +140,21 @@ class Constraint:
             highest = coordinates.rate(rate)
         elif self.order == 1:
             highest = coordinates.rate(residual)
-        try:
-            theta, rest = coordinates.affine_in_acceleration(highest)
-        except ModelError as error:
-            raise ModelError(f"constraint {label!r}: {error}") from error
+        theta = ca.jacobian(highest, coordinates.a)
+        is_affine = not ca.depends_on(theta, coordinates.a)
+        about = ca.SX.zeros(coordinates.nv) if is_affine else coordinates.a
+        rest = ca.substitute(highest, coordinates.a, about) - theta @ about
         beta = self.perturbation.right_side(Deviation(residual, rate, coordinates.t), symbols) - rest
+        schedule = Parameters.declare(self.when.times if isinstance(self.when, Schedule) else {}, label)
+        condition = self.condition(coordinates, {name.removeprefix(f"{label}."): symbol for name, symbol in schedule})
         return AccelerationForm(
             theta=ca.densify(theta),
             beta=ca.densify(beta),
             deviation=residual,
-            parameters=Parameters.collect([self.parameters, gains]),
+            parameters=Parameters.collect([self.parameters, gains, schedule]),
             rows=row_names(label, residual.numel()),
+            is_affine=is_affine,
+            active=ca.SX(1) if condition is None else _on(condition),
             linearization=self.perturbation.linearization(symbols),
         )
 
@@ -133,10 +188,23 @@ def row_names(label: str, count: int) -> tuple[str, ...]:
     return (label,) if count == 1 else tuple(f"{label}[{i}]" for i in range(count))
 
 
-def _given(order: int, expression: ca.SX, perturbation: Perturbation, parameters: Parameters, name: str) -> Constraint:
+def _on(condition: ca.SX) -> ca.SX:
+    """1 where the condition is positive, 0 where it is not; a condition that is no number must not pass for either."""
+    return ca.if_else(condition > 0, 1, ca.if_else(condition <= 0, 0, float("nan")))
+
+
+def _given(
+    order: int,
+    expression: ca.SX,
+    perturbation: Perturbation,
+    parameters: Parameters,
+    name: str,
+    when: ca.SX | Schedule | None,
+) -> Constraint:
     if not isinstance(expression, ca.SX):
         raise ModelError(f"constraint {name!r} must be a CasADi SX expression, got {expression!r}")
-    return Constraint(order, lambda _: expression, perturbation, parameters, name)
+    constraint = Constraint(order, lambda _: expression, perturbation, parameters, name)
+    return constraint if when is None else constraint.switched(when)
 
 
 def holonomic(
@@ -145,6 +213,7 @@ def holonomic(
     perturbation: Perturbation | None = None,
     parameters: Parameters = NO_PARAMETERS,
     name: str = "holonomic",
+    when: ca.SX | Schedule | None = None,
 ) -> Constraint:
     """Constraint of order 0, φ(q, t) = 0.
 
@@ -153,8 +222,9 @@ def holonomic(
         perturbation: equation of order 0 for its deviation; ``Baumgarte()`` if not given.
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages and in the names of its gains.
+        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name)
+    return _given(0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name, when)
 
 
 def nonholonomic(
@@ -163,6 +233,7 @@ def nonholonomic(
     perturbation: Perturbation | None = None,
     parameters: Parameters = NO_PARAMETERS,
     name: str = "nonholonomic",
+    when: ca.SX | Schedule | None = None,
 ) -> Constraint:
     """Constraint of order 1, ψ(q, v, t) = 0, linear in v or not.
 
@@ -171,8 +242,9 @@ def nonholonomic(
         perturbation: equation of order 1 for its deviation; ``FirstOrder()`` if not given.
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages and in the names of its gains.
+        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name)
+    return _given(1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name, when)
 
 
 def second_order(
@@ -181,13 +253,18 @@ def second_order(
     perturbation: Perturbation | None = None,
     parameters: Parameters = NO_PARAMETERS,
     name: str = "second_order",
+    when: ca.SX | Schedule | None = None,
 ) -> Constraint:
-    """Constraint of order 2, χ(q, v, a, t) = 0, affine in the accelerations ``robot.coordinates.a``.
+    """Constraint of order 2, χ(q, v, a, t) = 0, in the accelerations ``robot.coordinates.a``.
+
+    Where χ is affine in a it is solved as it stands. Where it is not, as |a|² = A² is not, a
+    :class:`~erugin.controllers.ProgramController` solves it by Newton's method and keeps to one branch of its roots.
 
     Args:
         expression: χ in the robot's symbols, its accelerations and ``parameters``, shape (m,).
         perturbation: equation of order 2; ``Exact()`` if not given.
         parameters: symbols in the expression that are not the robot's.
         name: shown in messages.
+        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(2, expression, Exact() if perturbation is None else perturbation, parameters, name)
+    return _given(2, expression, Exact() if perturbation is None else perturbation, parameters, name, when)

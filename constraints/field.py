@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import casadi as ca
+from numpy.typing import ArrayLike
 
-from ..symbolic.arrays import positive
 from ..symbolic.errors import ModelError
-from ..symbolic.ldl import Ldl
-from ..symbolic.parameters import Parameters, Range
+from ..symbolic.parameters import Parameters
+from .cruise import Gains, Profile, cruise
 from .curves import Curve
-from .curves.normals import tangent_of
+from .detour import Barrier, led_around, yielding
+from .field_arguments import declare, require_curves, require_profile
+from .shield import shielded
+from .structure import literal_form
 
-FLOOR = 1e-24
+if TYPE_CHECKING:
+    from .verification import FieldReport
 
 
 class EruginField:
@@ -24,32 +29,35 @@ class EruginField:
 
         ẋ = P(x, t) + S(x, t) ∇f − ∇f f_t / |∇f|²,   f = ∏ f_i,   S skew,   P = 0 wherever any f_i = 0,
 
-    and gives df_i/dt = 0 on f_i = 0. Here the f_i are the functions of the *program curve* and of the obstacles O_j.
+    and gives df_i/dt = 0 on f_i = 0. Here the f_i are the functions of the *program curve* F and of the *barriers* O_j:
+    obstacles, and the boundaries of regions to be kept inside.
     Taken literally the structure is unbounded at the critical points of f, of which there always is one between two
-    curves; the freedom of P is used to leave them out:
+    curves (see :func:`erugin_structure`); the freedom of P is used to leave them out:
 
-    1. The obstacles are joined by R-functions [Rvachev1982]_, O = O₁ ∧ O₂ ∧ … with a ∧ b = a + b − √(a² + b²): O = 0
-       exactly on the outer boundary of their union.
-    2. The program curve F = 0 is the path, led around the obstacles inflated by the margin δ:
-       σF₁ = −ε ln(e^(−σφ₁/ε) + e^(−(O − δ)/ε)), on the side of φ₁ with the sign σ. F₁ → φ₁ exponentially away from
-       obstacles, and O ≥ δ on F = 0.
-    3. On it, w₀ = c cos ϑ τ − J⁺(F_t + c sin ϑ), J = ∂F/∂x, τ the unit tangent, tan ϑ = κF/c: dF/dt = −c sin ϑ, so
-       F decays at the rate κ near the curve, at the speed c far from it.
-    4. Near obstacles, w = w₀ − m(O) ∇O (∇O·w₀ + O_t)/|∇O|² with m = 1 at O = 0 and m = 0 for O ≥ δ:
-       dO/dt = (1 − m)(∇O·w₀ + O_t) = 0 at O = 0. Inside, O grows at the rate κ.
+    1. The program curve F = 0 is the path, led around the barriers at the margin δ, each on its own side, by smooth
+       minima (:func:`constraints.detour.led_around`). An obstacle that leaves the path to the side on which it is to be
+       passed fades out of F, by a weight of time alone: it takes no closed loop of F = 0 along.
+    2. w₀ goes to F = 0 and along it (:func:`constraints.cruise.cruise`): there dF/dt = 0.
+    3. Within the margin of barriers w is the velocity next to w₀ that lets no O_j change on O_j = 0
+       (:func:`constraints.shield.shielded`): dO_j/dt = 0 on every boundary, also where several meet or overlap.
 
-    What a curve itself moves at is followed up to the speed ``limit``. A faster one is not: so the field stays bounded
-    where an obstacle drifts onto the path from the side on which it is to be passed, and the program curve changes its
-    topology (F = 0, ∇F = 0, F_t ≠ 0: no bounded field can keep F = 0 there), and where two obstacles close a gap.
+    So the f_i are integral curves: each O_j = 0 wherever it is to be followed no faster than 0.8 of the limit L, and
+    F = 0 wherever the same holds for it and O_j ≥ δ for all j. Barriers have precedence over F: between two that leave
+    less than 2δ, or where an obstacle fades out of F, the point is held off the barriers and F only aimed at. |w| ≤ L
+    everywhere. Two barriers that close on the point still overrun it, because no bounded velocity can help.
 
     :meth:`structure` returns P, S and f of the literal form, equal to this field; P vanishes on every curve.
 
     Attributes:
         path: the path.
         obstacles: the obstacles' boundaries.
+        inside: boundaries of the regions to be kept inside.
+        barriers: both, as the field sees them.
         dimension: n.
-        parameters: those of the curves, then ``name.speed`` c [m/s], ``name.attraction`` κ [1/s] and, with obstacles,
-            ``name.side`` σ, ``name.margin`` δ [m], ``name.rounding`` ε [m], ``name.limit`` [m/s].
+        parameters: those of the curves, then ``name.speed`` c [m/s], ``name.attraction`` κ [1/s]; with barriers
+            ``name.side`` σ, ``name.margin`` δ [m], ``name.rounding`` ε [m], ``name.limit`` L [m/s] and for each of them
+            ``name.side_<its name>``, ±1, so that it is passed on the side σσ_j; with an acceleration limit
+            ``name.acceleration`` [m/s²].
     """
 
     def __init__(
@@ -58,66 +66,85 @@ class EruginField:
         obstacles: Iterable[Curve] = (),
         *,
         speed: float,
+        inside: Iterable[Curve] = (),
         attraction: float = 2.0,
         margin: float | None = None,
         rounding: float | None = None,
         limit: float | None = None,
-        side: int = 1,
+        acceleration: float | None = None,
+        side: int | Mapping[str, int] = 1,
+        pace: Profile | None = None,
+        course: Profile | None = None,
         name: str = "field",
     ) -> None:
         """Build the field.
 
         Args:
-            path: curve to be followed, n − 1 functions.
+            path: curve to be followed, n − 1 functions; fewer, a surface, with ``course``. Several program curves are
+                one whose functions vanish on all of them, such as ``implicit(lambda x, t: f1(x, t) * f2(x, t), …)``.
             obstacles: boundaries to be kept outside of, one function each, positive outside.
             speed: cruise speed c along the path [m/s].
+            inside: boundaries of regions to be kept inside of, one function each, positive outside as for obstacles.
             attraction: rate κ at which distances to the path decay near it [1/s].
-            margin: clearance δ kept from obstacles [m]; required with obstacles.
+            margin: clearance δ kept from barriers [m]; required with any.
             rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The
                 path is left by ε e^(−d/ε) at a distance d from the inflated obstacle.
-            limit: largest normal speed at which moving curves are followed [m/s]; four times the cruise speed if not
-                given. Obstacles must be slower.
-            side: +1 to pass obstacles on the side where the path's first function is positive, −1 on the other. In the
-                plane, +1 is the right-hand side in the direction of travel.
+            limit: largest speed L [m/s], at least 1.2 c; 1.5 c if not given, and none without barriers. Barriers must
+                be slower than 0.8 L.
+            acceleration: bounds the acceleration [m/s²] along the program curve where that is at rest, by slowing down
+                in bends, and on the way to a straight one, by lowering κ. What moving barriers ask for is not bounded.
+            side: +1 to pass barriers on the side where the path's first function is positive, −1 on the other; or by
+                name of the barrier, +1 for those not named. In the plane, +1 is the right-hand side in the direction of
+                travel. See :func:`choose_sides`.
+            pace: share of the cruise speed wanted at a place, shape (n,), and time, cut to [0, 1]: a speed profile, or
+                a stop at the end of the path. All of it if not given.
+            course: direction of travel at a place, shape (n,), and time, projected on the surface; not for a path.
             name: prefix of its parameters.
 
         Raises:
-            ModelError: for dimensions that do not fit, a missing margin, or a number out of its range.
+            ModelError: for dimensions that do not fit, a missing margin, a limit too near the speed, or a number out
+                of its range.
         """
-        if not isinstance(obstacles, Iterable):
-            raise ModelError(f"obstacles must be a list of curves, got {obstacles!r}")
         self.path = path
-        self.obstacles = tuple(obstacles)
-        for curve in (path, *self.obstacles):
-            if not isinstance(curve, Curve):
-                raise ModelError(f"a field is made of curves, got {curve!r}")
+        self.obstacles = require_curves("obstacles", obstacles)
+        self.inside = require_curves("inside", inside)
+        require_curves("path", (path,))
         self.name = name
         self.dimension = path.dimension
-        for curve in self.obstacles:
+        every = (*self.obstacles, *self.inside)
+        for curve in every:
             if curve.dimension != path.dimension:
                 raise ModelError(f"{curve.name!r} has dimension {curve.dimension}, the path has {path.dimension}")
             k = curve.functions(self._place, self._time).numel()
             if k != 1:
                 raise ModelError(f"the boundary of an obstacle is one function, but {curve.name!r} has {k}")
-        if side not in (1, -1):
-            raise ModelError(f"side must be +1 or -1, got {side!r}")
-        values = {"speed": positive("speed", speed), "attraction": positive("attraction", attraction)}
-        if self.obstacles:
-            if margin is None:
-                raise ModelError("margin= is required with obstacles: the clearance to keep from them [m]")
-            gap = positive("margin", margin)
-            values |= {
-                "side": float(side),
-                "margin": gap,
-                "rounding": positive("rounding", gap / 2 if rounding is None else rounding),
-                "limit": positive("limit", 4 * speed if limit is None else limit),
-            }
-        ranges = {key: Range.SIGN if key == "side" else Range.POSITIVE for key in values}
-        self._own = Parameters.declare(values, name, ranges=ranges)
-        self.parameters = Parameters.collect([path.parameters, *(o.parameters for o in self.obstacles), self._own])
+        self._own = declare(
+            name,
+            [curve.name for curve in every],
+            speed=speed,
+            attraction=attraction,
+            margin=margin,
+            rounding=rounding,
+            limit=limit,
+            acceleration=acceleration,
+            side=side,
+        )
+        self.parameters = Parameters.collect([path.parameters, *(o.parameters for o in every), self._own])
+        names = [curve.name for curve in every]
+        doubled = sorted({key for key in names if names.count(key) > 1})
+        if doubled:
+            raise ModelError(f"two barriers are called {doubled[0]!r}; give them different names (name=...)")
         k = path.functions(self._place, self._time).numel()
-        if k != self.dimension - 1:
-            raise ModelError(f"a path in {self.dimension} dimensions needs {self.dimension - 1} functions, it has {k}")
+        if k != self.dimension - 1 and not (course is not None and 1 <= k < self.dimension - 1):
+            raise ModelError(
+                f"a path in {self.dimension} dimensions needs {self.dimension - 1} functions, it has {k}"
+                + (": to follow a surface say where to with course=" if 1 <= k < self.dimension - 1 else "")
+            )
+        if course is not None and k == self.dimension - 1:
+            raise ModelError("a path says itself where to go: course= is for a surface, of fewer functions")
+        symbols = ca.vertcat(self._place, self._time, self.parameters.symbols)
+        self._pace = require_profile("pace", pace, self._place, self._time, symbols, 1)
+        self._course = require_profile("course", course, self._place, self._time, symbols, self.dimension)
 
     def velocity(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The field w, shape (n,) [m/s].
@@ -131,14 +158,25 @@ class EruginField:
         """
         return self._at(self._velocity, x, t)
 
-    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The f_i: n − 1 functions F of the program curve, then one per obstacle, positive outside [m].
+    def unobstructed(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The velocity that would follow the path if nothing were in the way, shape (n,) [m/s].
 
         Args:
             x: place, shape (n,) [m].
             t: time [s].
         """
-        return self._at(ca.vertcat(self._program[0], self._union[1]), x, t)
+        phi = ca.densify(self.path.functions(self._place, self._time))
+        J, drift = self.path.jacobian(self._place, self._time), ca.jacobian(phi, self._time)
+        return self._at(cruise(phi, J, drift, self._place, self._gains), x, t)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The f_i: the functions F of the program curve, then one per barrier, positive where the motion may be [m].
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
+        """
+        return self._at(ca.vertcat(self._program[0], self._boundaries), x, t)
 
     def structure(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """The literal form of Matukhina's eq. (1): P, shape (n,), S, shape (n, n), and f = ∏ f_i.
@@ -149,16 +187,45 @@ class EruginField:
             x: place, shape (n,) [m].
             t: time [s].
         """
-        y, s = self._place, self._time
-        f = ca.SX(1)
-        for value in ca.vertsplit(ca.vertcat(self._program[0], self._union[1])):
-            f = f * value
-        slope = ca.gradient(f, y)
-        square = ca.sumsqr(slope)
-        w = self._velocity
-        S = (w @ slope.T - slope @ w.T) / square
-        P = slope * (ca.dot(slope, w) + ca.jacobian(f, s)) / square
+        every = ca.vertcat(self._program[0], self._boundaries)
+        P, S, f = literal_form(self._velocity, every, self._place, self._time)
         return self._at(P, x, t), self._at(S, x, t), self._at(f, x, t)
+
+    def verify(
+        self,
+        *,
+        low: ArrayLike,
+        high: ArrayLike,
+        times: ArrayLike,
+        samples: int = 300,
+        start: ArrayLike | None = None,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> FieldReport:
+        """What is found of the field at many places; :func:`constraints.verify` does it, and takes more arguments.
+
+        Args:
+            low: lower corner of the region to look at, shape (n,) [m].
+            high: upper corner of it, shape (n,) [m].
+            times: instants to look at, shape (k,) [s].
+            samples: random places, spread over the instants.
+            start: where a point will start at the first instant, shape (n,) [m].
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        from .verification import verify
+
+        return verify(self, low=low, high=high, times=times, samples=samples, start=start, p=p)
+
+    @functools.cached_property
+    def barriers(self) -> tuple[Barrier, ...]:
+        """Obstacles and boundaries of regions, at the field's own symbols."""
+        y, s = self._place, self._time
+        found: list[Barrier] = []
+        for curve, sign in [*((o, 1) for o in self.obstacles), *((r, -1) for r in self.inside)]:
+            side = self._gain("side") * self._gain(f"side_{curve.name}")
+            # Outside a region there is no end, so nothing of it ever leaves the path.
+            center, extent = (curve.reference(s), curve.extent(s)) if sign > 0 else (None, None)
+            found.append(Barrier(curve.name, sign * ca.densify(curve.functions(y, s)), side, center, extent))
+        return tuple(found)
 
     @functools.cached_property
     def _place(self) -> ca.SX:
@@ -169,25 +236,16 @@ class EruginField:
         return ca.SX.sym("t")
 
     @functools.cached_property
-    def _union(self) -> tuple[ca.SX, ca.SX]:
-        """The union O, positive outside (empty without obstacles), and each O_j, at the field's own symbols."""
-        each = ca.vertcat(ca.SX(0, 1), *(o.functions(self._place, self._time) for o in self.obstacles))
-        if each.numel() == 0:
-            return each, each
-        union = each[0]
-        for value in ca.vertsplit(each)[1:]:
-            union = union + value - ca.sqrt(union**2 + value**2)
-        return union, each
+    def _boundaries(self) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *(barrier.function for barrier in self.barriers))
 
-    def _merge(self, path: ca.SX) -> ca.SX:
-        """Functions F of the program curve from the path's functions φ."""
-        if not self.obstacles:
-            return path
-        side, margin, rounding = (self._gain(key) for key in ("side", "margin", "rounding"))
-        a, b = side * path[0], self._union[0] - margin
-        least = ca.fmin(a, b)
-        merged = least - rounding * ca.log(ca.exp((least - a) / rounding) + ca.exp((least - b) / rounding))
-        return ca.vertcat(side * merged, *ca.vertsplit(path)[1:])
+    @functools.cached_property
+    def _gains(self) -> Gains:
+        limit, acceleration = (
+            self._gain(key) if f"{self.name}.{key}" in self._own.names else None for key in ("limit", "acceleration")
+        )
+        pace = ca.SX(1) if self._pace is None else ca.fmin(ca.fmax(self._pace, 0), 1)
+        return Gains(self._gain("speed"), self._gain("attraction"), limit, acceleration, pace, self._course)
 
     @functools.cached_property
     def _program(self) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -195,7 +253,11 @@ class EruginField:
         y, s = self._place, self._time
         path = ca.densify(self.path.functions(y, s))
         phi = ca.SX.sym("phi", path.numel())
-        merged = self._merge(phi)
+        merged = phi
+        if self.barriers:
+            margin = self._gain("margin")
+            each = [(barrier, yielding(self.path, barrier, s, margin)) for barrier in self.barriers]
+            merged = ca.vertcat(led_around(phi[0], each, margin, self._gain("rounding")), *ca.vertsplit(phi)[1:])
         by_path = ca.jacobian(merged, phi)
         slope = by_path @ self.path.jacobian(y, s) + ca.jacobian(merged, y)
         rate = by_path @ ca.jacobian(path, s) + ca.jacobian(merged, s)
@@ -204,33 +266,12 @@ class EruginField:
     @functools.cached_property
     def _velocity(self) -> ca.SX:
         y, s = self._place, self._time
-        program, J, drift = self._program
-        speed, rate = self._gain("speed"), self._gain("attraction")
-        tangent = tangent_of(J)
-        size = ca.sumsqr(program)
-        # Vanishes on the curve, where the structure must be exact, and bounds the field at the critical points of F.
-        length = speed / rate
-        softening = 0.05 * size / (size + length**2)
-        course = ca.sqrt(1 + rate**2 * size / speed**2)
-        approach = drift + rate * program / course
-        # The floor is far below rounding wherever a curve is regular, and keeps 0/0 out where it is not.
-        gram = J @ J.T + (softening + FLOOR) * ca.SX.eye(program.numel())
-        normal = self._bounded(J.T @ Ldl.of(gram).solve(approach))
-        w = speed / course * tangent / ca.sqrt(ca.sumsqr(tangent) + softening + FLOOR) - normal
-        if not self.obstacles:
+        w = cruise(*self._program, y, self._gains)
+        if not self.barriers:
             return w
-        union, margin = self._union[0], self._gain("margin")
-        slope = ca.gradient(union, y)
-        square = ca.sumsqr(slope) + 0.05 * union**2 / (union**2 + margin**2) + FLOOR
-        shield = ca.fmax(1 - (ca.fmax(union, 0) / margin) ** 2, 0) ** 4
-        out = rate * ca.fmax(-union, 0)
-        return w - self._bounded(slope * (shield * (ca.dot(slope, w) + ca.jacobian(union, s)) - out) / square)
-
-    def _bounded(self, velocity: ca.SX) -> ca.SX:
-        """The velocity itself up to the speed limit, its direction beyond; smooth where it is zero."""
-        if not self.obstacles:
-            return velocity
-        return velocity / ca.sqrt(ca.fmax(1, ca.sumsqr(velocity) / self._gain("limit") ** 2))
+        slope, drift = ca.jacobian(self._boundaries, y), ca.jacobian(self._boundaries, s)
+        margin, rate, limit = (self._gain(key) for key in ("margin", "attraction", "limit"))
+        return shielded(w, self._boundaries, slope, drift, margin=margin, rate=rate, limit=limit)
 
     def _gain(self, key: str) -> ca.SX:
         return self._own[f"{self.name}.{key}"]

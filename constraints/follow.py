@@ -8,10 +8,16 @@ from ..symbolic.errors import ModelError
 from .constraint import Constraint
 from .field import EruginField
 from .perturbations import FirstOrder, Perturbation
+from .schedule import Schedule
 
 
 def follow(
-    field: EruginField, point: ca.SX, *, perturbation: Perturbation | None = None, name: str = "follow"
+    field: EruginField,
+    point: ca.SX,
+    *,
+    perturbation: Perturbation | None = None,
+    name: str = "follow",
+    when: ca.SX | Schedule | None = None,
 ) -> Constraint:
     """Nonholonomic program constraints ψ(q, v, t) = d/dt x(q, t) − w(x(q, t), t) = 0, one per coordinate of the point.
 
@@ -20,6 +26,7 @@ def follow(
         point: the point x, such as ``robot.points["tip"]``, shape (n,) [m].
         perturbation: equation of order 1 for the deviation ψ [m/s]; ``FirstOrder()`` if not given.
         name: shown in messages and in the names of its gains.
+        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
 
     Returns:
         A constraint of order 1 with n rows.
@@ -32,10 +39,11 @@ def follow(
             f"constraint {name!r}: the field lives in {field.dimension} dimensions, so the point must be a column of "
             f"{field.dimension} CasADi SX expressions, got {point!r}"
         )
-    return Constraint(
+    constraint = Constraint(
         1,
         lambda coordinates: coordinates.rate(point) - field.velocity(point, coordinates.t),
         FirstOrder() if perturbation is None else perturbation,
         field.parameters,
         name,
     )
+    return constraint if when is None else constraint.switched(when)

@@ -1,21 +1,27 @@
-"""On which side to pass the obstacles: a stated rule, applied before the motion starts."""
+"""On which side to pass the barriers: a stated rule, applied before the motion starts."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 
-import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import ModelError
-from ..symbolic.kernel import Kernel
-from ..symbolic.runge_kutta import rk4_step
 from .field import EruginField
+from .rehearsal import Rehearsal, Stage
 
-LONGEST = 1_000_000
+Array = NDArray[np.float64]
+Sides = tuple[int, ...]
+CLOSE = 2.0
+"""Margins within which a barrier was come near to, so that its other side is worth a try."""
+
+GOOD = 0.9
+"""Share of the margin that is good enough not to try every combination."""
+
+MOST = 6
+"""Barriers near the way up to which every combination of sides is tried, 64 of them."""
 
 
 def choose_side(
@@ -26,56 +32,117 @@ def choose_side(
     step: float,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> int:
-    """The side, +1 or −1, on which a point that moves with the field leaves the path least.
+    """The one side, +1 or −1, on which a point that moves with the field gets on best.
 
-    The rule: a point is sent along the field from ``start``, once for either side, and the side with the smaller mean
-    of |φ₁| over the duration is taken, φ₁ being the path's first function; +1 if they are equal. Set the answer as the
-    parameter ``field.side``.
+    The rule: a point is sent along the field from ``start``, once with either value of σ, and the side of the lower
+    :attr:`Rehearsal.rank` is taken: a safe one before one that is not, then less of departure − progress + 10 (δ −
+    clearance)⁺, all in metres; +1 if they are equal. Set the answer as the parameter ``field.side``.
 
     Args:
-        field: with obstacles.
+        field: with barriers.
         start: place at t = 0, shape (n,) [m].
         duration: how far to look ahead [s].
         step: of the rehearsal, by RK4 [s].
         p: parameters of the field: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: if the field has no obstacles, one of them covers the start, or neither side gives finite numbers.
+        ModelError: if the field has no obstacles, the start is not possible (:func:`require_start`), or neither side
+            gives finite numbers.
     """
-    if not field.obstacles:
-        raise ModelError(f"{field.name!r} has no obstacles, so there is no side to choose")
-    n = field.dimension
-    kernel, functions = _kernels(field)
-    place, values = vector("start", start, n), field.parameters.values(p)
-    clearances = np.atleast_1d(functions(0.0, place, values)[0])[n - 1 :]
-    if clearances.min() <= 0.0:
-        covering = field.obstacles[int(np.argmin(clearances))]
-        raise ModelError(f"the start {place} lies inside {covering.name!r}, {abs(clearances.min()):.4g} m deep")
-    count = max(1, round(positive("duration", duration) / positive("step", step)))
-    if count > LONGEST:
-        raise ModelError(
-            f"{count} steps are too many to look ahead (at most {LONGEST}): shorten duration= or lengthen step="
-        )
-    departures: dict[int, float] = {}
+    _require_barriers(field)
+    stage = Stage.set_up(field, start, duration, step, p)
+    place = field.parameters.names.index(f"{field.name}.side")
+    found: dict[int, Rehearsal] = {}
     for side in (1, -1):
-        numbers = values.copy()
-        numbers[field.parameters.names.index(f"{field.name}.side")] = side
-        off = np.zeros((1, count), order="F")
-        results = [np.zeros((1, count), order="F"), np.zeros((n, count), order="F"), off]
-        parameters = np.asfortranarray(np.tile(numbers[:, None], (1, count)))
-        kernel.loop(count, 2, [np.zeros(1), place.copy(), np.full((1, count), step, order="F"), parameters], results)()
-        departures[side] = float(off.mean())
-    if not np.isfinite(list(departures.values())).any():
+        values = field.parameters.values(p)
+        values[place] = side
+        found[side] = stage.rehearse(values)
+    _require_finite(field, found.values())
+    return min((1, -1), key=lambda side: found[side].rank)
+
+
+def choose_sides(
+    field: EruginField,
+    start: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> dict[str, float]:
+    """The side of every barrier on which a point that moves with the field gets on best.
+
+    The rule: 1. A point goes along the path as if nothing were in the way. Each barrier is to be passed on the side to
+    which it would be left where the point comes nearest to it, by the sign of ∇O_j·∇φ₁. 2. That is rehearsed; then,
+    time and again, the one barrier nearer than 2δ whose turned side lowers :attr:`Rehearsal.rank` most is turned. 3. If
+    the clearance is still less than 0.9 δ, all +1, all −1 and, with up to six barriers near, every combination of
+    their sides are rehearsed too. The least rank is taken, the first one found if equal.
+
+    Args:
+        field: with barriers.
+        start: place at t = 0, shape (n,) [m].
+        duration: how far to look ahead [s].
+        step: of the rehearsal, by RK4 [s].
+        p: parameters of the field: nominal, overridden by name, or the whole vector.
+
+    Returns:
+        Values of the parameters ``field.side``, +1, and ``field.side_<barrier>``, to be set before the motion.
+
+    Raises:
+        ModelError: as :func:`choose_side`.
+    """
+    _require_barriers(field)
+    stage, base = Stage.set_up(field, start, duration, step, p), field.parameters.values(p)
+    names = [f"{field.name}.side", *(f"{field.name}.side_{barrier.name}" for barrier in field.barriers)]
+    places = [field.parameters.names.index(name) for name in names]
+    found: dict[Sides, Rehearsal] = {}
+
+    def best_of(candidates: Iterable[Sides]) -> Sides:
+        for sides in candidates:
+            if sides not in found:
+                values = base.copy()
+                values[places] = (1, *sides)
+                found[sides] = stage.rehearse(values)
+        return min(found, key=lambda sides: found[sides].rank)
+
+    def near(sides: Sides) -> list[int]:
+        reach = CLOSE * found[sides].margin
+        return [j for j, gap in enumerate(found[sides].nearest.values()) if not gap > reach]
+
+    def descend(sides: Sides) -> Sides:
+        best = best_of([sides])
+        while True:
+            better = best_of(_turned(best, [j]) for j in near(best))
+            if better == best:
+                return best
+            best = better
+
+    outward = stage.outward(base)
+    best = descend(tuple(1 if outward[barrier.name] >= 0.0 else -1 for barrier in field.barriers))
+    if not found[best].clearance >= GOOD * found[best].margin:
+        best = descend((1,) * len(field.barriers))
+        best = descend((-1,) * len(field.barriers))
+        close = near(best)
+        if len(close) <= MOST:
+            subsets = itertools.chain.from_iterable(
+                itertools.combinations(close, size) for size in range(len(close) + 1)
+            )
+            best = best_of(_turned(best, subset) for subset in subsets)
+    _require_finite(field, found.values())
+    return dict(zip(names, map(float, (1, *best)), strict=True))
+
+
+def _turned(sides: Sides, which: Iterable[int]) -> Sides:
+    turned = list(sides)
+    for j in which:
+        turned[j] = -turned[j]
+    return tuple(turned)
+
+
+def _require_barriers(field: EruginField) -> None:
+    if not field.barriers:
+        raise ModelError(f"{field.name!r} has no obstacles, so there is no side to choose")
+
+
+def _require_finite(field: EruginField, found: Iterable[Rehearsal]) -> None:
+    if not any(np.isfinite(rehearsal.cost) for rehearsal in found):
         raise ModelError(f"the field {field.name!r} is not finite on either side of the path")
-    return min((1, -1), key=lambda side: departures[side] if np.isfinite(departures[side]) else np.inf)
-
-
-@functools.lru_cache(maxsize=16)
-def _kernels(field: EruginField) -> tuple[Kernel, Kernel]:
-    """A step along the field with the distance from the path, and the field's functions."""
-    x, t, h, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), ca.SX.sym("h"), field.parameters.symbols
-    w = ca.Function("w", [t, x, p], [field.velocity(x, t)], {"cse": True})
-    after = rk4_step(lambda time, place: w(time, place, p), t, x, h)
-    outputs = {"t": t + h, "x": after, "off": ca.fabs(field.path.functions(x, t)[0])}
-    step = Kernel("rehearse", {"t": t, "x": x, "h": h, "p": p}, outputs, compiled=False)
-    return step, Kernel("functions", {"t": t, "x": x, "p": p}, {"f": field.functions(x, t)}, compiled=False)

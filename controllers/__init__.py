@@ -1,9 +1,37 @@
 """Controllers: a robot and a program give a force."""
 
-from .controller import Controller, Law
+from .analyse import analyse
+from .analysis import Analysis, Condition
+from .consistent_velocity import ConsistentVelocity, consistent_velocity
+from .controller import Controller, Law, Observation
+from .multipliers import AugmentedMultipliers, LdlMultipliers, LeastNormMultipliers, ProximalMultipliers
 from .program import Program
-from .program_controller import ProgramController, Solution
+from .program_controller import ProgramController
+from .reduced import ReducedEquations, reduced
+from .reduced_state import ReducedState
+from .solution import Solution
 from .start import start_on
 from .status import Status
 
-__all__ = ["Controller", "Law", "Program", "ProgramController", "Solution", "Status", "start_on"]
+__all__ = [
+    "Analysis",
+    "AugmentedMultipliers",
+    "Condition",
+    "ConsistentVelocity",
+    "Controller",
+    "Law",
+    "LdlMultipliers",
+    "LeastNormMultipliers",
+    "Observation",
+    "Program",
+    "ProgramController",
+    "ProximalMultipliers",
+    "ReducedEquations",
+    "ReducedState",
+    "Solution",
+    "Status",
+    "analyse",
+    "consistent_velocity",
+    "reduced",
+    "start_on",
+]

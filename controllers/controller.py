@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -26,6 +26,7 @@ class Law:
         rows: name of each row, m of them.
         tolerance: a row is dependent if its relative pivot is not above this.
         linearizations: name of each constraint and the state matrix of its perturbation equation, in the parameters.
+        active: 1 where a row is on and 0 where it is off, shape (m,); empty if all rows are always on.
     """
 
     output: ca.SX
@@ -35,6 +36,24 @@ class Law:
     rows: tuple[str, ...]
     tolerance: float
     linearizations: tuple[tuple[str, ca.SX], ...] = ()
+    active: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a controller called from Python has to say of one tick; empty arrays where it has nothing to say.
+
+    Attributes:
+        output: what ``control`` returns.
+        pivots: as in :class:`Law`, shape (m,).
+        relative_pivots: as in :class:`Law`, shape (m,).
+        active: as in :class:`Law`, shape (m,) or empty.
+    """
+
+    output: NDArray[np.float64]
+    pivots: NDArray[np.float64]
+    relative_pivots: NDArray[np.float64]
+    active: NDArray[np.float64]
 
 
 class Controller(ABC):
@@ -54,6 +73,26 @@ class Controller(ABC):
         """The law as expressions, if there is one; then a simulation runs as one compiled kernel."""
         return None
 
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the rows that the law, or else :meth:`observe` and :meth:`deviation`, tell of."""
+        return () if self.law is None else self.law.rows
+
+    @property
+    def switches(self) -> bool:
+        """Whether rows are on at times only."""
+        return self.law is not None and self.law.active.numel() > 0
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return 0.0 if self.law is None else self.law.tolerance
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Name of each constraint and the state matrix of its perturbation equation, in the parameters."""
+        return () if self.law is None else self.law.linearizations
+
     @abstractmethod
     def control(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
@@ -69,6 +108,52 @@ class Controller(ABC):
         Returns:
             u, shape (nu,), or R, shape (nv,).
         """
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """The output at one tick and the pivots of the rows, for a record of a run without a symbolic law.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        nothing = np.zeros(0)
+        return Observation(self.control(t, q, v, p), nothing, nothing, nothing)
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Deviation of the rows under the accelerations that a plant really has, shape (m,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return np.zeros(0)
+
+    def contradiction(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> str:
+        """A sentence on rows that contradict each other at one state; empty if there are none, or it cannot be told.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return ""
 
     def reset(self) -> None:  # noqa: B027 - a law without state has nothing to forget
         """Forget all internal state, before a new run."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 
 import casadi as ca
 
 from ..constraints.constraint import Constraint
+from ..constraints.schedule import Schedule
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
@@ -19,7 +21,12 @@ class Program:
         robot: the model that the program is written for.
         constraints: in order.
         theta: Θ, shape (m, nv).
-        beta: β, shape (m,), with Θ a = β.
+        beta: β, shape (m,), with Θ a = β. Rows that are not affine in a are linearized about ``robot.coordinates.a``.
+        is_affine: whether all rows are affine in a, so that Θ and β do not depend on a.
+        affine: the same for each row, m of them.
+        active: 1 where a row is on, 0 where it is off, NaN where its condition is no number, shape (m,); Θ, β and the
+            deviation are those of all rows, on or off.
+        switched: for each row whether it has a condition, m of them.
         deviation: y, y′ and z of all rows, shape (m,); rows of order 2 are expressions in ``robot.coordinates.a``.
         rows: name of each row, m of them, for messages and legends.
         linearizations: name of each constraint and the state matrix of its perturbation equation, in its gains.
@@ -53,6 +60,7 @@ class Program:
             robot.require_own_symbols(f"constraint {label!r}", residual, constraint.parameters)
             if ca.depends_on(residual, robot.u):
                 raise ModelError(f"constraint {label!r} depends on the inputs, which the program is solved for")
+            _require_known_condition(robot, constraint, label)
         forms = [
             c.acceleration_form(robot.coordinates, label) for c, label in zip(self.constraints, labels, strict=True)
         ]
@@ -64,8 +72,23 @@ class Program:
         for form in forms:
             blocks += [range(len(blocks), len(blocks) + len(form.rows))] * len(form.rows)
         self.blocks = tuple(blocks)
+        each = [(form, constraint) for form, constraint in zip(forms, self.constraints, strict=True) for _ in form.rows]
+        self.affine = tuple(form.is_affine for form, _ in each)
+        self.is_affine = all(self.affine)
+        self.active = ca.vertcat(*(form.active for form, _ in each))
+        self.switched = tuple(constraint.when is not None for _, constraint in each)
         self.linearizations = tuple((label, form.linearization) for label, form in zip(labels, forms, strict=True))
         self.parameters = Parameters.collect([robot.parameters, *(form.parameters for form in forms)])
+
+    def shifted(self, by: ca.SX) -> Program:
+        """The same rows with another right side, Θ a = β + by.
+
+        Args:
+            by: shape (m,), in any symbols.
+        """
+        program = copy.copy(self)
+        program.beta = self.beta + by
+        return program
 
     @property
     def p(self) -> ca.SX:
@@ -76,6 +99,19 @@ class Program:
     def nominal(self) -> Mapping[str, float]:
         """Nominal parameter values by name, in the order of ``p``."""
         return self.parameters.nominal
+
+
+def _require_known_condition(robot: Robot, constraint: Constraint, label: str) -> None:
+    """Raise ModelError for a condition that cannot be evaluated before the program is solved."""
+    if constraint.when is None or isinstance(constraint.when, Schedule):
+        return
+    condition = constraint.when(robot.coordinates)
+    robot.require_own_symbols(f"condition of constraint {label!r}", condition, constraint.parameters)
+    if ca.depends_on(condition, ca.vertcat(robot.u, robot.coordinates.a)):
+        raise ModelError(
+            f"the condition of constraint {label!r} depends on inputs or accelerations, which follow from it: use "
+            "time, coordinates, velocities and parameters"
+        )
 
 
 def _distinct(names: list[str]) -> list[str]:

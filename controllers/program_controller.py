@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import casadi as ca
@@ -13,49 +12,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..robots.natural import dependent_rows
 from ..symbolic.arrays import positive, vector
-from ..symbolic.errors import ModelError, NotFiniteError, ShapeError, SingularProgramError
-from ..symbolic.kernel import Kernel
-from .controller import Controller, Law
+from ..symbolic.errors import (
+    ContradictoryProgramError,
+    EruginError,
+    ModelError,
+    NotConvergedError,
+    NotFiniteError,
+    ShapeError,
+    SingularProgramError,
+)
+from .controller import Controller, Law, Observation
 from .multipliers import LdlMultipliers, MultiplierMethod
+from .newton_branch import NewtonBranch
 from .program import Program
+from .program_kernels import ProgramKernels
 from .realization import Actuated, Ideal, Realization
-from .status import Status, dependent_row, judge
+from .solution import Solution
+from .status import Status, contradicting_rows, dependent_row, judge
 
 Array = NDArray[np.float64]
 
+ERRORS: Mapping[Status, type[EruginError]] = {
+    Status.SINGULAR: SingularProgramError,
+    Status.CONTRADICTORY: ContradictoryProgramError,
+    Status.NOT_FINITE: NotFiniteError,
+    Status.NOT_CONVERGED: NotConvergedError,
+}
+
+REALISED = (
+    "The force realises the program. Where rows depend on each other, their multipliers are those of least norm among "
+    "many."
+)
+
 REALIZATIONS: tuple[Realization, ...] = (Ideal(), Actuated())
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What a program asks for at one state, with residuals recomputed from the data.
-
-    Attributes:
-        multipliers: λ, shape (m,).
-        force: R, shape (nv,).
-        input: u, shape (nu,); shape (0,) when ideal.
-        acceleration: a, shape (nv,).
-        reactions: μ of the natural constraints.
-        deviation: y, y′, z of the rows, shape (m,).
-        pivots: relative pivots of the rows, shape (m,), in [0, 1].
-        motion_residual: |M a + h − R − Aᵀμ|, largest component.
-        program_residual: |Θ a − β|, largest component.
-        status: whether the numbers above mean anything.
-        message: the status's sentence and, if it is not OK, the row and by how much; and that the reactions mean
-            nothing where natural constraints depend on each other.
-    """
-
-    multipliers: Array
-    force: Array
-    input: Array
-    acceleration: Array
-    reactions: Array
-    deviation: Array
-    pivots: Array
-    motion_residual: float
-    program_residual: float
-    status: Status
-    message: str
 
 
 class ProgramController(Controller):
@@ -73,6 +62,7 @@ class ProgramController(Controller):
         realization: Literal["ideal", "actuated"] = "ideal",
         method: MultiplierMethod | None = None,
         tolerance: float = 1e-10,
+        acceleration_guess: ArrayLike | ca.SX | None = None,
     ) -> None:
         """Build the law.
 
@@ -82,9 +72,12 @@ class ProgramController(Controller):
             method: how the multipliers are found; LDLᵀ if not given.
             tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
                 relative to the largest row of its constraint, is not above this.
+            acceleration_guess: for rows nonlinear in the accelerations, where the search for the first root starts and
+                so which branch is kept: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
+                without control if not given.
 
         Raises:
-            ModelError: for an unknown realisation, or one that cannot serve this program.
+            ModelError: for an unknown realisation, one that cannot serve this program, or a guess without use.
         """
         self.program = program
         self.robot = program.robot
@@ -95,23 +88,58 @@ class ProgramController(Controller):
             raise ModelError(f"realization must be one of {names}, got {realization!r}")
         self.realization = chosen[0]
         self.applies_force = self.realization.applies_force
-        self.tolerance = positive("tolerance", tolerance)
-        self._realized = self.realization.build(program, method or LdlMultipliers())
+        self._tolerance = positive("tolerance", tolerance)
+        self._method = method or LdlMultipliers()
+        self._realized = self.realization.build(program, self._method)
         output = self._realized.force if self.applies_force else self._realized.input
+        if program.is_affine and acceleration_guess is not None:
+            raise ModelError("acceleration_guess is of use only where rows are nonlinear in the accelerations; none is")
+        self._branch = (
+            None
+            if program.is_affine
+            else NewtonBranch(program, lambda p: self.realization.build(p, self._method), acceleration_guess)
+        )
         self._law = Law(
             output=output,
             deviation=program.deviation,
             pivots=self._realized.pivots,
             relative_pivots=self._realized.relative_pivots,
             rows=program.rows,
-            tolerance=self.tolerance,
+            tolerance=self._tolerance,
             linearizations=program.linearizations,
+            active=program.active if any(program.switched) else ca.SX(0, 1),
         )
+        self._kernels = ProgramKernels(program, self._realized, self._law)
 
     @property
-    def law(self) -> Law:
-        """Output, deviation and pivots as expressions."""
-        return self._law
+    def law(self) -> Law | None:
+        """Output, deviation and pivots as expressions; None where rows nonlinear in the accelerations are solved."""
+        return self._law if self._branch is None else None
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the program's rows."""
+        return self.program.rows
+
+    @property
+    def switches(self) -> bool:
+        """Whether rows are on at times only."""
+        return any(self.program.switched)
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return self._tolerance
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Of the program's constraints."""
+        return self.program.linearizations
+
+    def reset(self) -> None:
+        """Forget the branch of accelerations, where rows are nonlinear in them."""
+        if self._branch is not None:
+            self._branch.reset()
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
@@ -125,15 +153,41 @@ class ProgramController(Controller):
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
             SingularProgramError: if rows are dependent at this state; the message says which and by how much.
+            ContradictoryProgramError: if a method that handles dependent rows finds that they contradict each other.
             NotFiniteError: if the output is not finite although the rows are independent.
+            NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
-        arguments = self._arguments(t, q, v, p)
-        output, pivots = map(np.atleast_1d, self._tick(*arguments))
-        status = judge(bool(np.isfinite(output).all()), pivots, self.tolerance)
+        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        output, pivots = map(np.atleast_1d, self._kernels.tick(*arguments))
+        status = self._judge(bool(np.isfinite(output).all()), pivots, failure)
         if status is not Status.OK:
-            error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
-            raise error(f"at t = {arguments[0]:g}: {self._message(status, pivots)}")
+            message = self._message(status, pivots, failure, self._misses(arguments))
+            raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return output
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
+        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        output, relative, pivots, active = map(np.atleast_1d, self._kernels.observed(*arguments))
+        status = self._judge(True, relative, failure)
+        if status is Status.NOT_CONVERGED:
+            message = self._message(status, relative, failure, np.zeros(0))
+            raise ERRORS[status](f"at t = {float(t):g}: {message}")
+        return Observation(output, pivots, relative, active)
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """Deviation of the program's rows."""
+        arguments = self._arguments(t, q, v, p)
+        return np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
@@ -151,10 +205,11 @@ class ProgramController(Controller):
             ShapeError: for a wrong shape or a number that is not finite.
         """
         # Vectors of one entry come as scalars.
-        values = map(np.atleast_1d, self._whole(*self._arguments(t, q, v, p)))
-        lam, force, u, a, mu, deviation, pivots, motion, rows, natural = values
+        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        values = map(np.atleast_1d, self._kernels.whole(*arguments))
+        lam, force, u, a, mu, deviation, pivots, motion, rows, natural, misses = values
         finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
-        status = judge(finite, pivots, self.tolerance)
+        status = self._judge(finite, pivots, failure)
         for array in (lam, force, u, a, mu, deviation, pivots):
             array.setflags(write=False)
         return Solution(
@@ -168,10 +223,41 @@ class ProgramController(Controller):
             motion_residual=float(np.abs(motion).max()),
             program_residual=float(np.abs(rows).max()),
             status=status,
-            message=self._message(status, pivots) + self._of_reactions(natural),
+            message=self._message(status, pivots, failure, misses) + self._of_reactions(natural),
         )
 
-    def _message(self, status: Status, pivots: Array) -> str:
+    def contradiction(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> str:
+        """Which rows contradict others, and by how much."""
+        arguments, _ = self._with_acceleration(self._arguments(t, q, v, p))
+        return contradicting_rows(self.program.rows, self._misses(arguments))
+
+    def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
+        return np.atleast_1d(self._kernels.whole(*arguments)[-1])
+
+    def _with_acceleration(self, arguments: tuple[ArrayLike, ...]) -> tuple[tuple[ArrayLike, ...], str]:
+        """The arguments and, where rows are nonlinear in it, the acceleration; and why there is none, if so."""
+        if self._branch is None:
+            return arguments, ""
+        t, q, v, p = arguments
+        found = self._branch.follow(float(np.asarray(t)), np.asarray(q), np.asarray(v), np.asarray(p))
+        return (*arguments, found.acceleration), found.failure
+
+    def _judge(self, finite: bool, pivots: Array, failure: str) -> Status:
+        """Status of a tick; rows that vanish are why no acceleration was found, where they do."""
+        status = judge(finite, pivots, self._tolerance)
+        if status is Status.SINGULAR and self._method.handles_dependence:
+            return Status.CONTRADICTORY
+        return Status.NOT_CONVERGED if failure and status is not Status.SINGULAR else status
+
+    def _message(self, status: Status, pivots: Array, failure: str, misses: Array) -> str:
+        if status is Status.CONTRADICTORY:
+            return f"{contradicting_rows(self.program.rows, misses)} {status.sentence}"
+        if status is Status.OK and self._method.handles_dependence:
+            return REALISED
+        if status is Status.NOT_CONVERGED:
+            return f"{failure} {status.sentence}"
         if status is Status.SINGULAR:
             return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
         return status.sentence
@@ -184,7 +270,10 @@ class ProgramController(Controller):
         A = natural.reshape(-1, robot.coordinates.nv, order="F")
         sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]
         names = [repr(robot.natural_rows[i]) for i in dependent_rows(A, sizes)]
-        return f" The reactions mean nothing: natural rows {', '.join(names)} depend on others." if names else ""
+        if not names:
+            return ""
+        what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
+        return f" The reactions {what}: natural rows {', '.join(names)} depend on others."
 
     def _arguments(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
@@ -199,31 +288,3 @@ class ProgramController(Controller):
     @functools.cached_property
     def _nominal(self) -> Array:
         return self.parameters.values()
-
-    @functools.cached_property
-    def _tick(self) -> Kernel:
-        return Kernel("program_tick", self._symbols, {"output": self.law.output, "pivots": self.law.relative_pivots})
-
-    @functools.cached_property
-    def _whole(self) -> Kernel:
-        r, robot = self._realized, self.robot
-        A, _ = robot.natural_form
-        motion = robot.mass_matrix @ r.acceleration + robot.bias - r.force - A.T @ r.reactions
-        deviation = ca.substitute(self.program.deviation, robot.coordinates.a, r.acceleration)
-        outputs = {
-            "multipliers": r.multipliers,
-            "force": r.force,
-            "input": r.input,
-            "acceleration": r.acceleration,
-            "reactions": r.reactions,
-            "deviation": deviation,
-            "pivots": r.relative_pivots,
-            "motion": motion,
-            "rows": self.program.theta @ r.acceleration - self.program.beta,
-            "natural": A,
-        }
-        return Kernel("program_solution", self._symbols, {key: ca.vec(value) for key, value in outputs.items()})
-
-    @property
-    def _symbols(self) -> dict[str, ca.SX]:
-        return {"t": self.robot.t, "q": self.robot.q, "v": self.robot.v, "p": self.parameters.symbols}

@@ -16,6 +16,8 @@ class Status(IntEnum):
     SINGULAR = 1
     NOT_FINITE = 2
     FAILED = 3
+    NOT_CONVERGED = 4
+    CONTRADICTORY = 5
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -36,7 +38,16 @@ _SENTENCES = {
     ),
     Status.NOT_FINITE: (
         "A number is not finite: the state has diverged, the mass matrix is singular, natural constraints depend on "
-        "each other, or the field or a curve is not defined here. Check the start, try a smaller step or slower gains."
+        "each other, or the field, a curve or the condition of a row is not defined here. Check the start, try a "
+        "smaller step or slower gains."
+    ),
+    Status.NOT_CONVERGED: (
+        "An iteration ended without reaching its tolerance, so that there is no number to go on with. Rows nonlinear "
+        "in the accelerations may have no root here: ask for less, or choose another branch by acceleration_guess."
+    ),
+    Status.CONTRADICTORY: (
+        "No force satisfies all rows here: take one of them away, keep away from a position in which they contradict "
+        "each other, or start where their deviations agree. Proximal steps may also have been too few."
     ),
     Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }
@@ -57,15 +68,38 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
     return Status.OK if finite and not bad.size else Status.NOT_FINITE
 
 
+def contradicting_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+    """Sentence that names the rows that contradict others, and by how much in their own units; empty if none does."""
+    named = [f"{row!r} by {missed:.6g}" for row, missed in zip(rows, misses.tolist(), strict=False) if missed]
+    return f"Rows contradict each other: {', '.join(named)}." if named else ""
+
+
 def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
     """Sentence that names the row with the smallest relative pivot, and by how much it is dependent."""
     bad = np.where(np.isnan(pivots), 0.0, pivots)
     i = int(np.argmin(bad))
     left = f"{float(np.sqrt(max(bad[i], 0.0))):.3g}"
     if i == 0:
-        return f"Row {rows[0]!r} vanishes: it is {left} of the largest row of its constraint."
+        beside = f": it is {left} of the largest row of its constraint" if bad[0] > 0.0 else ""
+        return f"Row {rows[0]!r} vanishes{beside}."
     before = ", ".join(map(repr, rows[:i]))
     return (
         f"Row {rows[i]!r} depends on {before}, or vanishes: what is left of it outside them is {left} of the largest "
         "row of its constraint."
+    )
+
+
+def vanishing_row(rows: Sequence[str], row: int, share: float) -> str:
+    """Sentence that names a row that still is there, and by the step after will not be.
+
+    Args:
+        rows: names, m of them.
+        row: which one.
+        share: its pivot as a share of the largest that it has had.
+    """
+    before = ", ".join(map(repr, rows[:row]))
+    what = f"depends on {before}, or vanishes," if row else "vanishes"
+    return (
+        f"Row {rows[row]!r} {what} within the next step: its pivot has fallen to {share:.3g} of the largest that it "
+        "has had, and falls below zero if it goes on as in the last step."
     )

@@ -3,6 +3,7 @@
 from .assembled import Assembly, AssemblyError
 from .assembler import Assembler
 from .assembly import assemble, assemble_velocities, branches
+from .branch_acceleration import branch_acceleration
 from .canonical import CanonicalForm, canonical_form
 from .contact import Contact, contact_force, friction_needed, places, standing
 from .dc_motor import DCMotor, MotorCircuit
@@ -18,6 +19,7 @@ from .planar_manipulator import Link, planar_manipulator
 from .robot import Robot
 from .spatial_exoskeleton import spatial_exoskeleton
 from .telescopic import TelescopicLink
+from .together import together
 from .tree import Body, Node, Tree
 from .tree_system import tree_system
 from .two_wheel_robot import two_wheel_robot
@@ -50,6 +52,7 @@ __all__ = [
     "UrdfWarning",
     "assemble",
     "assemble_velocities",
+    "branch_acceleration",
     "branches",
     "canonical_form",
     "contact_force",
@@ -65,6 +68,7 @@ __all__ = [
     "read_urdf",
     "spatial_exoskeleton",
     "standing",
+    "together",
     "tree_system",
     "two_wheel_robot",
     "with_inputs",

@@ -57,6 +57,7 @@ class ImpulseEquations:
         rows: name of each row, for messages.
         velocities: name of each velocity, for messages.
         owner: name of the robot, for messages.
+        kind: what the rows are, for messages.
     """
 
     M: Array
@@ -64,6 +65,7 @@ class ImpulseEquations:
     rows: tuple[str, ...]
     velocities: tuple[str, ...]
     owner: str
+    kind: str = "natural rows"
 
     def solve(self, rates: Array, force: Array, size: float) -> Impulses:
         """Impulses and change of velocity.
@@ -78,7 +80,7 @@ class ImpulseEquations:
             ModelError: if no inertia and no row holds some velocity, or if rows contradict each other.
         """
         if not np.isfinite(rates).all():
-            raise NotFiniteError(f"{self.owner}: the speeds of natural rows are not finite at this position")
+            raise NotFiniteError(f"{self.owner}: the speeds of {self.kind} are not finite at this position")
         root, units, weights = self._root
         reach = np.linalg.solve(root, units[:, None] * self.A.T)
         mobility = np.linalg.norm(reach, axis=0)
@@ -111,7 +113,7 @@ class ImpulseEquations:
         """
         M, A = self.M, self.A
         if not np.isfinite(M).all() or not np.isfinite(A).all():
-            raise NotFiniteError(f"{self.owner}: mass matrix or natural rows are not finite at this position")
+            raise NotFiniteError(f"{self.owner}: mass matrix or {self.kind} are not finite at this position")
         weights = np.zeros(len(A))
         units, values, _ = _modes(M)
         if values.min(initial=1.0) <= INERTIA:
@@ -134,7 +136,7 @@ class ImpulseEquations:
             return
         worst = int(np.argmax(np.abs(missed / scale)))
         raise ModelError(
-            f"{self.owner}: the natural rows contradict each other: with all of them as nearly met as can be, "
+            f"{self.owner}: the {self.kind} contradict each other: with all of them as nearly met as can be, "
             f"{self.rows[worst]} still has the speed {missed[worst]:g} and not 0"
         )
 

@@ -16,6 +16,7 @@ from ..symbolic.arrays import finite
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.parameters import Parameters
+from .natural_factor import Redundant
 from .robot import Robot
 
 Place = ca.SX | str | float | Sequence[float] | NDArray[np.float64]
@@ -48,6 +49,7 @@ def mechanism(
     *,
     name: str | None = None,
     perturbation: Perturbation | None = None,
+    redundant: Redundant | None = None,
 ) -> Robot:
     """The robot with loops closed, as Larin builds closed chains: the open chain first, then C(q) = 0.
 
@@ -58,7 +60,10 @@ def mechanism(
     Points are enough for pins and spherical joints; ``rows`` or a pair of scalars for guides and gears, such as
     ``(robot.points["tip"][1], 0.0)``; a product of two axes' components, held at zero, keeps the axes at right angles.
     A closure whose rows depend on others (a parallelogram with a third crank) makes A M⁻¹ Aᵀ singular:
-    :func:`~erugin.robots.assemble` names such rows, :func:`without_rows` leaves them out.
+    :func:`~erugin.robots.assemble` names such rows, :func:`without_rows` leaves them out. With ``redundant`` they may
+    stay: the motion, which is unique, is the same, and of the reactions, which are not, those of least norm are taken.
+    That holds where the rank stays what it is; a position in which it falls further, such as a parallelogram that lies
+    flat, is singular with or without spare rows, and a motion through it is not to be trusted.
 
     Args:
         robot: with open chains, or some loops closed already.
@@ -66,6 +71,8 @@ def mechanism(
         name: of the mechanism, shown in messages.
         perturbation: what deviations obey, Baumgarte's equation with its usual gains if not given; its gains are the
             world's, and numbers.
+        redundant: ``"least-norm"`` where rows may depend on each other, ``"refused"`` where not; as ``robot`` has it if
+            not given.
 
     Raises:
         ModelError: for no closure, an unknown point, shapes that differ, foreign symbols, velocities, accelerations
@@ -86,7 +93,11 @@ def mechanism(
         natural.append(holonomic(residual, perturbation=perturbation, name=label))
     loops = f"{len(given)} closed loop{'s' * (len(given) > 1)}"
     return dataclasses.replace(
-        robot, name=name or f"{robot.name} with {loops}", parameters=parameters, natural=tuple(natural)
+        robot,
+        name=name or f"{robot.name} with {loops}",
+        parameters=parameters,
+        natural=tuple(natural),
+        redundant=robot.redundant if redundant is None else redundant,
     )
 
 

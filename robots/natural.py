@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..constraints.constraint import Constraint
 from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
 
 
@@ -21,8 +22,17 @@ def natural_form(natural: Sequence[Constraint], c: Coordinates, parameters: Para
         natural: constraints that the world enforces.
         c: coordinates of the robot.
         parameters: of the robot; what the constraints use beyond them are gains, which become numbers.
+
+    Raises:
+        ModelError: for a constraint that is not affine in the accelerations.
     """
     forms = [constraint.acceleration_form(c) for constraint in natural]
+    for constraint, form in zip(natural, forms, strict=True):
+        if not form.is_affine:
+            raise ModelError(
+                f"natural constraint {constraint.name!r} is not affine in the accelerations: its reaction would have "
+                "no one direction; impose it as a program constraint"
+            )
     theta = ca.vertcat(ca.SX(0, c.nv), *(form.theta for form in forms))
     beta = ca.vertcat(ca.SX(0, 1), *(form.beta for form in forms))
     # Their gains are the world's, not a user's: they are numbers. What else they use are the robot's parameters.
@@ -31,6 +41,25 @@ def natural_form(natural: Sequence[Constraint], c: Coordinates, parameters: Para
     symbols = ca.vertcat(ca.SX(0, 1), *(symbol for symbol, _ in gains))
     numbers = ca.SX(ca.DM([value for _, value in gains]))
     return ca.substitute(theta, symbols, numbers), ca.substitute(beta, symbols, numbers)
+
+
+def always_on(owner: str, natural: Sequence[Constraint]) -> Sequence[Constraint]:
+    """The same constraints, none of which may have a condition: the world's own are made and broken by impacts.
+
+    Args:
+        owner: the robot's name, for the message.
+        natural: constraints that the world enforces.
+
+    Raises:
+        ModelError: for one with a condition.
+    """
+    for constraint in natural:
+        if constraint.when is not None:
+            raise ModelError(
+                f"{owner}: natural constraint {constraint.name!r} has a condition; only program constraints are "
+                "switched. Use a robot with it and one without, or contacts, and simulate one after the other"
+            )
+    return natural
 
 
 def dependent_rows(A: NDArray[np.float64], sizes: Sequence[int] | None = None, tolerance: float = 1e-9) -> list[int]:

@@ -23,7 +23,8 @@ from .dynamics import Dynamics, Factor
 from .evaluator import Evaluator
 from .frame import Frame
 from .limits import NO_LIMITS, Limits
-from .natural import natural_form
+from .natural import always_on, natural_form
+from .natural_factor import NaturalFactor, Redundant, natural_factor, require_redundant
 from .own_symbols import OwnSymbols
 from .tree import Tree
 
@@ -45,6 +46,7 @@ class Robot:
         points: named places, each of shape (dimension of the space,) [m].
         frames: named poses in space.
         natural: constraints that the world enforces.
+        redundant: ``"least-norm"`` if rows of them may depend on each other; the motion is unique even so.
         input_names: name of each input, nu of them.
         input_units: unit of each input, nu of them.
         chain: names of points that a picture of the robot joins by straight lines.
@@ -66,6 +68,7 @@ class Robot:
     chain: tuple[str, ...] = ()
     limits: Limits = NO_LIMITS
     tree: Tree | None = None
+    redundant: Redundant = "refused"
 
     def __post_init__(self) -> None:
         """Check the sizes and that no expression uses a symbol that the robot does not have."""
@@ -77,8 +80,7 @@ class Robot:
                 raise ModelError(f"{self.name}: {name} must have shape {expected}, got {given[name].shape}")
         if len(self.input_names) != nu or len(self.input_units) != nu:
             raise ModelError(f"{self.name}: {nu} inputs need {nu} names and units, got {self.input_names}")
-        none = Limits.none(self.coordinates.nq, nv, nu)
-        limits = none if self.limits is NO_LIMITS else self.limits
+        limits = Limits.none(self.coordinates.nq, nv, nu) if self.limits is NO_LIMITS else self.limits
         limits.require_sizes(self.name, self.coordinates.nq, nv, nu)
         object.__setattr__(self, "limits", limits)
         for name in ("natural", "input_names", "input_units", "chain"):
@@ -88,7 +90,8 @@ class Robot:
         given |= {f"points[{name!r}]": point for name, point in self.points.items()}
         given |= {f"frames[{name!r}]": ca.horzcat(f.rotation, f.position) for name, f in self.frames.items()}
         self.own_symbols.require(given)
-        for constraint in self.natural:
+        require_redundant(self.name, self.redundant)
+        for constraint in always_on(self.name, self.natural):
             # Parameters too must be the robot's own: a plant has no other place where they could be varied.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
 
@@ -155,8 +158,7 @@ class Robot:
     @functools.cached_property
     def natural_rows(self) -> tuple[str, ...]:
         """Name of each row of A; ``name[0]``, ``name[1]``, … for a constraint of several rows."""
-        c = self.coordinates
-        return tuple(name for k in self.natural for name in row_names(k.name, k.residual(c).numel()))
+        return tuple(n for k in self.natural for n in row_names(k.name, k.residual(self.coordinates).numel()))
 
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
@@ -172,12 +174,7 @@ class Robot:
         Returns:
             What they add to a, shape (nv, k), and to μ, shape (rows of A, k).
         """
-        free = self.factor.solve(forces)
-        A, _ = self.natural_form
-        if A.size1() == 0:
-            return free, ca.SX(0, forces.size2())
-        mu = self._natural_factor.solve(-(A @ free))
-        return free + self._natural_reach @ mu, mu
+        return self._held(self.factor.solve(forces), ca.SX(self.natural_form[0].size1(), forces.size2()))
 
     @functools.cached_property
     def factor(self) -> Factor:
@@ -284,10 +281,12 @@ class Robot:
 
     def _moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
         A, b = self.natural_form
-        if A.size1() == 0:
-            return self.factor.solve(force - self.bias), ca.SX(0, 1)
-        free = self.factor.solve(force - self.bias + A.T @ (self.augmentation * b))
-        mu = self._natural_factor.solve(b - A @ free)
+        return self._held(self.factor.solve(force - self.bias + A.T @ (self.augmentation * b)), b)
+
+    def _held(self, free: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
+        if right.size1() == 0:
+            return free, ca.SX(0, free.size2())
+        mu = self.natural_factor.solve(right - self.natural_form[0] @ free)
         return free + self._natural_reach @ mu, mu
 
     @functools.cached_property
@@ -295,5 +294,7 @@ class Robot:
         return self.factor.solve(self.natural_form[0].T)
 
     @functools.cached_property
-    def _natural_factor(self) -> Ldl:
-        return Ldl.of(self.natural_form[0] @ self._natural_reach)
+    def natural_factor(self) -> NaturalFactor:
+        """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ; its pivots tell which rows depend on others."""
+        K = self.natural_form[0] @ self._natural_reach
+        return natural_factor(K, self.natural, self.coordinates, self.redundant)

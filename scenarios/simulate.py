@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
-from ..symbolic.arrays import positive, vector
+from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import EruginError, ModelError, ParameterError
 from ..symbolic.parameters import NO_PARAMETERS
 from .closed_loop import ClosedLoop, close_loop
@@ -94,12 +94,12 @@ class Simulator:
                 )
         self.robot, self.controller = robot, controller
         self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
-        self._loop: ClosedLoop = close_loop(robot, controller, stop)
         chosen = integrator or RK4()
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not chosen.passes_dependent_rows)
         self._start = chosen.prepare(self._loop)
-        self._natural = NaturalCheck(robot) if robot.natural else None
-        law = None if controller is None else controller.law
-        self._limit = None if law is None else StepLimit(law, self.law_parameters, chosen)
+        self._natural = NaturalCheck(robot, dependent=chosen.passes_dependent_rows) if robot.natural else None
+        linear = () if controller is None else controller.linearizations
+        self._limit = StepLimit(linear, self.law_parameters, chosen) if linear else None
 
     def run(
         self,
@@ -110,9 +110,11 @@ class Simulator:
         step: float,
         p: Values = None,
         law_p: Values = None,
+        t0: float = 0.0,
+        anew: bool = True,
         progress: Callable[[float], None] | None = None,
     ) -> Trajectory:
-        """Simulate from t = 0.
+        """Simulate.
 
         Args:
             q0: coordinates, shape (nq,).
@@ -122,10 +124,12 @@ class Simulator:
                 the duration.
             p: the plant's parameters: nominal, overridden by name, or the whole vector.
             law_p: the controller's parameters, likewise.
+            t0: time of the start [s].
+            anew: whether the start is looked at and the controller forgets what it remembers; False to go on.
             progress: called with the share that is done, in [0, 1].
 
         Returns:
-            The samples, the first at t = 0 and the last at the duration, or earlier if ``stop`` said so.
+            The samples, the first at t0 and the last a duration later, or earlier if ``stop`` said so.
 
         Raises:
             ShapeError, ModelError, ParameterError: for bad input, such as natural constraints that depend on each other
@@ -134,7 +138,7 @@ class Simulator:
                 trajectory so far is attached.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
         """
-        span, interval = positive("duration", duration), positive("step", step)
+        span, interval, t0 = positive("duration", duration), positive("step", step), finite("t0", t0)
         c = self.robot.coordinates
         x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
         if isinstance(p, Mapping):
@@ -144,21 +148,23 @@ class Simulator:
                         f"{name!r} is a parameter of the controller, not of the plant: pass it in law_p="
                     )
         numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
-        if self._natural is not None:
-            self._natural.look(x, numbers[: len(self.robot.parameters)])
+        if self._natural is not None and anew:
+            self._natural.look(x, numbers[: len(self.robot.parameters)], t0)
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
         if self._limit is not None:
             self._limit.check(numbers[len(self.robot.parameters) :], h)
+        plant = numbers[: len(self.robot.parameters)]
+        before = None if self._natural is None else self._natural.before(x, plant, t0, h)
         try:
-            record = Record(self._loop, self.controller, steps + 1, h, numbers)
+            record = Record(self._loop, self.controller, steps + 1, h, numbers, t0, before)
         except (MemoryError, ValueError) as error:
             raise ModelError(
                 f"there is no room for {steps + 1} samples: take a larger step than {interval:g} s"
             ) from error
-        if self.controller is not None:
+        if self.controller is not None and anew:
             self.controller.reset()
-        advance = self._start(numbers, h)
+        advance = self._start(numbers, h, t0)
         began = time.perf_counter()
         cause: BaseException | None = None
         try:
@@ -194,9 +200,10 @@ def simulate(
     p: Values = None,
     law_p: Values = None,
     stop: ca.SX | None = None,
+    t0: float = 0.0,
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
-    """Simulate a plant under a controller from t = 0; :class:`Simulator` serves many runs without compiling again.
+    """Simulate a plant under a controller; :class:`Simulator` serves many runs without compiling again.
 
     Args:
         robot: the plant.
@@ -209,6 +216,7 @@ def simulate(
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         law_p: the controller's parameters, likewise.
         stop: scalar expression; the run ends at the first sample where it is positive.
+        t0: time of the start [s].
         progress: called with the share that is done, in [0, 1].
 
     Returns:
@@ -220,4 +228,4 @@ def simulate(
         SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
     """
     simulator = Simulator(robot, controller, integrator=integrator, stop=stop)
-    return simulator.run(q0, v0, duration, step=step, p=p, law_p=law_p, progress=progress)
+    return simulator.run(q0, v0, duration, step=step, p=p, law_p=law_p, t0=t0, progress=progress)

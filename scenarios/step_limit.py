@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..controllers.controller import Law
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import Parameters
@@ -13,26 +15,47 @@ from .integrators.integrator import Integrator
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-7
+"""Of the largest entry of a state matrix: a double eigenvalue comes out with an error of the root of rounding."""
+
 
 class StepLimit:
-    """Refuses a step at which an integrator would make a deviation grow that its equation makes decay."""
+    """Refuses gains that make a deviation grow, and a step at which an integrator would, though its equation decays.
 
-    def __init__(self, law: Law, parameters: Parameters, integrator: Integrator) -> None:
-        """Keep the state matrices of the perturbation equations as a function of the gains."""
-        self._names = [name for name, matrix in law.linearizations if matrix.numel()]
-        matrices = {f"A{i}": matrix for i, (_, matrix) in enumerate(law.linearizations) if matrix.numel()}
+    Both are seen in the linearization at zero, with the largest gains where they depend on time: there equations that
+    saturate, and the smoothed ones of finite time, are steepest.
+    """
+
+    def __init__(
+        self, linearizations: Sequence[tuple[str, ca.SX]], parameters: Parameters, integrator: Integrator
+    ) -> None:
+        """Keep the state matrices of the perturbation equations as a function of the gains.
+
+        Args:
+            linearizations: name of each constraint and the state matrix of its perturbation equation.
+            parameters: of the controller, the gains among them.
+            integrator: takes the steps.
+        """
+        self._names = [name for name, matrix in linearizations if matrix.numel()]
+        matrices = {f"A{i}": matrix for i, (_, matrix) in enumerate(linearizations) if matrix.numel()}
         self._kernel = Kernel("linearizations", {"p": parameters.symbols}, matrices, compiled=False)
         self._integrator = integrator
 
     def check(self, p: Array, step: float) -> None:
-        """Raise ModelError if this step is too long for a constraint; the message gives the longest that is not.
+        """Raise ModelError for unstable gains, or for a step that is too long, with the longest that is not.
 
         Args:
             p: parameters of the law.
             step: h [s].
         """
         for name, matrix in zip(self._names, self._kernel(p), strict=True):
-            eigenvalues = np.linalg.eigvals(np.atleast_2d(matrix)).astype(np.complex128)
+            A = np.atleast_2d(matrix)
+            eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
+            if (eigenvalues.real > ROUNDING * float(np.abs(A).max())).any():
+                raise ModelError(
+                    f"the perturbation equation of {name!r} is unstable with these parameters: its eigenvalues are "
+                    f"{np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is negative"
+                )
             if (eigenvalues.real < 0.0).all() and self._growth(eigenvalues, step) > 1.0:
                 low, high = 0.0, step
                 while high - low > 1e-3 * step:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+BLOCK = 1000
+"""Samples that are evaluated in one call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +32,10 @@ class Trajectory:
         q: coordinates, shape (N, nq).
         v: velocities, shape (N, nv).
         u: inputs, shape (N, nu), or forces R, shape (N, nv), of an ideal controller; shape (N, 0) without control.
-        deviation: of the program's rows, shape (N, m); shape (N, 0) if the controller has no symbolic law.
+        deviation: of the program's rows, shape (N, m); shape (N, 0) if the controller tells of none.
         energy: T + V, shape (N,) [J].
         pivots: relative pivots of the program's rows, shape (N, m): zero where a row depends on the ones before it.
+        active: whether each of the program's rows is on, shape (N, m).
         status: a :class:`~erugin.controllers.Status` per sample, shape (N,).
         robot: the plant.
         controller: what drove it, or None.
@@ -49,6 +52,7 @@ class Trajectory:
     deviation: Array
     energy: Array
     pivots: Array
+    active: NDArray[np.bool_]
     status: NDArray[np.int64]
     robot: Robot = field(repr=False)
     controller: Controller | None = field(repr=False)
@@ -59,7 +63,7 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("t", "q", "v", "u", "deviation", "energy", "pivots", "status", "p", "law_p"):
+        for name in ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status", "p", "law_p"):
             getattr(self, name).setflags(write=False)
 
     def __len__(self) -> int:
@@ -69,8 +73,7 @@ class Trajectory:
     @property
     def rows(self) -> tuple[str, ...]:
         """Names of the program's rows."""
-        law = None if self.controller is None else self.controller.law
-        return () if law is None else law.rows
+        return () if self.controller is None else self.controller.rows
 
     @property
     def input_labels(self) -> tuple[str, ...]:
@@ -105,12 +108,20 @@ class Trajectory:
             places, symbols["c"] = self.controller.parameters.beyond(self.robot.parameters)
             arguments.append(self.law_p[places])
         kernel = Kernel("along", symbols, {"value": expression}, compiled=False)
-        columns = [
-            np.tile(a[:, None], (1, len(self))) if i >= 3 else np.atleast_2d(a.T) for i, a in enumerate(arguments)
+        # In blocks, because CasADi's loops take longer per sample the longer they are.
+        n, size = len(self), min(len(self), BLOCK)
+        room = [
+            np.zeros((a.shape[-1] if a.ndim == 2 or i >= 3 else 1, size), order="F") for i, a in enumerate(arguments)
         ]
-        values = np.zeros((expression.numel(), len(self)), order="F")
-        kernel.loop(len(self), 0, [np.asfortranarray(c) for c in columns], [values])()
-        return values[0].copy() if expression.numel() == 1 else np.ascontiguousarray(values.T)
+        block, values = np.zeros((expression.numel(), size), order="F"), np.zeros((n, expression.numel()))
+        run = kernel.loop(size, 0, room, [block]) if n else lambda: None
+        for first in range(0, n, size or 1):
+            count = min(size, n - first)
+            for i, (column, a) in enumerate(zip(room, arguments, strict=True)):
+                column[:, :count] = a[:, None] if i >= 3 else np.atleast_2d(a[first : first + count].T)
+            run()
+            values[first : first + count] = block[:, :count].T
+        return values[:, 0].copy() if expression.numel() == 1 else values
 
     def plot(self) -> Figure:
         """Coordinates, inputs and deviations over time, in one figure."""

@@ -3,6 +3,7 @@
 from .coordinates import Coordinates
 from .errors import (
     CompilerWarning,
+    ContradictoryProgramError,
     EruginError,
     ModelError,
     NotConvergedError,
@@ -18,6 +19,7 @@ from .parameters import Parameters, Range
 
 __all__ = [
     "CompilerWarning",
+    "ContradictoryProgramError",
     "Coordinates",
     "EruginError",
     "Kernel",

@@ -29,6 +29,10 @@ class SingularProgramError(EruginError, RuntimeError):
     """The program rows are dependent at this state, so the multipliers are not determined."""
 
 
+class ContradictoryProgramError(EruginError, RuntimeError):
+    """Rows of the program contradict each other at this state, so that no force satisfies all of them."""
+
+
 class NotFiniteError(EruginError, RuntimeError):
     """A result is NaN or infinite although what went in was finite."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Curve, Line, Spline, circle, implicit, line, spline
+from erugin.constraints import Curve, Line, Spline, circle, implicit, line, parametric, spline
 from erugin.constraints.curves.normals import tangent_of
 from erugin.symbolic import Kernel, Parameters
 
@@ -58,6 +58,11 @@ def floats(x: Array) -> tuple[float, ...]:
     return tuple(float(value) for value in x)
 
 
+def coil(s: float, t: float) -> Array:
+    """A helix about an axis that drifts."""
+    return np.array([np.cos(s), np.sin(s) - 0.1 * t, 0.4 * s])
+
+
 def parabola(k: ca.SX) -> Callable[[ca.SX, ca.SX], ca.SX]:
     """y = k (x - 0.3 t)², growing upwards and therefore followed to the left."""
     return lambda x, t: x[1] - k * (x[0] - 0.3 * t) ** 2
@@ -66,6 +71,8 @@ def parabola(k: ca.SX) -> Callable[[ca.SX, ca.SX], ca.SX]:
 WAVE = spline([(0.0, 0.0), (1.0, 0.8), (2.0, 0.4), (3.2, 0.0)], name="wave")
 HELIX = spline([(math.cos(0.5 * i), math.sin(0.5 * i), 0.3 * i) for i in range(7)], name="helix")
 STRANGE = spline([(0, 0, 0, 0), (1, 0.3, 0.1, -0.2), (2, 0.2, 0.5, 0.0), (3, 0, 0, 0.4)], name="strange")
+OVAL = parametric(lambda s, t: ca.vertcat(2.0 * ca.cos(s) + 0.3 * t, 1.4 * ca.sin(s)), 0.0, 2 * math.pi, name="oval")
+COIL = parametric(lambda s, t: ca.vertcat(ca.cos(s), ca.sin(s) - 0.1 * t, 0.4 * s), -2.0, 8.0, samples=80, name="coil")
 SPLINES = (WAVE, HELIX, STRANGE)
 CURVATURE = Parameters.declare({"curvature": 0.4}, "parabola")
 
@@ -80,6 +87,8 @@ CASES: tuple[Case, ...] = (
     Case("spline-2", WAVE, along_spline(WAVE)),
     Case("spline-3", HELIX, along_spline(HELIX)),
     Case("spline-4", STRANGE, along_spline(STRANGE)),
+    Case("parametric-2", OVAL, lambda s, t: np.array([0.3 * t, 0.0]) + np.array([2.0, 1.4]) * polar(s)),
+    Case("parametric-3", COIL, lambda s, t: coil(4.0 * s, t)),
     Case("circle", circle((0.4, -0.2), 0.7), lambda s, _: np.array([0.4, -0.2]) + 0.7 * polar(s)),
     Case(
         "drifting-circle",

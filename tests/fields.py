@@ -23,6 +23,7 @@ from erugin.symbolic.runge_kutta import rk4_step
 Array = NDArray[np.float64]
 
 SPEED, KAPPA, MARGIN = 0.5, 2.0, 0.15
+LIMIT = 1.5 * SPEED
 LENGTH = 12.0
 
 LINE = line((0.0, 0.0), (LENGTH, 0.0), name="path")
@@ -116,6 +117,25 @@ def on_program_curve(scene: Scene, x: Array, t: float) -> Array | None:
         if np.abs(step).max() < 1e-15:
             break
     return x if np.abs(scene.at(x, t)["f"][:k]).max() < 1e-13 else None
+
+
+def held(scene: Scene, numbers: Mapping[str, Array], room: float = 0.0) -> bool:
+    """Whether F = 0 is to be an integral curve there: beyond the margin of all barriers, and slow enough to follow."""
+    k, p = scene.field.dimension - 1, scene.field.parameters.nominal
+    follow = np.linalg.lstsq(numbers["f_x"][:k], numbers["f_t"][:k], rcond=None)[0]
+    clear = numbers["f"][k:].min(initial=np.inf) >= p.get("field.margin", 0.0) + room
+    return bool(clear and np.linalg.norm(follow) <= 0.8 * p.get("field.limit", np.inf))
+
+
+def yields(scene: Scene, t: float) -> bool:
+    """Whether an obstacle has left the path, to the side on which it is to be passed, so far that it fades out."""
+    p, axes = scene.field.parameters.nominal, "xyz"[: scene.field.dimension]
+    for obstacle in scene.field.obstacles:
+        center = np.array([p[f"{obstacle.name}.{a}"] + t * p[f"{obstacle.name}.v{a}"] for a in axes])
+        side = p["field.side"] * p[f"field.side_{obstacle.name}"]
+        if side * scene.at(center, t)["phi"][0] > 0.5 * (p[f"{obstacle.name}.radius"] + p["field.margin"]):
+            return True
+    return False
 
 
 @functools.cache

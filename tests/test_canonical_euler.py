@@ -180,10 +180,10 @@ def test_a_warm_start_saves_iterations_and_an_extrapolated_one_more() -> None:
 def test_an_iteration_that_does_not_converge_ends_the_run_with_what_was_computed() -> None:
     """It needs 46 iterations at first, and more later."""
     euler = CanonicalEuler(MinimalResiduals(1e-6, BOUND, limit=60))
-    with pytest.raises(SimulationError, match=r"NotConvergedError: MinimalResiduals.* after 60 iterations") as caught:
+    with pytest.raises(SimulationError, match=r"MinimalResiduals.* after 60 iterations") as caught:
         simulate(arm(), None, [0.5, 0.8, -0.2], [1.0, -1.0, 0.3], 1.0, step=1e-3, integrator=euler)
     kept = caught.value.trajectory
-    assert caught.value.status is Status.FAILED
+    assert caught.value.status is Status.NOT_CONVERGED
     assert np.isfinite(kept.q).all()
     assert 10 < len(kept) < 200
 

@@ -66,16 +66,6 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
         r"constraint 'N' has order 2 but does not depend on accelerations; use holonomic",
     ),
     (
-        "not affine in the accelerations",
-        lambda: second_order(A[0] ** 2 + A[1], name="N"),
-        r"constraint 'N'.*not affine in the accelerations",
-    ),
-    (
-        "a product of accelerations",
-        lambda: second_order(ca.vertcat(A[0], A[0] * A[1]), name="N"),
-        r"constraint 'N'.*not affine in the accelerations",
-    ),
-    (
         "another robot's coordinates",
         lambda: holonomic(STRANGER.q[0] - ROBOT.q[0], name="N"),
         r"constraint 'N' uses q1, which .*does not have.*another robot",

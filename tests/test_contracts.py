@@ -15,7 +15,13 @@ import pytest
 import erugin
 from erugin.constraints import Curve, Perturbation
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod
+from erugin.controllers.multipliers import (
+    AugmentedMultipliers,
+    LdlMultipliers,
+    LeastNormMultipliers,
+    MultiplierMethod,
+    ProximalMultipliers,
+)
 from erugin.controllers.program_controller import REALIZATIONS
 from erugin.controllers.realization import Realization
 from erugin.robots import Link, lagrangian_system
@@ -32,17 +38,22 @@ from erugin.robots.legendre import (
     QuadraticForm,
     RobotForm,
 )
-from erugin.scenarios import DOP853, RK4, Integrator, simulate
+from erugin.scenarios import DOP853, RK4, Integrator, Reduced, simulate
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.integrators import CanonicalEuler
 from erugin.scenarios.scenario import Scenario
 
 from .arms import disc_program, two_link_arm
 
-INTEGRATORS: dict[Integrator, int] = {RK4(): 4, DOP853(1e-13, 1e-13): 7, CanonicalEuler(Cholesky()): 1}
+INTEGRATORS: dict[Integrator, int] = {RK4(): 4, Reduced(): 4, DOP853(1e-13, 1e-13): 7, CanonicalEuler(Cholesky()): 1}
 SOLVERS: list[LegendreSolver] = [Cholesky(), Factored(), ConjugateDirections(1e-14), MinimalResiduals(1e-13, 1.0)]
 FORMS: set[type[QuadraticForm]] = {ChainForm, DenseForm, ProductForm, RobotForm}
-METHODS: list[MultiplierMethod] = [LdlMultipliers()]
+METHODS: list[MultiplierMethod] = [
+    LdlMultipliers(),
+    LeastNormMultipliers(),
+    ProximalMultipliers(),
+    AugmentedMultipliers(),
+]
 CONTROLLERS: list[type[Controller]] = [ProgramController]
 
 
@@ -150,6 +161,7 @@ def test_every_controller_runs_a_second_and_its_law_is_what_it_returns(cls: type
     program: Program = disc_program()
     controller = ProgramController(program, realization="actuated")
     law = controller.law
+    assert law is not None
     f = ca.Function(
         "f", [controller.robot.t, controller.robot.q, controller.robot.v, controller.parameters.symbols], [law.output]
     )

@@ -13,6 +13,8 @@ from .fields import (
     ALL,
     IN_SPACE,
     KAPPA,
+    LENGTH,
+    LIMIT,
     LINE,
     MARGIN,
     OBSTRUCTED,
@@ -21,10 +23,12 @@ from .fields import (
     WAVE,
     Scene,
     boundary_points,
+    held,
     on_program_curve,
     program_points,
     random_places,
     scene,
+    yields,
 )
 
 # Integral curves -----------------------------------------------------------------------------------------------------
@@ -46,12 +50,17 @@ def test_boundaries_are_integral_curves(scene: Scene) -> None:
 
 @SCENES
 def test_the_program_curve_is_an_integral_curve(scene: Scene) -> None:
-    """dF/dt = 0 on F = 0 for each of the n - 1 functions."""
-    k = scene.field.dimension - 1
+    """dF/dt = 0 on F = 0 for each of the n - 1 functions, wherever the barriers leave it the room."""
+    k, counted = scene.field.dimension - 1, 0
     for x, t in program_points(scene):
         numbers = scene.at(x, t)
+        assert np.linalg.norm(numbers["w"]) <= LIMIT * (1 + 1e-12) or not scene.field.barriers
+        if not held(scene, numbers):
+            continue
+        counted += 1
         np.testing.assert_allclose(numbers["f_x"][:k] @ numbers["w"] + numbers["f_t"][:k], 0.0, atol=1e-10)
         assert np.linalg.norm(numbers["w"]) > 0.4 * SPEED
+    assert counted >= 0.6 * len(program_points(scene))
 
 
 @SCENES
@@ -77,7 +86,7 @@ def test_p_vanishes_on_every_curve(scene: Scene) -> None:
     n = scene.field.dimension
     places = [(x, t) for _, x, t in boundary_points(scene, each=6)]
     if n == 2:  # In space a program curve is where two functions vanish, and the product's gradient with them.
-        places += program_points(scene)
+        places += [(x, t) for x, t in program_points(scene) if held(scene, scene.at(x, t), room=2e-3)]
     for x, t in places:
         assert np.linalg.norm(scene.at(x, t)["P"]) < 1e-10
         normal = scene.at(x, t)["product_x"]
@@ -88,9 +97,12 @@ def test_p_vanishes_on_every_curve(scene: Scene) -> None:
 @SCENES
 def test_distances_decay_at_the_rate_of_attraction(scene: Scene) -> None:
     """dF/dt = -κF to first order: the error is bounded by the square of the distance."""
-    k = scene.field.dimension - 1
+    k, counted = scene.field.dimension - 1, 0
     rng = np.random.default_rng(4)
     for x, t in program_points(scene):
+        if not held(scene, scene.at(x, t), room=2e-3):
+            continue
+        counted += 1
         J = scene.at(x, t)["f_x"][:k]
         direction = rng.normal(size=k)
         aside = np.linalg.pinv(J) @ direction / np.linalg.norm(direction)
@@ -100,6 +112,7 @@ def test_distances_decay_at_the_rate_of_attraction(scene: Scene) -> None:
             rate = numbers["f_x"][:k] @ numbers["w"] + numbers["f_t"][:k]
             assert np.linalg.norm(F) == pytest.approx(size, rel=0.1)
             assert np.abs(rate + KAPPA * F).max() < 20 * size**2
+    assert counted >= 0.5 * len(program_points(scene))
 
 
 @pytest.mark.parametrize("scene", [s for s in ALL if not s.field.obstacles], ids=lambda s: s.label)
@@ -129,9 +142,10 @@ def test_attraction_is_a_parameter(kappa: float) -> None:
 
 @OBSTRUCTED
 def test_the_program_curve_keeps_the_margin(scene: Scene) -> None:
-    """Every obstacle is at least the margin away from F = 0, and in the scenes some come close to that."""
+    """Every obstacle that does not yield the path is at least the margin away from F = 0."""
     n = scene.field.dimension
-    nearest = min(float(scene.at(x, t)["f"][n - 1 :].min()) for x, t in program_points(scene))
+    points = [(x, t) for x, t in program_points(scene) if not yields(scene, t)]
+    nearest = min((float(scene.at(x, t)["f"][n - 1 :].min()) for x, t in points), default=MARGIN)
     assert nearest >= MARGIN - 1e-12
 
 
@@ -151,13 +165,14 @@ def test_the_margin_is_used_and_not_wasted() -> None:
 def test_far_from_obstacles_the_program_curve_is_the_path(path: Curve, side: int) -> None:
     """0 ≤ σ(φ₁ − F₁) ≤ ε exp(−(O − δ − σφ₁)/ε): it fades exponentially."""
     n = path.dimension
-    center = (3.0, 0.2, 0.0)[:n]
+    center = (3.0, 0.8 if path is WAVE else 0.2, 0.0)[:n]
     one = scene("one", path, [circle(center, 0.4, name="disc0")], side)
     epsilon = one.field.parameters.nominal["field.rounding"]
     assert epsilon == MARGIN / 2
     differences: list[float] = []
     for along in (3.6, 4.0, 4.4, 4.8, 6.0):
-        x = np.array([along, 0.02, 0.03][:n])
+        aside = WAVE.at(along * WAVE.length / LENGTH)[1] if path is WAVE else 0.0
+        x = np.array([along, 0.02 + aside, 0.03][:n])
         numbers = one.at(x, 0.0)
         gap = float(np.linalg.norm(x - np.array(center)) - 0.4)
         difference = side * float(numbers["phi"][0] - numbers["f"][0])

@@ -60,9 +60,9 @@ def test_parameters_of_a_field() -> None:
     bare = EruginField(LINE, speed=0.4, attraction=3.0, name="flow")
     assert bare.parameters.names == (*LINE.parameters.names, "flow.speed", "flow.attraction")
     w = EruginField(LINE, [disc], speed=0.4, margin=0.2, side=-1, name="flow")
-    own = tuple(f"flow.{key}" for key in ("speed", "attraction", "side", "margin", "rounding", "limit"))
+    own = tuple(f"flow.{key}" for key in ("speed", "attraction", "side", "margin", "rounding", "limit", "side_disc"))
     assert w.parameters.names == (*LINE.parameters.names, *disc.parameters.names, *own)
-    assert [w.parameters.nominal[name] for name in own] == [0.4, 2.0, -1.0, 0.2, 0.1, 1.6]
+    assert [w.parameters.nominal[name] for name in own] == [0.4, 2.0, -1.0, 0.2, 0.1, pytest.approx(0.6), 1.0]
     custom = EruginField(LINE, [disc], speed=0.4, margin=0.2, rounding=0.03)
     assert custom.parameters.nominal["field.rounding"] == 0.03
     for name, bad in itertools.product(("speed", "attraction", "margin", "rounding"), (0.0, -0.1, math.nan, math.inf)):

@@ -4,6 +4,19 @@ from .circle import Circle, circle
 from .curve import Curve
 from .implicit import Implicit, implicit
 from .line import Line, line
+from .parametric import Parametric, parametric
 from .spline import Spline, spline
 
-__all__ = ["Circle", "Curve", "Implicit", "Line", "Spline", "circle", "implicit", "line", "spline"]
+__all__ = [
+    "Circle",
+    "Curve",
+    "Implicit",
+    "Line",
+    "Parametric",
+    "Spline",
+    "circle",
+    "implicit",
+    "line",
+    "parametric",
+    "spline",
+]

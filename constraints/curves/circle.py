@@ -39,6 +39,14 @@ class Circle(Curve):
         n = self.dimension
         return symbols[:n] + symbols[n + 1 : 2 * n + 1] * t
 
+    def reference(self, t: ca.SX) -> ca.SX:
+        """The centre, shape (n,) [m]."""
+        return self.center(t)
+
+    def extent(self, t: ca.SX) -> ca.SX:
+        """The radius [m]."""
+        return self.radius
+
     @property
     def radius(self) -> ca.SX:
         """Radius r [m]."""

@@ -37,3 +37,11 @@ class Curve(ABC):
         """∂f/∂x at place x and time t, shape (k, n); by automatic differentiation unless known in closed form."""
         place = ca.SX.sym("x", self.dimension)
         return ca.substitute(ca.jacobian(self.functions(place, t), place), place, x)
+
+    def reference(self, t: ca.SX) -> ca.SX | None:
+        """A point that represents the curve and moves with it, shape (n,) [m], at time t [s]; None if it has none."""
+        return None
+
+    def extent(self, t: ca.SX) -> ca.SX | None:
+        """Radius [m] of a ball about the reference that contains the curve at time t [s]; None if no ball does."""
+        return None

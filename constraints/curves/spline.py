@@ -15,12 +15,12 @@ from scipy.interpolate import PPoly, make_interp_spline
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .curve import Curve
+from .foot import foot
 from .normals import best_axis, normal_frame
 
 Array = NDArray[np.float64]
 DEGREE = 5
 SAMPLES_PER_PIECE = 12
-NEWTON_STEPS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,26 +71,10 @@ class Spline(Curve):
         return float(self.breaks[-1] - self.breaks[0])
 
     def _foot(self, x: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
-        """Parameter of the foot of the perpendicular, with c, c′, c″ there.
-
-        The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; its steps from there, each
-        squaring the error, leave rounding error, also in the derivatives that are taken of them later.
-        """
         share = np.arange(0.0, 1.0, 1.0 / SAMPLES_PER_PIECE)
         inner: Array = (self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * share).ravel()
-        samples = np.append(inner, self.breaks[-1])
-        s, nearest = ca.SX(samples[0]), ca.sumsqr(x - ca.DM(self.at(samples[0])))
-        for sample in samples[1:]:
-            distance = ca.sumsqr(x - ca.DM(self.at(sample)))
-            s = ca.if_else(distance < nearest, sample, s)
-            nearest = ca.fmin(distance, nearest)
-        for _ in range(NEWTON_STEPS):
-            place, first, second = self._evaluate(s)
-            slope = ca.sumsqr(first) - ca.dot(x - place, second)
-            # Towards the centre of curvature the slope falls to zero, and beyond it a foot is not unique: a tenth of
-            # |c′|² keeps the step finite there.
-            s = s + ca.dot(x - place, first) / ca.fmax(slope, 0.1 * ca.sumsqr(first))
-        return s, self._evaluate(s)
+        samples = [(float(s), ca.SX(ca.DM(self.at(s)))) for s in np.append(inner, self.breaks[-1])]
+        return foot(x, samples, self._evaluate)
 
     def _evaluate(self, s: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         low, high = float(self.breaks[0]), float(self.breaks[-1])

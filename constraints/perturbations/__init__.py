@@ -1,8 +1,32 @@
 """Perturbation equations: what deviations are made to obey."""
 
 from .baumgarte import Baumgarte
+from .bounded import Bounded
+from .certificate import Certificate, LyapunovFunction
+from .deressa import Deressa
+from .deviation import Deviation
+from .energies import Energies
 from .exact import Exact
+from .finite_time import FiniteTime
 from .first_order import FirstOrder
-from .perturbation import Certificate, Deviation, Perturbation
+from .linear import Linear
+from .nonlinear import Nonlinear
+from .perturbation import Perturbation
+from .prescribed_time import PrescribedTime
 
-__all__ = ["Baumgarte", "Certificate", "Deviation", "Exact", "FirstOrder", "Perturbation"]
+__all__ = [
+    "Baumgarte",
+    "Bounded",
+    "Certificate",
+    "Deressa",
+    "Deviation",
+    "Energies",
+    "Exact",
+    "FiniteTime",
+    "FirstOrder",
+    "Linear",
+    "LyapunovFunction",
+    "Nonlinear",
+    "Perturbation",
+    "PrescribedTime",
+]

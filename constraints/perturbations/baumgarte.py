@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Deviation, Perturbation
+from .deviation import Deviation
+from .for_step import Amplifier, fastest_pair, require_share
+from .perturbation import Perturbation
 
 
 @dataclass(frozen=True)
@@ -47,3 +50,28 @@ class Baumgarte(Perturbation):
         """Companion matrix of the equation."""
         alpha, beta = self.gains["alpha"], self.gains["beta"]
         return np.array([[0.0, 1.0], [-(beta**2), -2.0 * alpha]])
+
+    @classmethod
+    def for_step(cls, step: float, integrator: Amplifier, *, share: float = 1.0) -> Self:
+        """α and β with which the discretised deviation contracts fastest.
+
+        Under the classical Runge–Kutta method α = 1.7294/h and β = 1.9446/h, and a small deviation is gone after one
+        step; under Euler's α = β = 1/h, and it is gone after two. Such gains ask for an acceleration of 3.78 y/h²: at
+        1 ms and 1 mm that is 3781 m/s², so start on the constraint, or take a smaller share.
+
+        The fastest contraction is not the least drift. The stages of a Runge–Kutta step leave a curved constraint by
+        some h² v², and gains act on that as on any deviation: on a four-bar linkage the drift grows as β² from about
+        β = 4ω on, ω the rate of its crank, and is least there. With a step of 1 ms and 1 rad/s it is 7e-13 of the
+        ground link for a share of 0.005, and 6e-8 for the whole; without any stabilisation 4e-9 after 10⁶ steps. Where
+        both are wanted, project.
+
+        Args:
+            step: h [s].
+            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            share: both gains are multiplied by this, in (0, 1].
+
+        Raises:
+            ModelError: if the integrator chooses its own steps, or ``share`` is not in (0, 1].
+        """
+        value = require_share(share) * fastest_pair(step, integrator)
+        return cls(-value.real, abs(value))

@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Deviation, Perturbation
+from .deviation import Deviation
+from .perturbation import Perturbation
 
 
 @dataclass(frozen=True)

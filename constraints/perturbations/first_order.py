@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .perturbation import Deviation, Perturbation
+from .deviation import Deviation
+from .for_step import Amplifier, fastest_rate, require_share
+from .perturbation import Perturbation
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,21 @@ class FirstOrder(Perturbation):
     def state_matrix(self) -> NDArray[np.float64]:
         """The scalar −k."""
         return np.array([[-self.rate]])
+
+    @classmethod
+    def for_step(cls, step: float, integrator: Amplifier, *, share: float = 1.0) -> Self:
+        """k with which the discretised deviation contracts fastest.
+
+        Under the classical Runge–Kutta method k = 1.5961/h, and each step multiplies a small deviation by 0.2705: the
+        least that a real eigenvalue can reach. Under Euler's k = 1/h, and it is gone after one step. Such gains ask
+        for an acceleration k y′.
+
+        Args:
+            step: h [s].
+            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            share: the gain is multiplied by this, in (0, 1].
+
+        Raises:
+            ModelError: if the integrator chooses its own steps, or ``share`` is not in (0, 1].
+        """
+        return cls(require_share(share) * fastest_rate(step, integrator))

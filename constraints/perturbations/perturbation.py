@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import constant_values, finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Proof that a linear perturbation equation is asymptotically stable.
-
-    Attributes:
-        eigenvalues: of the state matrix A, all with negative real part [1/s].
-        decay_rate: the slowest of them, min(−Re) [1/s]; infinite for an equation without state.
-        lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution.
-    """
-
-    eigenvalues: NDArray[np.complex128]
-    decay_rate: float
-    lyapunov: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Deviation:
-    """What a perturbation equation sees of its constraint.
-
-    Attributes:
-        value: y, y′ or z, shape (m,).
-        rate: ẏ for order 0, shape (m,); empty for the others.
-        time: t [s].
-    """
-
-    value: ca.SX
-    rate: ca.SX
-    time: ca.SX
+from .certificate import Certificate
+from .deviation import Deviation, Flow
+from .for_step import Amplifier, require_amplification
 
 
 class Perturbation(ABC):
@@ -65,6 +38,11 @@ class Perturbation(ABC):
         """Range of each gain in which the equation is stable: positive, unless a subclass says otherwise."""
         return dict.fromkeys(self.gains, Range.POSITIVE)
 
+    @property
+    def required_rows(self) -> int | None:
+        """Number of rows m that a constraint must have for it; None if it treats each row alone."""
+        return None
+
     @abstractmethod
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """The highest derivative that the deviation is made to have.
@@ -75,25 +53,33 @@ class Perturbation(ABC):
 
         Returns:
             g, h or z, shape (m,).
+
+        Raises:
+            ModelError: if the equation is for another number of rows.
         """
 
     def linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
-        """Matrix A of ẋ = A x at zero for one row, x = (y, ẏ) for order 0, y′ for order 1, nothing for order 2.
+        """Matrix A of ẋ = A x at zero, x = (y, ẏ) for order 0, y′ for order 1, nothing for order 2.
+
+        It is that of ``required_rows`` rows, of one row where each is treated alone.
 
         Args:
             gains: the symbol of each gain.
         """
         if self.order == 2:
             return ca.SX(0, 0)
-        state, time = ca.SX.sym("state", 2 - self.order), ca.SX.sym("t")
-        rate = state[1] if self.order == 0 else ca.SX(0, 1)
-        last = ca.jacobian(self.right_side(Deviation(state[0], rate, time), gains), state)
-        matrix = last if self.order == 1 else ca.vertcat(ca.SX(ca.DM([[0.0, 1.0]])), last)
-        return ca.densify(ca.substitute(matrix, state, ca.SX.zeros(state.numel())))
+        flow = Flow.of(self, gains)
+        matrix = ca.jacobian(flow.derivative, flow.state)
+        return ca.densify(ca.substitute(matrix, flow.state, ca.SX.zeros(flow.state.numel())))
 
-    @abstractmethod
     def state_matrix(self) -> NDArray[np.float64]:
-        """Matrix A of the linearization ẋ = A x at zero, with x = (y, ẏ) for order 0 and x = y′ for order 1."""
+        """Matrix A of the linearization ẋ = A x at zero, with the nominal gains."""
+        matrix = self.linearization({name: ca.SX(value) for name, value in self.gains.items()})
+        values = constant_values(matrix)
+        if values is None:
+            foreign = ", ".join(sorted({s.name() for s in ca.symvar(matrix)}))
+            raise ModelError(f"{self} uses {foreign}, neither deviations nor gains")
+        return values
 
     def certificate(self) -> Certificate:
         """Eigenvalues, decay rate and a Lyapunov matrix of the linearization at zero.
@@ -101,15 +87,10 @@ class Perturbation(ABC):
         Raises:
             ModelError: if the equation is not asymptotically stable; the message gives the eigenvalues.
         """
-        if not self.gains:
+        if self.order == 2:
             return Certificate(np.zeros(0, dtype=np.complex128), np.inf, np.zeros((0, 0)))
-        import control  # Late: it takes as long to import as all of Erugin.
-
         eigenvalues = self.stable_eigenvalues()
-        A = self.state_matrix()
-        # control.lyap solves X Aᵀ + A X + Q = 0, hence the transposes.
-        lyapunov = np.asarray(control.lyap(A.T, np.eye(len(A))), dtype=np.float64)
-        return Certificate(eigenvalues, float(-eigenvalues.real.max()), lyapunov)
+        return Certificate(eigenvalues, float(-eigenvalues.real.max()), lyapunov_matrix(self.state_matrix()))
 
     def stable_eigenvalues(self) -> NDArray[np.complex128]:
         """Eigenvalues of the state matrix [1/s].
@@ -125,7 +106,72 @@ class Perturbation(ABC):
                 f"{self} is not asymptotically stable: its eigenvalues are "
                 f"{np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is negative"
             )
-        for name, value in self.gains.items():
-            if not self.ranges[name].allows(value):
-                raise ModelError(f"{name} of {self} must be {self.ranges[name].value}, got {value!r}")
+        self.require_ranges()
         return eigenvalues
+
+    def require_ranges(self) -> None:
+        """Raise ModelError if a gain is not finite or out of its range."""
+        for name, value in self.gains.items():
+            if not self.ranges[name].allows(finite(name, value)):
+                raise ModelError(f"{name} of {self} must be {self.ranges[name].value}, got {value!r}")
+
+    def require_rows(self, deviation: Deviation) -> None:
+        """Raise ModelError if ``deviation`` has not the number of rows that the equation is for."""
+        rows = deviation.value.numel()
+        if self.required_rows is not None and rows != self.required_rows:
+            raise ModelError(
+                f"{self} is an equation for {self.required_rows} rows, but the constraint has {rows}: give the "
+                f"equation as many, or split the constraint"
+            )
+
+    @classmethod
+    def for_step(cls, step: float, integrator: Amplifier) -> Self:
+        """The equation of this kind whose discretised deviation contracts fastest.
+
+        Gains grow as 1/h (and 1/h² at y): after a large deviation they ask for large forces, so start on the
+        constraint, take a share of them where the equation offers one, or :class:`Bounded`.
+
+        Args:
+            step: h [s].
+            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+
+        Raises:
+            ModelError: if the integrator chooses its own steps, or the equation has no gains to choose.
+        """
+        raise ModelError(
+            f"{cls.__name__} has no gains that could be chosen for a step of {step!r} s and "
+            f"{type(integrator).__name__}: take Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime "
+            "or Bounded"
+        )
+
+    def contraction(self, step: float, integrator: Amplifier) -> float:
+        """By how much one step multiplies a small deviation in the long run: max |R(λ h)|; above 1 it grows.
+
+        Args:
+            step: h [s].
+            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+
+        Raises:
+            ModelError: if the integrator chooses its own steps.
+        """
+        h = positive("step", step)
+        require_amplification(integrator)
+        if self.order == 2:
+            return 0.0
+        eigenvalues: list[complex] = np.linalg.eigvals(self.state_matrix()).astype(np.complex128).tolist()
+        return max(integrator.amplification(value * h) for value in eigenvalues)
+
+
+def lyapunov_matrix(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P with AᵀP + PA = −I, for a state matrix ``A`` whose eigenvalues have negative real parts."""
+    import control  # Late: it takes as long to import as all of Erugin.
+    from scipy.linalg import matrix_balance  # Late, for the same reason.
+
+    # y and ẏ differ by the rate of the equation, 1/h and more: balanced and in units of that rate the solver sees
+    # numbers of the order of one. With A = S B S⁻¹ it is BᵀX + XB = −SᵀS for X = SᵀPS.
+    balanced, S = (np.asarray(part, dtype=np.float64) for part in matrix_balance(A, permute=False))
+    rate, s = float(np.abs(balanced).max()), np.diag(S)
+    # control.lyap solves X Aᵀ + A X + Q = 0, hence the transpose.
+    X = np.asarray(control.lyap(balanced.T / rate, np.diag(s**2) / rate), dtype=np.float64)
+    P = X / np.outer(s, s)
+    return (P + P.T) / 2

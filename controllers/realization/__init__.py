@@ -2,6 +2,6 @@
 
 from .actuated import Actuated
 from .ideal import Ideal
-from .realization import Realization, Realized
+from .realization import Realization, Realized, active_rows
 
-__all__ = ["Actuated", "Ideal", "Realization", "Realized"]
+__all__ = ["Actuated", "Ideal", "Realization", "Realized", "active_rows"]

@@ -8,9 +8,9 @@ import numpy as np
 from ...symbolic.errors import ModelError
 from ...symbolic.ldl import Ldl
 from ...symbolic.samples import samples
-from ..multipliers import MultiplierMethod
+from ..multipliers import Movable, MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized, relative_pivots
+from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
 
 DEPENDENT = 1e-11
 """Share of what it is made of below which a number counts as rounding."""
@@ -30,41 +30,58 @@ class Actuated(Realization):
 
     def build(self, program: Program, method: MultiplierMethod) -> Realized:
         """Inputs, force and motion of a program."""
-        robot, theta, B = program.robot, program.theta, program.robot.input_matrix
-        m, nu = theta.size1(), B.size2()
-        if m > nu:
+        robot, theta, B = program.robot, active_rows(program, program.theta), program.robot.input_matrix
+        steady = steady_rows(program)
+        m, nu = len(steady), B.size2()
+        if m > nu and not method.handles_dependence:
             raise ModelError(
-                f"the program has {m} rows ({', '.join(program.rows)}), but {robot.name} has only {nu} "
+                f"the program has {m} rows ({', '.join(steady)}), but {robot.name} has only {nu} "
                 f"input{'s' * (nu != 1)}{' (' if nu else ''}{', '.join(robot.input_names)}{')' if nu else ''}: drop "
                 f"{m - nu} row{'s' * (m - nu != 1)}, or use realization='ideal' to see the force that would be needed"
             )
-        free, reactions = robot.drift
-        reach, pull = robot.mobility(B)
+        moved = method.movable(program, theta, active_rows(program, program.beta))
+        free, reactions = moved.drift
+        reach, pull = moved.mobility(B)
         gain, weight = theta @ reach, B.T @ reach
-        idle = self._inputs_are_dependent(program, gain, weight)
-        back = gain.T if idle else Ldl.of(weight).solve(gain.T)
-        K = gain @ back
-        found = method.solve(K, program.beta - theta @ free)
+        idle = self._inputs_are_dependent(program, program.theta @ reach, weight, method, moved)
+        factor = None if idle else Ldl.of(weight)
+        back = gain.T if factor is None else factor.solve(gain.T)
+        K = decoupled(program, gain @ back)
+        scale = None
+        if method.handles_dependence:
+            # What a row would be if nothing cancelled: what natural constraints leave of one they imply is rounding.
+            factors = ca.fabs(theta) @ ca.fabs(reach)
+            whole = factors @ factors.T if factor is None else theta @ moved.factor.solve(theta.T)
+            scale = row_scales(program, whole)
+        found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
         u = back @ found.values
+        turning = None
+        if not program.is_affine:
+            change = active_rows(program, turned(program, free) @ reach)
+            turning = ca.diag(change @ (change.T if factor is None else factor.solve(change.T)))
+        pivots, relative, misses = verdict(program, K, found, turning)
         return Realized(
             multipliers=found.values,
             force=B @ u,
             input=ca.densify(u),
             acceleration=free + reach @ u,
             reactions=reactions + pull @ u,
-            pivots=found.pivots,
-            relative_pivots=relative_pivots(program, K, found.pivots),
+            pivots=pivots,
+            relative_pivots=relative,
+            misses=misses,
         )
 
-    def _inputs_are_dependent(self, program: Program, gain: ca.SX, weight: ca.SX) -> bool:
+    def _inputs_are_dependent(
+        self, program: Program, gain: ca.SX, weight: ca.SX, method: MultiplierMethod, moved: Movable
+    ) -> bool:
         """Whether W is singular at all sampled places; raises ModelError for a row that no input reaches at any."""
         robot, c = program.robot, program.robot.coordinates
-        states = {"t": c.t, "q": c.q, "v": c.v}
+        states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
         singular, silent = True, np.ones(gain.size1(), dtype=np.bool_)
         B = robot.input_matrix
         # What each input would do without natural constraints is the scale for what they leave of it.
-        free = ca.diag(B.T @ robot.factor.solve(B))
-        looked_at = {"W": weight, "gain": gain, "theta": program.theta, "reach": robot.mobility(B)[0], "free": free}
+        free = ca.diag(B.T @ moved.factor.solve(B))
+        looked_at = {"W": weight, "gain": gain, "theta": program.theta, "reach": moved.mobility(B)[0], "free": free}
         for W, rows, theta, reach, free_alone in samples(looked_at, states, program.parameters):
             if not all(np.isfinite(matrix).all() for matrix in (W, rows, theta, reach, free_alone)):
                 return False
@@ -74,7 +91,7 @@ class Actuated(Realization):
             singular = singular and bool(values[0] <= DEPENDENT)
             # Rounding in Θ M̂ B is of the size of its factors.
             silent &= np.abs(rows).max(axis=1, initial=0.0) <= DEPENDENT * (np.abs(theta) @ np.abs(reach)).max(axis=1)
-        if silent.any():
+        if silent.any() and not method.handles_dependence:
             names = ", ".join(repr(name) for name, zero in zip(program.rows, silent, strict=True) if zero)
             raise ModelError(
                 f"no input of {robot.name} ({', '.join(robot.input_names)}) acts on {names}: what the row asks of the "

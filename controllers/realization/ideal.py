@@ -7,7 +7,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ..multipliers import MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized, relative_pivots
+from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
 
 
 class Ideal(Realization):
@@ -22,23 +22,36 @@ class Ideal(Realization):
 
     def build(self, program: Program, method: MultiplierMethod) -> Realized:
         """Force and motion of a program."""
-        robot, theta = program.robot, program.theta
-        if theta.size1() > robot.coordinates.nv:
+        robot, theta = program.robot, active_rows(program, program.theta)
+        steady = steady_rows(program)
+        if len(steady) > robot.coordinates.nv and not method.handles_dependence:
             raise ModelError(
-                f"the program has {theta.size1()} rows ({', '.join(program.rows)}), more than the "
+                f"the program has {len(steady)} rows ({', '.join(steady)}), more than the "
                 f"{robot.coordinates.nv} velocities of {robot.name}: no force can satisfy all of them"
             )
-        free, reactions = robot.drift
-        reach, pull = robot.mobility(theta.T)
-        K = theta @ reach
-        found = method.solve(K, program.beta - theta @ free)
+        moved = method.movable(program, theta, active_rows(program, program.beta))
+        free, reactions = moved.drift
+        reach, pull = moved.mobility(theta.T)
+        K = decoupled(program, theta @ reach)
+        # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
+        scale = row_scales(program, theta @ moved.factor.solve(theta.T)) if method.handles_dependence else None
+        found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
         lam = found.values
+        pivots, relative, misses = verdict(program, K, found, self._turning(program, free))
         return Realized(
             multipliers=lam,
             force=theta.T @ lam,
             input=ca.SX(0, 1),
             acceleration=free + reach @ lam,
             reactions=reactions + pull @ lam,
-            pivots=found.pivots,
-            relative_pivots=relative_pivots(program, K, found.pivots),
+            pivots=pivots,
+            relative_pivots=relative,
+            misses=misses,
         )
+
+    def _turning(self, program: Program, free: ca.SX) -> ca.SX | None:
+        """By how much each row changes along a − a₀, squared in the metric M̂; None if all are affine in a."""
+        if program.is_affine:
+            return None
+        change = active_rows(program, turned(program, free))
+        return ca.diag(change @ program.robot.mobility(change.T)[0])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
-from ..multipliers import MultiplierMethod
+from ..multipliers import MultiplierMethod, Multipliers
 from ..program import Program
 
 
@@ -22,7 +22,10 @@ class Realized:
         acceleration: a, shape (nv,).
         reactions: μ of the natural constraints.
         pivots: of K, shape (m,), in the squared unit of each row per mass.
-        relative_pivots: each divided by the largest K_jj of the rows of its constraint, shape (m,), in [0, 1].
+        relative_pivots: each divided by the largest K_jj of the rows of its constraint, shape (m,), in [0, 1]. From a
+            method that handles dependent rows both are 1 for a row that holds and 0 for one that contradicts others.
+        misses: Θ a − β of each row that contradicts others, with its sign turned, else 0, shape (m,); empty from a
+            method for independent rows.
     """
 
     multipliers: ca.SX
@@ -32,6 +35,7 @@ class Realized:
     reactions: ca.SX
     pivots: ca.SX
     relative_pivots: ca.SX
+    misses: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 class Realization(ABC):
@@ -56,8 +60,93 @@ class Realization(ABC):
         """
 
 
-def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX) -> ca.SX:
+def active_rows(program: Program, values: ca.SX) -> ca.SX:
+    """The rows of an expression where they are on, zero where they are off, in its shape (m, n).
+
+    Args:
+        program: tells which rows are on.
+        values: one row for each of the program's; what it is where the row is off, NaN even, does not matter.
+    """
+    zeros = ca.SX.zeros(1, values.size2())
+    rows = [
+        ca.if_else(program.active[i], values[i, :], zeros) if switched else values[i, :]
+        for i, switched in enumerate(program.switched)
+    ]
+    return ca.vertcat(ca.SX(0, values.size2()), *rows)
+
+
+def decoupled(program: Program, matrix: ca.SX) -> ca.SX:
+    """K with a 1 on the diagonal for every row that is off: its multiplier is zero and its pivot 1.
+
+    Args:
+        program: tells which rows are on.
+        matrix: K of :func:`active_rows`, in which rows and columns that are off are zero.
+    """
+    diagonal = [
+        # A condition that is no number must not pass for a row that is on.
+        ca.if_else(program.active[i] == 1, 0, ca.if_else(program.active[i] == 0, 1, float("nan")))
+        if switched
+        else ca.SX(0)
+        for i, switched in enumerate(program.switched)
+    ]
+    return matrix + ca.diag(ca.vertcat(ca.SX(0, 1), *diagonal))
+
+
+def steady_rows(program: Program) -> list[str]:
+    """Names of the rows that are always on.
+
+    Args:
+        program: whose rows.
+    """
+    return [name for name, switched in zip(program.rows, program.switched, strict=True) if not switched]
+
+
+def turned(program: Program, free: ca.SX) -> ca.SX:
+    """By how much the rows of Θ change from a₀ to a, to first order, shape (m, nv); zero where they are affine in a.
+
+    Args:
+        program: whose rows.
+        free: a₀, shape (nv,).
+    """
+    a, transposed = program.robot.coordinates.a, program.theta.T
+    return ca.reshape(ca.jtimes(ca.vec(transposed), a, a - free), *transposed.shape).T
+
+
+def verdict(program: Program, matrix: ca.SX, found: Multipliers, turning: ca.SX | None) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Pivots, relative pivots and misses of :class:`Realized`, each of shape (m,), the last one maybe empty.
+
+    Args:
+        program: tells which rows belong together.
+        matrix: K, shape (m, m).
+        found: what the method found.
+        turning: as for :func:`relative_pivots`.
+    """
+    if found.holds is None or found.misses is None:
+        return found.pivots, relative_pivots(program, matrix, found.pivots, turning), ca.SX(0, 1)
+    return found.holds, found.holds, found.misses
+
+
+def row_scales(program: Program, matrix: ca.SX) -> ca.SX:
+    """The largest K_jj of the rows of each row's constraint, which share a unit, shape (m,).
+
+    Args:
+        program: tells which rows belong together.
+        matrix: K, shape (m, m).
+    """
+    scales: list[ca.SX] = []
+    for block in program.blocks:
+        largest = matrix[block[0], block[0]]
+        for j in block[1:]:
+            largest = ca.fmax(largest, matrix[j, j])
+        scales.append(largest)
+    return ca.vertcat(ca.SX(0, 1), *scales)
+
+
+def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.SX | None = None) -> ca.SX:
     """Pivots relative to the largest row of the same constraint, shape (m,); zero if all rows of it vanish.
+
+    A row that is not affine in a is also compared with what it changes by along the way from the motion without it: it
+    vanishes where it is small beside that, even if it is the only one of its constraint.
 
     Rows of one constraint share a unit, so that a row is small beside them or it is not; rows of different constraints
     cannot be compared.
@@ -66,12 +155,14 @@ def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX) -> ca.SX:
         program: tells which rows belong together.
         matrix: K, shape (m, m).
         pivots: D, shape (m,).
+        turning: by how much the row changes along the way, squared in the metric of K, shape (m,); zero if not given.
     """
+    size = [matrix[i, i] if turning is None else matrix[i, i] + turning[i] for i in range(matrix.size1())]
     relative: list[ca.SX] = []
     for i, block in enumerate(program.blocks):
-        largest = matrix[block[0], block[0]]
+        largest = size[block[0]]
         for j in block[1:]:
-            largest = ca.fmax(largest, matrix[j, j])
+            largest = ca.fmax(largest, size[j])
         # A number that is none must stay one: it is not the rows' fault.
         vanished = ca.if_else(largest <= 0, 0, float("nan"))
         relative.append(ca.if_else(largest > 0, pivots[i] / largest, vanished))

@@ -1,6 +1,7 @@
 """Ready-made robots with numbers from papers and public data."""
 
 from .body_model import body_model, body_posture
+from .bricard import bricard_mechanism
 from .butterworth_ladder import butterworth_ladder
 from .electric_circuit import GROUND, Branch, electric_circuit
 from .five_bar import five_bar
@@ -21,6 +22,7 @@ __all__ = [
     "andrews_squeezer",
     "body_model",
     "body_posture",
+    "bricard_mechanism",
     "butterworth_ladder",
     "electric_circuit",
     "five_bar",

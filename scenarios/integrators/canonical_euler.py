@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from ...robots.legendre.legendre_solver import known_start
 from ...symbolic.errors import NotConvergedError
 from ...symbolic.kernel import Kernel
 from ..closed_loop import ClosedLoop
-from .integrator import Advance, Block, Integrator, step_by_step
+from .integrator import Advance, Block, Integrator, StartRun, step_by_step
 from .legendre_report import LegendreReport
 
 Array = NDArray[np.float64]
@@ -50,7 +49,7 @@ class CanonicalEuler(Integrator):
         """Check the word."""
         known_start(self.start)
 
-    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+    def prepare(self, loop: ClosedLoop) -> StartRun:
         """Kernels for p, q̇ and ṗ, and for whatever the solver asks for.
 
         Raises:
@@ -63,7 +62,7 @@ class CanonicalEuler(Integrator):
         nq, plant = robot.coordinates.nq, len(robot.parameters)
         momentum, rates = _kernels(canonical, free)
 
-        def start(p: Array, step: float) -> Advance:
+        def start(p: Array, step: float, t0: float) -> Advance:
             f = None if free else loop.derivative(p)
             own = p[:plant]
             nothing = np.zeros(robot.coordinates.nv)
@@ -89,7 +88,7 @@ class CanonicalEuler(Integrator):
                 return reached
 
             block = Block.of(loop)
-            advance = step_by_step(block, loop.observer(p), follow, step)
+            advance = step_by_step(block, loop.observer(p), follow, step, loop.corrector(p), t0)
 
             def advance_or_fail(first: int, state: Array, wanted: int) -> Block:
                 try:

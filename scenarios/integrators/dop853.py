@@ -12,7 +12,7 @@ from scipy import integrate
 
 from ...symbolic.arrays import positive
 from ..closed_loop import ClosedLoop
-from .integrator import Advance, Block, Integrator, step_by_step
+from .integrator import Advance, Block, Integrator, StartRun, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -47,20 +47,21 @@ class DOP853(Integrator):
         positive("relative_tolerance", self.relative_tolerance)
         positive("absolute_tolerance", self.absolute_tolerance)
 
-    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+    def prepare(self, loop: ClosedLoop) -> StartRun:
         """The compiled derivative; the integrator itself starts anew with each run."""
 
-        def start(p: Array, step: float) -> Advance:
+        def start(p: Array, step: float, t0: float) -> Advance:
             f = loop.derivative(p)
             solver: _Solver | None = None
 
             def follow(t: float, x: Array) -> Array:
                 nonlocal solver
-                if solver is None:
+                # A corrected state is another one than where the solver is: it starts anew there.
+                if solver is None or loop.correction is not None:
                     solver = self._solver(f, t, x)
                 return _reach(solver, t + step)
 
-            return step_by_step(Block.of(loop), loop.observer(p), follow, step)
+            return step_by_step(Block.of(loop), loop.observer(p), follow, step, loop.corrector(p), t0)
 
         return start
 

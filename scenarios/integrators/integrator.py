@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import EruginError, NotFiniteError, SingularProgramError
+from ...symbolic.errors import EruginError, NotConvergedError, NotFiniteError, SingularProgramError
 from ..closed_loop import ClosedLoop
 
 Array = NDArray[np.float64]
@@ -46,16 +46,26 @@ Advance = Callable[[int, Array, int], Block]
 """Index of the first step, x there, and how many samples are wanted at most → the next samples."""
 
 
+StartRun = Callable[[Array, float, float], Advance]
+"""Parameters of plant and controller, step h and time of the first sample → what advances a run."""
+
+
 class Integrator(ABC):
     """A way to integrate ẋ = f(t, x). One file each; the driver knows only this base."""
 
     @abstractmethod
-    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+    def prepare(self, loop: ClosedLoop) -> StartRun:
         """Build, once, whatever serves every run of ``loop``.
 
         Returns:
-            A function that starts a run from the parameters p of plant and controller and the step h [s], at t = 0.
+            A function that starts a run from the parameters p of plant and controller, the step h [s] and the time of
+            the first sample [s].
         """
+
+    @property
+    def passes_dependent_rows(self) -> bool:
+        """Whether it integrates where natural constraints are dependent: redundant ones, and singular positions."""
+        return False
 
     def amplification(self, z: complex) -> float:
         """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y with z = λ h; more than 1 is unstable.
@@ -70,6 +80,8 @@ def step_by_step(
     observe: Callable[[float, Array], dict[str, Array]],
     follow: Callable[[float, Array], Array],
     step: float,
+    correct: Callable[[float, Array], Array] | None = None,
+    t0: float = 0.0,
 ) -> Advance:
     """An advance that calls Python in every step, and ends its block early when the run ends or the controller fails.
 
@@ -78,16 +90,20 @@ def step_by_step(
         observe: what is recorded at t and x.
         follow: the state one step after t and x.
         step: h [s].
+        correct: applied to the state after each step; nothing if not given.
+        t0: time of the first sample [s].
     """
 
     def advance(first: int, state: Array, wanted: int) -> Block:
         block.filled, block.error, x = 0, None, state
         for i in range(min(BLOCK, wanted)):
-            t = (first + i) * step
+            t = t0 + (first + i) * step
             try:
                 recorded = observe(t, x)
                 after = x if i + 1 == wanted else follow(t, x)
-            except (SingularProgramError, NotFiniteError, KeyboardInterrupt) as error:
+                if correct is not None and i + 1 < wanted and np.isfinite(after).all():
+                    after = correct(t + step, after)
+            except (SingularProgramError, NotFiniteError, NotConvergedError, KeyboardInterrupt) as error:
                 block.error = error
                 break
             except EruginError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..closed_loop import ClosedLoop, SymbolicLoop
-from .integrator import BLOCK, Advance, Block, Integrator, step_by_step
+from .integrator import BLOCK, Advance, Block, Integrator, StartRun, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -21,32 +20,34 @@ Array = NDArray[np.float64]
 class RK4(Integrator):
     """Four stages per step, the controller evaluated in each; a symbolic loop runs as one kernel."""
 
-    def prepare(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
+    def prepare(self, loop: ClosedLoop) -> StartRun:
         """One kernel for the whole step, or a Python loop around a controller without a law."""
         symbolic = loop.symbolic()
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
 
-    def _fused(self, loop: SymbolicLoop) -> Callable[[Array, float], Advance]:
+    def _fused(self, loop: SymbolicLoop) -> StartRun:
         s = loop.symbols
-        k, h = ca.SX.sym("k"), ca.SX.sym("h")
+        k, h, t0 = ca.SX.sym("k"), ca.SX.sym("h"), ca.SX.sym("t0")
         f = ca.Function("f", [s.t, s.x, s.p], [ca.densify(loop.rate)], {"cse": True})
         recorded = ca.Function("g", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()])
         # The time comes from the index, so that it does not gather rounding errors.
-        t = k * h
+        t = t0 + k * h
         after = rk4_step(lambda time, x: f(time, x, s.p), t, s.x, h)
+        if loop.correction is not None:
+            after = loop.correction.call([t + h, after, s.p[: loop.robot.p.numel()]])[0]
         kernel = Kernel(
             "rk4_step",
-            {"k": k, "x": s.x, "h": h, "p": s.p},
+            {"k": k, "x": s.x, "h": h, "t0": t0, "p": s.p},
             {"next": k + 1, "after": after, **dict(zip(loop.recorded, recorded.call([t, s.x, s.p]), strict=True))},
         )
 
-        def start(p: Array, step: float) -> Advance:
+        def start(p: Array, step: float, t0: float) -> Advance:
             block = Block.of(loop)
             index, x = np.zeros(1), np.zeros(loop.nx)
-            steps = np.full((1, BLOCK), step, order="F")
+            steps, starts = np.full((1, BLOCK), step, order="F"), np.full((1, BLOCK), t0, order="F")
             numbers = np.asfortranarray(np.tile(p[:, None], (1, BLOCK)))
             results = [np.zeros((1, BLOCK), order="F"), block.after, *block.recorded.values()]
-            run = kernel.loop(BLOCK, 2, [index, x, steps, numbers], results)
+            run = kernel.loop(BLOCK, 2, [index, x, steps, starts, numbers], results)
 
             def advance(first: int, state: Array, wanted: int) -> Block:
                 index[0], x[:] = first, state
@@ -59,10 +60,12 @@ class RK4(Integrator):
 
         return start
 
-    def _called(self, loop: ClosedLoop) -> Callable[[Array, float], Advance]:
-        def start(p: Array, step: float) -> Advance:
+    def _called(self, loop: ClosedLoop) -> StartRun:
+        def start(p: Array, step: float, t0: float) -> Advance:
             f = loop.derivative(p)
-            return step_by_step(Block.of(loop), loop.observer(p), lambda t, x: rk4_step(f, t, x, step), step)
+            return step_by_step(
+                Block.of(loop), loop.observer(p), lambda t, x: rk4_step(f, t, x, step), step, loop.corrector(p), t0
+            )
 
         return start
 

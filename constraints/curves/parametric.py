@@ -1,0 +1,129 @@
+"""A path given by any parametrisation, moving or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from ...symbolic.arrays import finite
+from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from .curve import Curve
+from .foot import foot
+from .normals import best_axis, normal_frame
+
+Path = Callable[[ca.SX, ca.SX], ca.SX]
+"""Parameter s and time t → place c(s, t), shape (n,) [m]."""
+
+CHECKED = 400
+"""Places at which a path is looked at when it is made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parametric(Curve):
+    """f(x, t) = N(s)ᵀ(x − c(s, t)) at the foot s of the perpendicular from x; use :func:`parametric` to make one.
+
+    Attributes:
+        path: c as a function of s and t.
+        samples: parameters at which the search for the foot begins.
+        axis: reference axis of the normals.
+    """
+
+    name: str
+    dimension: int
+    path: Path = field(repr=False)
+    samples: tuple[float, ...] = field(repr=False)
+    axis: int
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Signed distances along n − 1 normals, shape (n − 1,)."""
+        _, (place, first, _) = self._foot(x, t)
+        return normal_frame(first / ca.norm_2(first), self.axis).T @ (x - place)
+
+    def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """∂f/∂x; in the plane the normal itself, because the foot moves along the curve only."""
+        if self.dimension > 2:
+            return super().jacobian(x, t)
+        _, (_, first, _) = self._foot(x, t)
+        return normal_frame(first / ca.norm_2(first), self.axis).T
+
+    def progress(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Parameter s of the foot of the perpendicular from x at time t."""
+        return self._foot(x, t)[0]
+
+    def _foot(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
+        s = ca.SX.sym("s")
+        place = ca.densify(self.path(s, t))
+        first = ca.jacobian(place, s)
+        derivatives = ca.vertcat(place, first, ca.jacobian(first, s))
+        n = self.dimension
+
+        def at(value: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+            found = ca.densify(ca.substitute(derivatives, s, value))
+            return found[:n], found[n : 2 * n], found[2 * n :]
+
+        return foot(x, [(value, ca.substitute(place, s, ca.SX(value))) for value in self.samples], at)
+
+
+def parametric(
+    path: Path,
+    start: float,
+    end: float,
+    *,
+    samples: int = 60,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "parametric",
+) -> Parametric:
+    """The path x = c(s, t), followed in the direction of growing s.
+
+    The foot of the perpendicular is looked for from the nearest of ``samples`` places between start and end, and may
+    lie beyond them: a closed path given over one period is followed for ever. Nearer to the path than its radius of
+    curvature the foot is unique.
+
+    Args:
+        path: c as a function of the parameter and the time, returning shape (n,); three times differentiable.
+        start: parameter of the first sample.
+        end: parameter of the last, greater than ``start``.
+        samples: how many; neighbours should be nearer to each other than the radius of curvature.
+        parameters: symbols that the path uses.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for a path that is no column of expressions, stands still (c′ = 0) or is not finite somewhere at
+            t = 0, foreign symbols, or a range that is empty.
+    """
+    first, last = finite(f"start of {name!r}", start), finite(f"end of {name!r}", end)
+    if not first < last:
+        raise ModelError(f"{name!r}: the parameter must grow, but starts at {start!r} and ends at {end!r}")
+    if samples < 2:
+        raise ModelError(f"{name!r} needs at least 2 samples, got {samples!r}")
+    s, t = ca.SX.sym("s"), ca.SX.sym("t")
+    place = path(s, t)
+    if not isinstance(place, ca.SX) or place.size2() != 1 or place.numel() < 2:
+        raise ModelError(f"{name!r}: the path must return a column of at least 2 CasADi SX expressions, got {place!r}")
+    allowed = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(s, t, parameters.symbols))}
+    foreign = sorted({symbol.name() for symbol in ca.symvar(place) if symbol.element_hash() not in allowed})
+    if foreign:
+        raise ModelError(f"{name!r} uses {', '.join(foreign)}: declare them with parameters=")
+    kernel = Kernel(
+        "tangent",
+        {"s": s, "t": t, "p": parameters.symbols},
+        {"place": place, "tangent": ca.jacobian(place, s)},
+        compiled=False,
+    )
+    numbers = parameters.values()
+    tangents: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
+    for value in np.linspace(first, last, CHECKED):
+        where, tangent = kernel(float(value), 0.0, numbers)
+        length = float(np.linalg.norm(tangent))
+        if not (np.isfinite(where).all() and np.isfinite(length) and length > 0.0):
+            raise ModelError(f"{name!r}: at s = {value:g} the path is at {where} with c′ = {tangent.ravel()}")
+        tangents.append(tangent.ravel() / length)
+    axis = best_axis(name, np.array(tangents))
+    places = tuple(float(value) for value in np.linspace(first, last, samples))
+    return Parametric(name, place.numel(), path, places, axis, parameters)

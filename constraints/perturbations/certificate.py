@@ -1,0 +1,77 @@
+"""What proves that a perturbation equation is stable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...symbolic.arrays import vector
+from ...symbolic.kernel import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class LyapunovFunction:
+    """V(x, t) > 0 that does not rise along solutions, x = (y, ẏ) for order 0 and x = y′ for order 1.
+
+    Attributes:
+        value: V, an expression in ``state`` and ``time``, the gains at their nominal values.
+        derivative: dV/dt along solutions, likewise.
+        state: x, symbols, shape (n,).
+        time: t [s], a symbol.
+        statement: what is known of dV/dt, and whether by proof or by samples.
+        radius: dV/dt was evaluated at random states with ‖x‖ up to this.
+        samples: how many of them.
+        largest_derivative: the largest dV/dt seen there, relative to the sum of |∂V/∂xᵢ ẋᵢ|: −1 at best, 0 where
+            V is kept.
+    """
+
+    value: ca.SX
+    derivative: ca.SX
+    state: ca.SX
+    time: ca.SX
+    statement: str
+    radius: float
+    samples: int
+    largest_derivative: float
+
+    def evaluate(self, state: ArrayLike, time: float = 0.0) -> tuple[float, float]:
+        """V and dV/dt at numbers.
+
+        Args:
+            state: x, shape (n,).
+            time: t [s].
+
+        Raises:
+            ShapeError: for another shape, or numbers that are not finite.
+        """
+        x = vector("state", state, self.state.numel())
+        outputs = {"value": self.value, "derivative": self.derivative}
+        kernel = Kernel("lyapunov", {"x": self.state, "t": self.time}, outputs, compiled=False)
+        value, derivative = kernel(x, time)
+        return float(value), float(derivative)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Proof that a perturbation equation is asymptotically stable.
+
+    Attributes:
+        eigenvalues: of the state matrix A of the linearization at zero [1/s]; all have negative real parts, unless
+            ``function`` carries the proof alone.
+        decay_rate: the slowest of them, min(−Re) [1/s]; infinite for an equation without state.
+        lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution of the linearization; empty if
+            there is none.
+        function: a Lyapunov function of the equation itself, where it is not linear with constant gains.
+        settling_time: the time [s] after which a row that starts with (value, rate) has settled, in equations that
+            settle in finite time; the equation says what settled means. The rate is 0 for order 1.
+    """
+
+    eigenvalues: NDArray[np.complex128]
+    decay_rate: float
+    lyapunov: NDArray[np.float64]
+    function: LyapunovFunction | None = None
+    settling_time: Callable[[float, float], float] | None = None

@@ -1,0 +1,217 @@
+"""The perturbation equation that follows from energies of the deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Self, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError
+from ...symbolic.ldl import Ldl
+from ...symbolic.parameters import Range
+from .certificate import Certificate
+from .deviation import Deviation, Flow
+from .for_step import Amplifier, fastest_pair, fastest_rate, require_share
+from .given_expression import call_given
+from .lyapunov import falling, states_in_ball
+from .matrix_gains import Entries
+from .perturbation import Perturbation, lyapunov_matrix
+from .quadratic_energies import Quadratic, quadratic_values, scaled_identity
+
+Energy: TypeAlias = Callable[[ca.SX, ca.SX, Mapping[str, ca.SX]], ca.SX]
+"""y and ẏ, shape (m,), and the gains by name → a scalar. For order 1 y is empty and y′ is the second argument."""
+
+
+@dataclass(frozen=True)
+class Energies(Perturbation):
+    """Deviations as extra coordinates with energies of their own, [Matukhina]_ (2)–(14).
+
+    With L_y = T_y − P_y the equation of order 0 is d/dt ∂L_y/∂ẏ − ∂L_y/∂y + ∂D_y/∂ẏ = 0, solved for ÿ; that of order
+    1, for deviations y′ that have no position, is d/dt ∂T_y/∂y′ + ∂D_y/∂y′ = 0, eq. (14) with z = ∂L/∂y′. In the
+    article (7) x = ∂L/∂ẏ is printed with ∂L/∂y.
+
+    The energy V = ẏᵀ∂T_y/∂ẏ − T_y + P_y, which is T_y + P_y if T_y is quadratic in ẏ, obeys dV/dt = −ẏᵀ∂D_y/∂ẏ
+    identically, whence stability: V is positive and dV/dt is nowhere positive, both checked at samples; and the
+    linearization at zero, whose eigenvalues must have negative real parts, makes it asymptotic and local.
+
+    Energies here depend on deviations alone; the article also lets them depend on q, q̇ and t.
+
+    Attributes:
+        kinetic: T_y from y, ẏ and the gains.
+        potential: P_y from the same; none for order 1.
+        dissipation: D_y from the same.
+        values: nominal gains by name.
+        rows: m.
+        radius: of the ball ‖(y, ẏ)‖ ≤ radius in which V and the mass are checked, in the unit of the deviations.
+        limits: range of each gain; positive if not said.
+        order: 0 with a potential energy, 1 without.
+
+    Raises:
+        ModelError: if an energy is not such an expression, the mass ∂²T_y/∂ẏ² is not positive definite, V is not
+            positive or rises at a sample, or an eigenvalue of the linearization has no negative real part.
+    """
+
+    kinetic: Energy
+    potential: Energy | None
+    dissipation: Energy
+    values: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
+    rows: int = 1
+    radius: float = 1.0
+    limits: Mapping[str, Range] = field(default_factory=dict[str, Range], hash=False)
+    order: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse energies that do not prove stability."""
+        for name in ("values", "limits"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "order", 1 if self.potential is None else 0)
+        if self.rows < 1:
+            raise ModelError(f"Energies is for at least one row, got rows={self.rows!r}")
+        if strange := sorted(set(self.limits) - set(self.values)):
+            raise ModelError(f"Energies has ranges for {', '.join(strange)}, but gains {', '.join(self.values)}")
+        self.require_ranges()
+        positive("radius", self.radius)
+        flow = Flow.of(self)
+        known = {flow.state[i].element_hash() for i in range(flow.state.numel())}
+        if foreign := sorted({s.name() for s in ca.symvar(flow.derivative) if s.element_hash() not in known}):
+            raise ModelError(f"the energies use {', '.join(foreign)}, neither deviations nor gains")
+        self._require_mass()
+        falling("Energies", flow, self._energy(flow), radius=self.radius, statement="")
+        self.stable_eigenvalues()
+
+    @classmethod
+    def quadratic(cls, mass: Entries, stiffness: Entries | None, damping: Entries) -> Self:
+        """2T_y = ẏᵀ mass ẏ, 2P_y = yᵀ stiffness y, 2D_y = ẏᵀ damping ẏ with symmetric matrices, or numbers for one row.
+
+        Every entry is a gain, ``mass_0_1`` in a matrix, ``mass`` for one row.
+
+        Args:
+            mass: shape (m, m), positive definite.
+            stiffness: shape (m, m), positive definite; None for order 1.
+            damping: shape (m, m); one that leaves no motion undamped.
+
+        Raises:
+            ModelError: for matrices that are not symmetric or differ in size, and as the class itself.
+        """
+        given = {"mass": mass, "damping": damping} | ({} if stiffness is None else {"stiffness": stiffness})
+        rows, values, limits = quadratic_values(given)
+        return cls(
+            Quadratic("mass", rows, of_rate=True),
+            None if stiffness is None else Quadratic("stiffness", rows, of_rate=False),
+            Quadratic("damping", rows, of_rate=True),
+            values,
+            rows,
+            limits=limits,
+        )
+
+    def __str__(self) -> str:
+        """Its gains, for messages."""
+        listing = "".join(f", {name}={value!r}" for name, value in self.values.items())
+        return f"Energies(order={self.order}, rows={self.rows}{listing})"
+
+    @property
+    def gains(self) -> Mapping[str, float]:
+        """As given."""
+        return self.values
+
+    @property
+    def ranges(self) -> Mapping[str, Range]:
+        """As given, positive otherwise."""
+        return dict.fromkeys(self.values, Range.POSITIVE) | dict(self.limits)
+
+    @property
+    def required_rows(self) -> int:
+        """m."""
+        return self.rows
+
+    def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
+        """ÿ = (∂²T/∂ẏ²)⁻¹ (∂L/∂y − ∂²T/∂ẏ∂y ẏ − ∂D/∂ẏ), or ẏ′ = −(∂²T/∂y′²)⁻¹ ∂D/∂y′."""
+        self.require_rows(deviation)
+        y, rate = self._split(deviation)
+        # Derivatives are taken by symbols of its own: what comes in is an expression of the motion.
+        place, speed = ca.SX.sym("y", y.numel()), ca.SX.sym("dy", rate.numel())
+        T = call_given("kinetic", self.kinetic, place, speed, gains, 1)
+        D = call_given("dissipation", self.dissipation, place, speed, gains, 1)
+        mass, momentum = ca.hessian(T, speed)
+        force = -ca.gradient(D, speed)
+        if self.potential is not None:
+            P = call_given("potential", self.potential, place, speed, gains, 1)
+            if ca.depends_on(P, speed):
+                raise ModelError("potential depends on ẏ; a part of the energy that does belongs to kinetic")
+            force += ca.gradient(T - P, place) - ca.jacobian(momentum, place) @ speed
+        highest = Ldl.of(ca.densify(mass)).solve(ca.densify(force))
+        return ca.substitute(highest, ca.vertcat(place, speed), ca.vertcat(y, rate))
+
+    def certificate(self) -> Certificate:
+        """Eigenvalues and P of the linearization, and the energy as Lyapunov function.
+
+        Raises:
+            ModelError: if the equation is not asymptotically stable.
+        """
+        flow = Flow.of(self)
+        statement = "dV/dt = −ẏᵀ∂D_y/∂ẏ identically; that it is nowhere positive was seen at the samples"
+        function = falling("Energies", flow, self._energy(flow), radius=self.radius, statement=statement)
+        eigenvalues = self.stable_eigenvalues()
+        P = lyapunov_matrix(self.state_matrix())
+        return Certificate(eigenvalues, float(-eigenvalues.real.max()), P, function)
+
+    @classmethod
+    def for_step(cls, step: float, integrator: Amplifier, *, rows: int = 1, order: int = 0, share: float = 1.0) -> Self:
+        """Quadratic energies of unit mass with the gains of Baumgarte or of FirstOrder for this step.
+
+        Args:
+            step: h [s].
+            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            rows: m.
+            order: 0 or 1.
+            share: eigenvalues are multiplied by this, in (0, 1].
+
+        Raises:
+            ModelError: if the integrator chooses its own steps, or a number is out of range.
+        """
+        if order == 1:
+            rate = require_share(share) * fastest_rate(step, integrator)
+            return cls.quadratic(scaled_identity(1.0, rows), None, scaled_identity(rate, rows))
+        if order != 0:
+            raise ModelError(f"Energies is for order 0 or 1, got order={order!r}")
+        value = require_share(share) * fastest_pair(step, integrator)
+        stiffness, damping = scaled_identity(abs(value) ** 2, rows), scaled_identity(-2.0 * value.real, rows)
+        return cls.quadratic(scaled_identity(1.0, rows), stiffness, damping)
+
+    def _split(self, deviation: Deviation) -> tuple[ca.SX, ca.SX]:
+        if self.order == 1:
+            return ca.SX(0, 1), deviation.value
+        return deviation.value, deviation.rate
+
+    def _energy(self, flow: Flow) -> ca.SX:
+        numbers = {name: ca.SX(value) for name, value in self.values.items()}
+        y, rate = self._split(flow.deviation)
+        T = self.kinetic(y, rate, numbers)
+        V = ca.dot(ca.gradient(T, rate), rate) - T
+        return V if self.potential is None else V + self.potential(y, rate, numbers)
+
+    def _require_mass(self) -> None:
+        flow = Flow.of(self)
+        y, rate = self._split(flow.deviation)
+        numbers = {name: ca.SX(value) for name, value in self.values.items()}
+        mass = ca.densify(ca.hessian(call_given("kinetic", self.kinetic, y, rate, numbers, 1), rate)[0])
+        states = np.zeros((flow.state.numel(), 1))
+        if not mass.is_constant():
+            states = np.hstack([states, states_in_ball(len(states), self.radius)[0]])
+        # CasADi maps a function over the columns of its argument, side by side.
+        columns = np.array(ca.Function("mass", [flow.state], [mass]).call([states])[0].full())
+        eigenvalues = np.linalg.eigvalsh(columns.reshape(self.rows, -1, self.rows).transpose(1, 0, 2))
+        bad = np.flatnonzero(~(eigenvalues > 0.0).all(axis=1))
+        if bad.size:
+            i = int(bad[0])
+            where = "at zero" if i == 0 else f"at x = {np.array2string(states[:, i], precision=4)}"
+            raise ModelError(
+                f"the mass ∂²T_y/∂ẏ² of Energies must be positive definite {where}, but its eigenvalues are "
+                f"{np.array2string(eigenvalues[i], precision=6)}; choose another kinetic energy or a smaller radius "
+                f"than {self.radius:g}"
+            )

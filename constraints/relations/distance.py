@@ -1,0 +1,45 @@
+"""Two points at a given distance."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
+from ..constraint import Constraint, holonomic
+from ..perturbations import Perturbation
+from .quantity import Column, Quantity, column, length_of, quantity
+
+
+def distance(
+    first: ca.SX,
+    second: Column,
+    length: Quantity,
+    *,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "distance",
+) -> Constraint:
+    """Holonomic program or natural constraint y = |x₁ − x₂| − ℓ = 0, as of a rod without mass.
+
+    The row vanishes where the points meet; to hold two points together use
+    :func:`~erugin.constraints.synchronized`, or :func:`~erugin.robots.mechanism` for a joint.
+
+    Args:
+        first: x₁, shape (n,) [m].
+        second: x₂, shape (n,) [m]; expressions or numbers.
+        length: ℓ [m], a number greater than zero (then the parameter ``name.length``) or an expression. A natural
+            constraint has no parameters but its robot's: there give one of those, or ``ca.SX(1.0)``.
+        perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
+        parameters: symbols in the expressions that are not the robot's.
+        name: shown in messages and in the names of its gains.
+
+    Raises:
+        ModelError: for points of different spaces, or a length that is not positive.
+    """
+    x = column(name, "the first point", first)
+    y = column(name, "the second point", second)
+    if x.numel() != y.numel():
+        raise ModelError(f"constraint {name!r}: the points have {x.numel()} and {y.numel()} coordinates")
+    size, own = quantity(name, "length", length, parameters, Range.POSITIVE)
+    return holonomic(length_of(x - y) - size, perturbation=perturbation, parameters=own, name=name)

@@ -1,0 +1,78 @@
+"""Numbers and expressions that ready constraints take: a number becomes a parameter, an expression stays one."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...symbolic.arrays import finite, vector
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters, Range
+
+Quantity = float | ca.SX
+"""A number, or a scalar expression in the robot's symbols and ``parameters``."""
+
+SMALL = 1e-9
+"""Length [m] or speed [m/s] below which a norm is rounded off, so that its derivative stays finite at zero."""
+
+
+def quantity(
+    label: str, key: str, value: Quantity, parameters: Parameters, limits: Range = Range.ANY
+) -> tuple[ca.SX, Parameters]:
+    """The expression of a quantity, and the parameters that it brings along with those given.
+
+    Args:
+        label: name of the constraint; the parameter of a number is called ``label.key``.
+        key: what the quantity is.
+        value: number or scalar expression.
+        parameters: those that expressions of the constraint use.
+        limits: what a number may be.
+
+    Raises:
+        ModelError: for anything else than a finite number in its range or a scalar expression.
+    """
+    if isinstance(value, ca.SX):
+        if value.shape != (1, 1):
+            raise ModelError(f"{key} of {label!r} must be a scalar, got shape {value.shape}")
+        return value, parameters
+    number = finite(f"{key} of {label!r}", value)
+    if not limits.allows(number):
+        raise ModelError(f"{key} of {label!r} must be {limits.value}, got {value!r}")
+    own = Parameters.declare({key: number}, label, ranges={key: limits})
+    return own.symbols[0], Parameters.collect([own, parameters])
+
+
+Column = ca.SX | ArrayLike
+"""A column of expressions or of numbers, shape (m,); one of either for m = 1."""
+
+
+def column(label: str, what: str, value: Column, sizes: tuple[int, ...] = ()) -> ca.SX:
+    """A column of expressions; raises ModelError for anything else.
+
+    Args:
+        label: name of the constraint.
+        what: names the column in the message.
+        value: expressions, or finite numbers.
+        sizes: allowed numbers of rows; any if empty.
+    """
+    if isinstance(value, list | tuple) and any(isinstance(entry, ca.SX) for entry in value):
+        value = ca.vertcat(*value)
+    elif not isinstance(value, ca.SX | ca.DM | str) and value is not None and np.ndim(value) < 2:
+        numbers = np.atleast_1d(np.asarray(value))
+        value = ca.SX(ca.DM(vector(f"{what} of {label!r}", numbers, len(numbers))))
+    if not isinstance(value, ca.SX) or value.size2() != 1 or (sizes and value.size1() not in sizes):
+        size = f"{' or '.join(map(str, sizes))} " if sizes else ""
+        raise ModelError(
+            f"constraint {label!r}: {what} must be a column of {size}CasADi SX expressions or numbers, got {value!r}"
+        )
+    return ca.densify(value)
+
+
+def length_of(column: ca.SX) -> ca.SX:
+    """|x| of a column, with a finite derivative at zero, off by less than 1e-9.
+
+    Args:
+        column: x, shape (n,).
+    """
+    return ca.sqrt(ca.sumsqr(column) + SMALL**2)

@@ -1,0 +1,77 @@
+"""The acceleration of a point along its own motion: programs of second order."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...symbolic.coordinates import Coordinates
+from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
+from ..constraint import Constraint
+from ..perturbations import Exact, Perturbation
+from .quantity import Quantity, column, length_of, quantity
+
+
+def tangential_acceleration(
+    point: ca.SX,
+    value: Quantity,
+    *,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "tangential_acceleration",
+) -> Constraint:
+    """Second-order nonholonomic program ẋ·ẍ/|ẋ| − w = 0 [m/s²].
+
+    At rest the row vanishes: there is no direction of motion.
+
+    Args:
+        point: x, shape (n,) [m].
+        value: w [m/s²], a number (then the parameter ``name.value``) or an expression.
+        perturbation: equation of order 2; ``Exact()`` if not given.
+        parameters: symbols in the expressions that are not the robot's.
+        name: shown in messages.
+    """
+    x = column(name, "the point", point)
+    w, own = quantity(name, "value", value, parameters)
+    equation = Exact() if perturbation is None else perturbation
+    return Constraint(2, lambda c: _along(c, x) - w, equation, own, name)
+
+
+def bounded_tangential_acceleration(
+    point: ca.SX,
+    speed: Quantity,
+    bound: Quantity,
+    *,
+    rate: float = 5.0,
+    perturbation: Perturbation | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str = "bounded_tangential_acceleration",
+) -> Constraint:
+    """A speed reached under a bound on the tangential acceleration, as an equality program of second order.
+
+    ẋ·ẍ/|ẋ| − w̄ tanh(k (s − |ẋ|)/w̄) = 0: |ẋ| → s, at first with nearly the acceleration w̄ and never with more, at last
+    like exp(−k t). For constant s, sinh(k (s − |ẋ|)/w̄) falls exactly as exp(−k t).
+
+    Args:
+        point: x, shape (n,) [m].
+        speed: s [m/s], a number not below zero (then the parameter ``name.speed``) or an expression.
+        bound: w̄ [m/s²], a number greater than zero (then the parameter ``name.bound``) or an expression.
+        rate: k [1/s], the parameter ``name.rate``.
+        perturbation: equation of order 2; ``Exact()`` if not given.
+        parameters: symbols in the expressions that are not the robot's.
+        name: shown in messages.
+    """
+    x = column(name, "the point", point)
+    s, own = quantity(name, "speed", speed, parameters, Range.NOT_NEGATIVE)
+    limit, own = quantity(name, "bound", bound, own, Range.POSITIVE)
+    k, own = quantity(name, "rate", rate, own, Range.POSITIVE)
+    equation = Exact() if perturbation is None else perturbation
+
+    def residual(c: Coordinates) -> ca.SX:
+        return _along(c, x) - limit * ca.tanh(k * (s - length_of(c.rate(x))) / limit)
+
+    return Constraint(2, residual, equation, own, name)
+
+
+def _along(c: Coordinates, x: ca.SX) -> ca.SX:
+    v = c.rate(x)
+    return ca.dot(v, c.rate(v)) / length_of(v)

@@ -1,0 +1,188 @@
+"""Unions, intersections, differences and complements of solids of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters
+from ..curves.curve import Curve
+from .greatest import greatest
+from .r_functions import RFunction, RNorm
+from .solid import require_solid, require_solids
+
+JOINT = RNorm(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Curve):
+    """f = f₁ ∧ f₂ ∧ …, zero on the boundary of the union and nowhere else; use :func:`union` to make one.
+
+    Attributes:
+        parts: at least two solids.
+        joint: the R-function.
+    """
+
+    name: str
+    dimension: int
+    parts: tuple[Curve, ...]
+    joint: RFunction
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Positive outside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
+        return self.joint.all_of([part.functions(x, t) for part in self.parts])
+
+    def reference(self, t: ca.SX) -> ca.SX | None:
+        """The mean of the parts' references, shape (n,) [m]; None if one of them has none."""
+        places = [part.reference(t) for part in self.parts]
+        known = [place for place in places if place is not None]
+        return sum(known[1:], known[0]) / len(known) if len(known) == len(places) else None
+
+    def extent(self, t: ca.SX) -> ca.SX | None:
+        """Radius of a ball about the mean that contains the balls of all parts [m]; None if one of them has none."""
+        middle = self.reference(t)
+        radii: list[ca.SX] = []
+        for part in self.parts:
+            place, radius = part.reference(t), part.extent(t)
+            if middle is None or place is None or radius is None:
+                return None
+            radii.append(ca.sqrt(ca.sumsqr(place - middle) + 1e-300) + radius)
+        return greatest(ca.vertcat(*radii))
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection(Curve):
+    """f = f₁ ∨ f₂ ∨ …, zero on the boundary of what all parts share; use :func:`intersection` to make one.
+
+    Attributes:
+        parts: at least two solids.
+        joint: the R-function.
+    """
+
+    name: str
+    dimension: int
+    parts: tuple[Curve, ...]
+    joint: RFunction
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Negative inside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
+        return self.joint.any_of([part.functions(x, t) for part in self.parts])
+
+    def reference(self, t: ca.SX) -> ca.SX | None:
+        """Shape (n,) [m]: that of the first part with an extent, or else with a reference; None if there is none."""
+        return self._representative(t)[0]
+
+    def extent(self, t: ca.SX) -> ca.SX | None:
+        """That of the first part that has one [m]; None if none has."""
+        return self._representative(t)[1]
+
+    def _representative(self, t: ca.SX) -> tuple[ca.SX | None, ca.SX | None]:
+        known = [(part.reference(t), part.extent(t)) for part in self.parts]
+        bounded = [pair for pair in known if pair[0] is not None and pair[1] is not None]
+        placed = [(place, None) for place, _ in known if place is not None]
+        return (*bounded, *placed, (None, None))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Complement(Curve):
+    """f = −f₁: solid where the part is free; use :func:`complement` to make one.
+
+    Attributes:
+        part: the solid.
+    """
+
+    name: str
+    dimension: int
+    part: Curve
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Positive inside of the part, shape (1,)."""
+        return -self.part.functions(x, t)
+
+    def reference(self, t: ca.SX) -> ca.SX | None:
+        """That of the part, shape (n,) [m]; the extent is None."""
+        return self.part.reference(t)
+
+
+def union(*parts: Curve, joint: RFunction = JOINT, name: str = "union") -> Union:
+    """All that belongs to at least one of several solids.
+
+    Where two boundaries cross, the union has a notch; its boundary is exact, and outside f is smooth up to it. With the
+    default joint f is a lower bound of the distance if those of the parts are. A field turns in a notch within the
+    distance from the boundary, so there it needs steps shorter than that; solids that it is given one by one it holds
+    off exactly in the notches between them too.
+
+    Args:
+        parts: boundaries with one function each, positive outside, at least two; their parameters are those of the
+            union.
+        joint: how their functions are combined.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for fewer than two parts, parts that are no solids, or dimensions that differ.
+    """
+    solids = _require_several("union", name, parts, joint)
+    return Union(name, solids[0].dimension, solids, joint, Parameters.collect([s.parameters for s in solids]))
+
+
+def intersection(*parts: Curve, joint: RFunction = JOINT, name: str = "intersection") -> Intersection:
+    """All that belongs to each of several solids.
+
+    Where two boundaries cross, the intersection has an edge, at which the normal jumps. Of k parts with lower bounds of
+    the distance f is, with the default joint, at most k^(1/4) of the distance to the boundary.
+    If they share nothing, f is positive everywhere.
+
+    Args:
+        parts: boundaries with one function each, positive outside, at least two; their parameters are those of the
+            intersection.
+        joint: how their functions are combined.
+        name: shown in messages.
+
+    Raises:
+        ModelError: for fewer than two parts, parts that are no solids, or dimensions that differ.
+    """
+    solids = _require_several("intersection", name, parts, joint)
+    return Intersection(name, solids[0].dimension, solids, joint, Parameters.collect([s.parameters for s in solids]))
+
+
+def difference(base: Curve, *removed: Curve, joint: RFunction = JOINT, name: str = "difference") -> Intersection:
+    """What is left of a solid when others are taken away: its intersection with their complements.
+
+    Args:
+        base: boundary of the solid, one function, positive outside.
+        removed: boundaries of what is taken away, at least one.
+        joint: how their functions are combined.
+        name: shown in messages.
+
+    Raises:
+        ModelError: if nothing is taken away, something is no solid, or dimensions differ.
+    """
+    return intersection(base, *(complement(one) for one in removed), joint=joint, name=name)
+
+
+def complement(part: Curve, *, name: str = "complement") -> Complement:
+    """All that does not belong to a solid: a boundary to be stayed within.
+
+    Args:
+        part: boundary of the solid, one function, positive outside.
+        name: shown in messages.
+
+    Raises:
+        ModelError: if it is no solid.
+    """
+    solid = require_solid(f"complement {name!r}", part)
+    return Complement(name, solid.dimension, solid, solid.parameters)
+
+
+def _require_several(kind: str, name: str, parts: tuple[Curve, ...], joint: RFunction) -> tuple[Curve, ...]:
+    if not isinstance(joint, RFunction):
+        raise ModelError(f"joint of {kind} {name!r} must be an R-function such as RNorm(4), got {joint!r}")
+    solids = require_solids(f"{kind} {name!r}", parts)
+    if len(solids) < 2:
+        raise ModelError(f"{kind} {name!r} needs at least two solids, got {len(solids)}")
+    return solids

@@ -1,0 +1,56 @@
+"""A half-space: in the plane, everything behind a straight wall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from ...symbolic.arrays import place
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters
+from ..curves.circle import Place, axis_names
+from ..curves.curve import Curve
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpace(Curve):
+    """f(x) = n·(x − a)/|n|, the signed distance; use :func:`half_space` to make one."""
+
+    name: str
+    dimension: int
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Signed distance to the plane, shape (1,); analytic everywhere."""
+        n = self.dimension
+        normal = self.parameters.symbols[n:]
+        return ca.dot(normal, x - self.parameters.symbols[:n]) / ca.norm_2(normal)
+
+    def reference(self, t: ca.SX) -> ca.SX:
+        """The point a on the boundary, shape (n,) [m]; :meth:`extent` is None, for no ball contains it."""
+        return self.parameters.symbols[: self.dimension]
+
+
+def half_space(point: Place, normal: Place, *, name: str = "half_space") -> HalfSpace:
+    """The solid half of the space behind a plane; in two dimensions, the half-plane behind a line.
+
+    Its parameters are ``name.x``, ``name.y``, …, ``name.normal_x``, ``name.normal_y``, …
+
+    Args:
+        point: a on the boundary, shape (n,) [m].
+        normal: n, out of the solid into the free half, shape (n,), of any length but zero.
+        name: prefix of its parameters.
+
+    Raises:
+        ModelError: for a normal that is zero, numbers that are not finite, or sizes that do not fit.
+    """
+    origin, outward = place(f"point of {name!r}", point), place(f"normal of {name!r}", normal)
+    if len(origin) != len(outward):
+        raise ModelError(f"{name!r}: the point has {len(origin)} coordinates, the normal {len(outward)}")
+    if not any(outward):
+        raise ModelError(f"normal of {name!r} must not be zero, got {outward}")
+    axes = axis_names(len(origin))
+    values = dict(zip(axes, origin, strict=True))
+    values |= {f"normal_{axis}": value for axis, value in zip(axes, outward, strict=True)}
+    return HalfSpace(name, len(origin), Parameters.declare(values, name))

@@ -1,0 +1,165 @@
+"""A solid that moves as a rigid body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import casadi as ca
+import numpy as np
+
+from ...symbolic.arrays import finite, place
+from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.samples import sampled_parameters
+from ..curves.circle import Place, axis_names
+from ..curves.curve import Curve
+from .solid import require_known, require_solid, value_at_time
+from .steady import Law, steady_shift, steady_turn
+
+ORTHONORMAL = 1e-9
+CHECKED_TIMES = (0.0, 0.37, 1.9, -2.3, 11.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving(Curve):
+    """f(x, t) = f₀(a + R(t)ᵀ(x − a − d(t)), t); use :func:`moving` to make one.
+
+    Attributes:
+        shape: the solid, with its function f₀, as it is where d = 0 and R = I.
+        pivot: a, shape (n,) [m].
+        displacement: d as a function of time, shape (n,) [m].
+        rotation: R as a function of time, shape (n, n).
+    """
+
+    name: str
+    dimension: int
+    shape: Curve
+    pivot: ca.SX = field(repr=False)
+    displacement: Law = field(repr=False)
+    rotation: Law = field(repr=False)
+    parameters: Parameters = field(repr=False)
+
+    def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The function of the solid at the place of its own that is now at x, shape (1,)."""
+        y = self.pivot + ca.mtimes(self.rotation(t).T, x - self.pivot - self.displacement(t))
+        return self.shape.functions(y, t)
+
+    def reference(self, t: ca.SX) -> ca.SX | None:
+        """That of the solid, moved along, shape (n,) [m]."""
+        own = self.shape.reference(t)
+        if own is None:
+            return None
+        return self.pivot + self.displacement(t) + ca.mtimes(self.rotation(t), own - self.pivot)
+
+    def extent(self, t: ca.SX) -> ca.SX | None:
+        """That of the solid [m]."""
+        return self.shape.extent(t)
+
+
+def moving(
+    shape: Curve,
+    *,
+    velocity: Place | None = None,
+    angular_velocity: float | Place | None = None,
+    displacement: Law | None = None,
+    rotation: Law | None = None,
+    about: Place | None = None,
+    parameters: Parameters = NO_PARAMETERS,
+    name: str | None = None,
+) -> Moving:
+    """A solid that is shifted by d(t) and turned by R(t) about a point of its own.
+
+    Motion is steady, d = u t and R = exp(t [ω]), or given by functions of time. Steady motion has the parameters
+    ``name.vx``, ``name.vy``, … and ``name.turn_rate`` in the plane, ``name.wx``, ``name.wy``, ``name.wz`` in space; a
+    point given as ``about`` has ``name.about_x``, …
+
+    Args:
+        shape: boundary of the solid, one function; it may itself move or change.
+        velocity: u of the point, shape (n,) [m/s].
+        angular_velocity: ω [rad/s]: a number in the plane, shape (3,) along fixed axes in space.
+        displacement: d(t), shape (n,) [m], in place of a velocity.
+        rotation: R(t), orthonormal with det R = 1, shape (n, n), in place of an angular velocity.
+        about: point a that is turned about, where it is for d = 0, shape (n,) [m]; if not given, the shape's reference
+            at t = 0.
+        parameters: symbols that d and R use.
+        name: prefix of its parameters; that of the shape with ``_motion`` if not given.
+
+    Raises:
+        ModelError: for a motion given twice or not at all, numbers that are not finite, sizes that do not fit, a
+            rotation that is none, foreign symbols, or a missing point to turn about.
+    """
+    solid = require_solid("moving()", shape)
+    n = solid.dimension
+    label = f"{solid.name}_motion" if name is None else name
+    _require_one(label, "velocity", velocity, "displacement", displacement)
+    _require_one(label, "angular_velocity", angular_velocity, "rotation", rotation)
+    if velocity is None and displacement is None and angular_velocity is None and rotation is None:
+        raise ModelError(f"{label!r} does not move: give velocity=, angular_velocity=, displacement= or rotation=")
+    axes = axis_names(n)
+    values: dict[str, float] = {}
+    given: dict[str, list[str]] = {}
+    if velocity is not None:
+        given["shift"] = [f"v{axis}" for axis in axes]
+        values |= _numbers(f"velocity of {label!r}", velocity, given["shift"])
+    if angular_velocity is not None:
+        given["turn"] = ["turn_rate"] if n == 2 else ["wx", "wy", "wz"]
+        values |= _rates(label, n, angular_velocity, given["turn"])
+    if about is not None:
+        given["about"] = [f"about_{axis}" for axis in axes]
+        values |= _numbers(f"about= of {label!r}", about, given["about"])
+    own = Parameters.declare(values, label)
+    vector = {key: ca.vertcat(ca.SX(0, 1), *(own[f"{label}.{name}"] for name in names)) for key, names in given.items()}
+    pivot = vector["about"] if about is not None else _own_pivot(solid, turns="turn" in given or rotation is not None)
+    shift = steady_shift(n, vector.get("shift")) if displacement is None else displacement
+    turn = steady_turn(n, vector.get("turn")) if rotation is None else rotation
+    everything = Parameters.collect([solid.parameters, own, parameters])
+    _check_laws(label, n, shift, turn, everything)
+    return Moving(label, n, solid, pivot, shift, turn, everything)
+
+
+def _require_one(name: str, one: str, first: object, two: str, second: object) -> None:
+    if first is not None and second is not None:
+        raise ModelError(f"{name!r}: give {one}= or {two}=, not both")
+
+
+def _numbers(what: str, value: Place, names: list[str]) -> dict[str, float]:
+    numbers = place(what, value)
+    if len(numbers) != len(names):
+        raise ModelError(f"{what} must have {len(names)} coordinates, got {len(numbers)}")
+    return dict(zip(names, numbers, strict=True))
+
+
+def _rates(name: str, n: int, value: float | Place, names: list[str]) -> dict[str, float]:
+    if n > 3:
+        raise ModelError(f"angular_velocity of {name!r} is for 2 and 3 dimensions, not {n}: give rotation=")
+    if n == 2:
+        return {names[0]: finite(f"angular_velocity of {name!r} in the plane", cast(float, value))}
+    return _numbers(f"angular_velocity of {name!r}", cast(Place, value), names)
+
+
+def _own_pivot(solid: Curve, *, turns: bool) -> ca.SX:
+    reference = solid.reference(ca.SX(0))
+    if reference is not None:
+        return reference
+    if turns:
+        raise ModelError(f"{solid.name!r} has no point of its own to turn about: give about=")
+    return ca.SX.zeros(solid.dimension)
+
+
+def _check_laws(name: str, n: int, displacement: Law, rotation: Law, parameters: Parameters) -> None:
+    t = ca.SX.sym("t")
+    d = value_at_time(displacement, t, (n, 1), f"displacement of {name!r}")
+    R = value_at_time(rotation, t, (n, n), f"rotation of {name!r}")
+    require_known(f"the motion of {name!r}", ca.vertcat(d, ca.vec(R)), t, parameters)
+    kernel = Kernel("motion", {"t": t, "p": parameters.symbols}, {"d": d, "R": R}, compiled=False)
+    numbers = sampled_parameters(parameters, np.random.default_rng(0))
+    for time in CHECKED_TIMES:
+        shift, turn = kernel(time, numbers)
+        miss = float(np.abs(turn.T @ turn - np.eye(n)).max())
+        if not np.isfinite(shift).all() or not miss < ORTHONORMAL or np.linalg.det(turn) < 0:
+            raise ModelError(
+                f"the motion of {name!r} at t = {time:g} is none: d = {shift}, RᵀR differs from the identity by "
+                f"{miss:.3g}, det R = {float(np.linalg.det(turn)):.3g}"
+            )

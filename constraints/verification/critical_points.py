@@ -1,0 +1,251 @@
+"""Places where a gradient or a velocity vanishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .newton import newton
+from .probe import FieldProbe
+from .rows import Places, Region, Row
+
+Array = NDArray[np.float64]
+Kind = Literal["minimum", "maximum", "saddle", "degenerate", "crossing", "sink", "source", "center"]
+ON = 1e-9
+"""A function below this, in units of the region, is taken for zero [-]."""
+ZERO = 1e-8
+"""A gradient or a velocity below this, in units of its median over the region, is taken for zero [-]."""
+STILL = 1e-6
+"""A field that changes by less is at rest [m/s²]."""
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPoint:
+    """A place where ∇f = 0, f = ∏ f_i, or where the field itself vanishes.
+
+    Attributes:
+        of: ``"f"``, or ``"w"`` for a place where the field vanishes.
+        kind: of f: ``"minimum"`` or ``"maximum"`` (an extremum), ``"saddle"``, ``"degenerate"`` where the Hessian is
+            singular, ``"crossing"`` where two curves meet. Of w, by the eigenvalues of ∂w/∂x at that instant:
+            ``"sink"``, ``"source"``, ``"saddle"``, ``"center"`` for imaginary ones, or ``"degenerate"``.
+        place: shape (n,) [m].
+        time: [s].
+        speed: |w| there [m/s].
+        inside: names of the boundaries that it lies inside of; a point outside of them never gets there.
+        rate: of f, f_t; where it is not zero the literal structure is unbounded.
+        meeting: of a crossing, names of the functions that vanish there.
+        escape: of w, largest real part of the eigenvalues of ∂w/∂x [1/s]; above zero nearby points leave. Topology asks
+            for such saddles: in the plane one for every obstacle that a flow passes.
+        trap: of w, whether points near it, where no barrier is crossed, come to rest there; the field is at rest there,
+            too, w_t = 0.
+    """
+
+    of: Literal["f", "w"]
+    kind: Kind
+    place: Array
+    time: float
+    speed: float
+    inside: tuple[str, ...]
+    rate: float = float("nan")
+    meeting: tuple[str, ...] = ()
+    escape: float = float("nan")
+    trap: bool = False
+
+
+def zeros_of(
+    evaluate: Callable[[Array, Array], tuple[Array, Array]], region: Region, starts: Places
+) -> tuple[Places, Array]:
+    """Different places of a region where r(x, t) = 0, and r_x there, shape (k, n, n); in order of time and place.
+
+    Every search is Newton's method; what no start leads to is not found.
+
+    Args:
+        evaluate: r, shape (N, n), and r_x, shape (N, n, n), at places and times.
+        region: what lies outside of it is left out.
+        starts: where the searches begin.
+    """
+    x, settled = newton(evaluate, starts.x, starts.t, longest=0.05 * region.size)
+    found = Places(x, starts.t).only(settled & region.holds(x))
+    r, slope = evaluate(found.x, found.t)
+    # With a singular or a huge Jacobian a step of least norm can settle off the zero.
+    usual = np.abs(evaluate(starts.x, starts.t)[0]).max(axis=1, initial=0.0)
+    usual = usual[np.isfinite(usual)]
+    small = np.abs(r).max(axis=1, initial=0.0) <= ZERO * (float(np.median(usual)) if len(usual) else 0.0)
+    found, slope = found.only(small), slope[small]
+    order = np.lexsort((*np.round(found.x, 9).T[::-1], found.t))
+    kept: list[int] = []
+    for i in order:
+        apart = [found.t[i] != found.t[j] or np.linalg.norm(found.x[i] - found.x[j]) > 1e-6 * region.size for j in kept]
+        if all(apart):
+            kept.append(int(i))
+    return Places(found.x[kept], found.t[kept]), slope[kept]
+
+
+def critical_points(
+    probe: FieldProbe, rows: tuple[Row, ...], region: Region, starts: Places
+) -> tuple[CriticalPoint, ...]:
+    """Critical points of f = ∏ f_i, by Newton's method on ∇f = 0.
+
+    In three and more dimensions ∇f = 0 all along the program curve, where n − 1 functions vanish together; that is the
+    curve itself, and left out. So are all but one place per instant where the same two functions vanish: they fill a
+    whole line, or more.
+
+    Args:
+        probe: of the field.
+        rows: its rows.
+        region: where to look.
+        starts: where the searches begin.
+    """
+
+    def evaluate(x: Array, t: Array) -> tuple[Array, Array]:
+        values = probe.product.at(x, t)
+        return values["f_x"], values["f_xx"]
+
+    found, hessians = zeros_of(evaluate, region, starts)
+    functions, rates = probe.rows.at(found.x, found.t)["f"], probe.product.at(found.x, found.t)["f_t"][:, 0]
+    speeds = np.linalg.norm(probe.motion.at(found.x, found.t)["w"], axis=1)
+    labels = [row.name + f"[{k}]" * (len(row.indices) > 1) for row in rows for k in range(1, len(row.indices) + 1)]
+    points: list[CriticalPoint] = []
+    lines: set[tuple[float, tuple[str, ...]]] = set()
+    for i in range(len(found)):
+        zero = np.abs(functions[i]) <= ON * region.size
+        meeting = tuple(label for label, met in zip(labels, zero, strict=True) if met)
+        crossing, time = len(meeting) > 1, float(found.t[i])
+        if crossing and (meeting == tuple(labels[: len(rows[0].indices)]) or (time, meeting) in lines):
+            continue
+        if crossing and len(meeting) < found.x.shape[1]:
+            lines.add((time, meeting))
+        points.append(
+            CriticalPoint(
+                of="f",
+                kind="crossing" if crossing else kind_of_extremum(hessians[i]),
+                place=found.x[i],
+                time=time,
+                speed=float(speeds[i]),
+                inside=covering(rows, functions[i], ON * region.size),
+                rate=float(rates[i]),
+                meeting=meeting if crossing else (),
+            )
+        )
+    return tuple(points)
+
+
+def stagnation_points(
+    probe: FieldProbe, rows: tuple[Row, ...], region: Region, starts: Places
+) -> tuple[CriticalPoint, ...]:
+    """Places where the field vanishes, w(x, t) = 0, by Newton's method.
+
+    Args:
+        probe: of the field.
+        rows: its rows.
+        region: where to look.
+        starts: where the searches begin.
+    """
+
+    def evaluate(x: Array, t: Array) -> tuple[Array, Array]:
+        values = probe.motion.at(x, t)
+        return values["w"], values["w_x"]
+
+    found, slopes = zeros_of(evaluate, region, starts)
+    functions = probe.rows.at(found.x, found.t)["f"]
+    speeds = np.linalg.norm(probe.motion.at(found.x, found.t)["w"], axis=1)
+    inside = [covering(rows, f, ON * region.size) for f in functions]
+    traps = [
+        not inside[i] and _holds(probe, rows, found.x[i], float(found.t[i]), slopes[i], 1e-5 * region.size)
+        for i in range(len(found))
+    ]
+    return tuple(
+        CriticalPoint(
+            of="w",
+            kind=kind_of_equilibrium(slopes[i]),
+            place=found.x[i],
+            time=float(found.t[i]),
+            speed=float(speeds[i]),
+            inside=inside[i],
+            escape=float(eigenvalues(slopes[i]).real.max()),
+            trap=traps[i],
+        )
+        for i in range(len(found))
+    )
+
+
+def _holds(probe: FieldProbe, rows: tuple[Row, ...], place: Array, at: float, slope: Array, offset: float) -> bool:
+    """Whether points near a place with w = 0 come to rest there.
+
+    The field must be at rest, w_t = 0. No eigenvalue of ∂w/∂x may have a positive real part, or be imaginary: round a
+    centre points circle. Where one is zero, and on boundaries, to which the field becomes tangent smoothly and beyond
+    which it is another, the velocity a little outside decides.
+    """
+    pair = np.linalg.eig(slope)
+    values, vectors = pair[0].astype(np.complex128), pair[1].astype(np.complex128)
+    least = 1e-9 * float(np.abs(values).max())
+    circling = (np.abs(values.real) <= least) & (np.abs(values.imag) > least)
+    if values.real.max() > least or circling.any():
+        return False
+    time = np.array([at])
+    if np.abs(probe.motion.at(place[None, :], time)["w_t"]).max() > STILL:
+        return False
+    here = {key: value[0] for key, value in probe.rows.at(place[None, :], time).items()}
+    boundaries = [row.indices[0] for row in rows if not row.program]
+    touched = [
+        here["f_x"][j] / np.linalg.norm(here["f_x"][j]) for j in boundaries if abs(here["f"][j]) <= 1e-3 * offset
+    ]
+    still = [side * vectors[:, k].real for k in np.flatnonzero(np.abs(values) <= least) for side in (1, -1)]
+    for direction in (*touched, *still):
+        beside = (place + offset * direction)[None, :]
+        free = not covering(rows, probe.rows.at(beside, time)["f"][0], 0.0)
+        if free and float(probe.motion.at(beside, time)["w"][0] @ direction) >= 0.0:
+            return False
+    return True
+
+
+def covering(rows: tuple[Row, ...], functions: Array, tolerance: float) -> tuple[str, ...]:
+    """Names of the boundaries that a place lies inside of.
+
+    Args:
+        rows: of the field.
+        functions: f at the place, shape (k,).
+        tolerance: how far inside it must at least be [m].
+    """
+    return tuple(row.name for row in rows if not row.program and functions[row.indices[0]] < -tolerance)
+
+
+def eigenvalues(matrix: Array) -> NDArray[np.complex128]:
+    """Eigenvalues of a square matrix, shape (n,).
+
+    Args:
+        matrix: shape (n, n).
+    """
+    return np.asarray(np.linalg.eigvals(matrix), dtype=np.complex128)
+
+
+def kind_of_extremum(hessian: Array) -> Kind:
+    """What a critical point is by the Hessian there.
+
+    Args:
+        hessian: shape (n, n), symmetric.
+    """
+    values = np.linalg.eigvalsh((hessian + hessian.T) / 2)
+    if np.abs(values).min() <= 1e-9 * np.abs(values).max():
+        return "degenerate"
+    return "minimum" if values.min() > 0 else "maximum" if values.max() < 0 else "saddle"
+
+
+def kind_of_equilibrium(slope: Array) -> Kind:
+    """What a place with w = 0 is by ∂w/∂x there, at a frozen time.
+
+    Args:
+        slope: ∂w/∂x, shape (n, n).
+    """
+    values = eigenvalues(slope)
+    size = float(np.abs(values).max())
+    if np.abs(values).min() <= 1e-9 * size:
+        return "degenerate"
+    real = values.real
+    if np.abs(real).min() <= 1e-9 * size:
+        return "center" if np.abs(real).max() <= 1e-9 * size else "degenerate"
+    return "sink" if real.max() < 0 else "source" if real.min() > 0 else "saddle"

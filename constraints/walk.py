@@ -1,0 +1,89 @@
+"""Many steps along a field at once, with what is measured on the way."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import cast
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..symbolic.kernel import Kernel
+from ..symbolic.runge_kutta import rk4_step
+from .cruise import FLOOR
+from .curves.normals import tangent_of
+from .field import EruginField
+
+Array = NDArray[np.float64]
+CHUNK = 200
+LARGEST = 20_000
+"""Instructions of a step above which compiling it takes longer than running it."""
+
+
+class Walk:
+    """Steps along a field, a number of them at a time, with what is measured before each."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Bind the kernel: of time, place, step and parameters, to time and place after it, then the measures."""
+        self._arguments = [np.zeros((rows, 1 if i < 2 else CHUNK), order="F") for i, rows in _rows(kernel.inputs)]
+        self._results = [np.zeros((rows, CHUNK), order="F") for _, rows in _rows(kernel.outputs)]
+        self._advance = kernel.loop(CHUNK, 2, self._arguments, self._results)
+
+    def measure(self, start: Array, count: int, step: float, values: Array) -> list[Array]:
+        """The measures, shape (rows, count) each, of ``count`` steps from ``start`` at t = 0."""
+        time, place, steps, parameters = self._arguments
+        time[:], place[:, 0], steps[:], parameters[:] = 0.0, start, step, values[:, None]
+        found: list[list[Array]] = [[] for _ in self._results[2:]]
+        for _ in range(0, count, CHUNK):
+            self._advance()
+            time[:], place[:] = self._results[0][:, -1:], self._results[1][:, -1:]
+            for kept, result in zip(found, self._results[2:], strict=True):
+                kept.append(result.copy())
+        return [np.concatenate(kept, axis=1)[:, :count] for kept in found]
+
+
+def _rows(shapes: Mapping[str, tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(i, rows) for i, (rows, _) in enumerate(shapes.values())]
+
+
+@functools.lru_cache(maxsize=16)
+def along_field(field: EruginField) -> Walk:
+    """Along the field: progress, departure, speed and barriers."""
+    x, t, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.parameters.symbols
+    velocity = ca.Function("w", [t, x, p], [field.velocity(x, t)], {"cse": True})
+    w = cast(ca.SX, velocity(t, x, p))
+    J = field.path.jacobian(x, t)
+    ahead = tangent_of(J) if J.size1() == field.dimension - 1 else field.unobstructed(x, t)
+    measured = {
+        "along": ca.dot(ahead, w) / ca.sqrt(ca.sumsqr(ahead) + FLOOR),
+        "off": ca.fabs(field.path.functions(x, t)[0]),
+        "pace": ca.norm_2(w),
+        "gaps": _barriers(field, x, t),
+    }
+    return _stepping("rehearse", velocity, x, t, p, measured)
+
+
+@functools.lru_cache(maxsize=16)
+def along_path(field: EruginField) -> Walk:
+    """Along the path alone: the barriers, and which way they would be left."""
+    x, t, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.parameters.symbols
+    velocity = ca.Function("w", [t, x, p], [field.unobstructed(x, t)], {"cse": True})
+    gaps = _barriers(field, x, t)
+    outward = ca.jacobian(gaps, x) @ field.path.jacobian(x, t)[0, :].T
+    return _stepping("unobstructed", velocity, x, t, p, {"gaps": gaps, "outward": outward})
+
+
+def _barriers(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
+    every, k = field.functions(x, t), field.path.functions(x, t).numel()
+    return ca.vertcat(ca.SX(0, 1), *(every[i] for i in range(k, every.numel())))
+
+
+def _stepping(name: str, velocity: ca.Function, x: ca.SX, t: ca.SX, p: ca.SX, measured: Mapping[str, ca.SX]) -> Walk:
+    h = ca.SX.sym("h")
+    after = rk4_step(lambda time, place: velocity(time, place, p), t, x, h)
+    size = 4 * velocity.n_instructions()
+    outputs = {"t": t + h, "x": after, **measured}
+    inputs = {"t": t, "x": x, "h": h, "p": p}
+    return Walk(Kernel(name, inputs, outputs, compiled=None if size < LARGEST else False))

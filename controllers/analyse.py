@@ -1,0 +1,208 @@
+"""Analysis of a program at one state: ranks, dependences, what is unique, and what the actuators can do."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..constraints.constrained_motion import ConstrainedMotion
+from ..constraints.solvability import CONSISTENCY, TOLERANCE, Rank, Solvability, null, solvability
+from ..constraints.ways import Outcome, UdwadiaPhohomsiri
+from ..symbolic.arrays import positive, vector
+from ..symbolic.errors import ModelError, NotFiniteError
+from ..symbolic.kernel import Kernel
+from .actuation import actuation
+from .analysis import Analysis
+from .conditions import conditions
+from .program import Program
+
+Array = NDArray[np.float64]
+
+AROUND, FAR, SEED = 4, 0.1, 1952
+"""How many places around are looked at for the usual length of a row, how far away they are, and which ones."""
+
+
+def analyse(
+    program: Program,
+    *,
+    t: float,
+    q: ArrayLike,
+    v: ArrayLike,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tolerance: float = TOLERANCE,
+    consistency: float = CONSISTENCY,
+) -> Analysis:
+    """What is determined by M a + h = Aᵀμ + Θᵀλ, A a = b, Θ a = β at one state, and what is not.
+
+    It works where M is singular, where rows vanish or depend on each other, and for more rows than velocities; rows
+    that are off are left out. Ranks are decided by singular values in units in which velocities and rows can
+    be compared; see :class:`~erugin.constraints.ConstrainedMotion`. ``print`` shows the report.
+
+    A ProgramController judges squares of angles between rows, so that its tolerance of 1e-10 means one of 1e-5 here.
+
+    Args:
+        program: constraints of a robot; its natural constraints come before them in all that is said of earlier rows.
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        p: parameters: nominal, overridden by name, or the whole vector.
+        a: accelerations at which rows that are not affine in them are linearised, shape (nv,); zero if not given.
+        tolerance: share of the largest singular value below which one counts as zero.
+        consistency: a contradiction counts from this share of the numbers that it is the difference of, or of one unit
+            of the row.
+
+    Returns:
+        The report.
+
+    Raises:
+        ShapeError: for a wrong shape or a number that is not finite.
+        NotFiniteError: if M, h, B or a row is not finite at this state; the message says which.
+        ModelError: for something that is no program, a tolerance that is not positive, or an M that is not positive
+            semidefinite.
+    """
+    if not isinstance(program, Program):
+        raise ModelError(f"only a Program can be analysed, got {program!r}")
+    tolerance, consistency = positive("tolerance", tolerance), positive("consistency", consistency)
+    robot, c = program.robot, program.robot.coordinates
+    state = _State(program, t, q, v, a, p)
+    M, h, B, A, b, theta, beta = state.numbers
+    sizes = [constraint.residual(c).numel() for constraint in robot.natural]
+    on = state.active
+    theta, beta = theta[on], beta[on]
+    own = [len(list(group)) for _, group in itertools.groupby(program.blocks[i].start for i in on)]
+    natural_names, names = _labels(robot.natural_rows, tuple(program.rows[i] for i in on))
+    velocities = tuple(c.v[i].name() for i in range(c.nv))
+
+    def equations(
+        rows: Array, right: Array, sizes: list[int], names: Sequence[str], usual: ArrayLike
+    ) -> ConstrainedMotion:
+        return ConstrainedMotion(M, -h, rows, right, sizes, names, velocities, usual)
+
+    scale = equations(np.vstack([A, theta]), np.concatenate([b, beta]), [*sizes, *own], (*natural_names, *names), 0.0)
+    usual = state.usual_lengths(scale.velocity_scale, [*sizes, *own])
+    both = equations(scale.rows, scale.right, [*sizes, *own], scale.names, usual)
+    natural = equations(A, b, sizes, natural_names, usual[: len(sizes)])
+    alone = equations(theta, beta, own, names, usual[len(sizes) :])
+    known = solvability(both, tolerance=tolerance, consistency=consistency)
+    k = len(natural_names)
+    ranks = _ranks(both, k, tolerance)
+    moved = UdwadiaPhohomsiri().solve(both, tolerance=tolerance, consistency=consistency)
+    force = theta.T @ moved.multipliers[k:]
+    ideal = force if moved.outcome in (Outcome.SOLVED, Outcome.INACCURATE) else None
+    inputs = actuation(natural, alone, B, ideal, tolerance=tolerance, consistency=consistency)
+    dependent = [dependence.row for dependence in known.dependences]
+    return Analysis(
+        robot=robot.name,
+        rank=ranks["theta"].value,
+        ranks=ranks,
+        dependences=known.dependences,
+        dependent_rows=tuple(name for name in names if name in dependent),
+        dependent_natural_rows=tuple(name for name in natural_names if name in dependent),
+        contradictions={d.row: d.contradiction for d in known.dependences if not d.consistent},
+        consistent=known.consistent,
+        solvable=known.solvable,
+        acceleration_unique=known.acceleration_unique,
+        loose=known.loose,
+        unique_multipliers=_chosen(names, known, k),
+        unique_reactions=_chosen(natural_names, known, 0),
+        acceleration=moved.acceleration.copy(),
+        multipliers=moved.multipliers[k:].copy(),
+        reactions=moved.multipliers[:k].copy(),
+        force=force,
+        actuation=inputs,
+        realizable=inputs.realizable and known.consistent,
+        conditions=conditions(ranks, known, inputs),
+    )
+
+
+class _State:
+    """The matrices of a program at one state and around it."""
+
+    def __init__(
+        self,
+        program: Program,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | None,
+        p: Mapping[str, float] | ArrayLike | None,
+    ) -> None:
+        robot, c = program.robot, program.robot.coordinates
+        self._time = float(vector("t", [t], 1)[0])
+        self._q, self._v = vector("q", q, c.nq), vector("v", v, c.nv)
+        self._rest = (np.zeros(c.nv) if a is None else vector("a", a, c.nv), program.parameters.values(p))
+        A, b = robot.natural_form
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "a": c.a, "p": program.p}
+        outputs = {
+            "mass matrix": robot.mass_matrix,
+            "bias": robot.bias,
+            "input matrix": robot.input_matrix,
+            "natural rows A": A,
+            "natural right side b": b,
+            "program rows theta": program.theta,
+            "program right side beta": program.beta,
+            "condition of a row": program.active,
+        }
+        kernel = Kernel("analysis", inputs, outputs, compiled=False)
+        self._rows = Kernel("analysed_rows", inputs, {"rows": ca.vertcat(A, program.theta)}, compiled=False)
+        values = kernel(self._time, self._q, self._v, *self._rest)
+        self._count = len(program.rows)
+        self.numbers: list[Array] = []
+        for (name, shape), value in zip(kernel.outputs.items(), values, strict=True):
+            if not np.isfinite(value).all():
+                raise NotFiniteError(
+                    f"the {name} of {robot.name} is not finite at t = {self._time:g}, q = "
+                    f"{np.array2string(self._q, precision=4)}: a field, a curve or the robot is not defined there"
+                )
+            column = name in {"bias", "natural right side b", "program right side beta", "condition of a row"}
+            self.numbers.append(value.reshape(shape[0] if column else shape, order="F"))
+        self.active = np.flatnonzero(self.numbers.pop() > 0.0)
+
+    def usual_lengths(self, S: Array, sizes: list[int]) -> Array:
+        """Length of the longest row of each constraint at a few places around, in units S.
+
+        There a constraint that vanishes at this very place, but for rounding, does not.
+        """
+        rng = np.random.default_rng(SEED)
+        ends = np.cumsum([0, *sizes])
+        lengths = np.zeros(len(sizes))
+        for _ in range(AROUND):
+            q = self._q + FAR * rng.uniform(-1.0, 1.0, len(self._q)) * np.maximum(1.0, np.abs(self._q))
+            v = self._v + FAR * rng.uniform(-1.0, 1.0, len(self._v)) * np.maximum(1.0, np.abs(self._v))
+            rows = self._rows(self._time, q, v, *self._rest)[0].reshape(-1, len(S), order="F") * S
+            first = len(rows) - self._count
+            rows = np.vstack([rows[:first], rows[first:][self.active]])
+            if np.isfinite(rows).all():
+                found = [np.linalg.norm(rows[i:j], axis=1).max() for i, j in itertools.pairwise(ends)]
+                lengths = np.maximum(lengths, found)
+        return lengths
+
+
+def _ranks(both: ConstrainedMotion, k: int, tolerance: float) -> dict[str, Rank]:
+    M, rows = both.scaled_mass, both.scaled_rows
+    A, theta = rows[:k], rows[k:]
+    parts = {
+        "M": M,
+        "A": A,
+        "theta": theta,
+        "M; A": np.vstack([M, A]),
+        "M; theta": np.vstack([M, theta]),
+        "A; theta": rows,
+        "M; A; theta": np.vstack([M, rows]),
+    }
+    return {key: null(matrix, tolerance)[0] for key, matrix in parts.items()}
+
+
+def _chosen(names: tuple[str, ...], known: Solvability, first: int) -> tuple[str, ...]:
+    unique = known.unique[first : first + len(names)]
+    return tuple(name for name, one in zip(names, unique, strict=True) if one)
+
+
+def _labels(natural: tuple[str, ...], rows: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of natural rows and of the program's; a natural one that shares its name with the program's says so."""
+    return tuple(f"natural {name}" if name in rows else name for name in natural), rows

@@ -1,0 +1,101 @@
+"""Multipliers of a motion whose mass matrix is augmented by the program's own rows."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from ...robots.natural_factor import natural_factor
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError
+from ...symbolic.ldl import Ldl
+from ...symbolic.samples import samples
+from ..program import Program
+from .least_norm import LeastNormMultipliers
+from .multipliers import Movable, MultiplierMethod, Multipliers
+
+SMALLEST = 1e-13
+"""A singular value counts as zero below this share of the largest; what is zero but for rounding has 1e-16."""
+
+
+class AugmentedMultipliers(MultiplierMethod):
+    """M + ΘᵀCΘ + AᵀCA in place of M and −h + ΘᵀCβ + AᵀCb in place of −h, [Deressa2015]_ section 1.2.
+
+    What is added vanishes along the motion, so that neither a, λ, μ nor the inputs change; the new matrix is positive
+    definite if and only if [M; A; Θ] has full column rank. It is the way for a program that determines what has neither
+    inertia nor natural constraint. C is diagonal, and such that each constraint adds about as much as M has.
+
+    Attributes:
+        weight: factor of all of C.
+        method: how K λ = r is then solved.
+    """
+
+    handles_dependence = True
+
+    def __init__(self, weight: float = 1.0, method: MultiplierMethod | None = None) -> None:
+        """Fix weight and method.
+
+        Args:
+            weight: any gives the same motion, one near 1 the best conditioned matrix.
+            method: least-norm multipliers if not given; one that handles dependent rows.
+
+        Raises:
+            ModelError: for a weight that is not positive, or a method for independent rows only.
+        """
+        self.weight = positive("weight", weight)
+        self.method = LeastNormMultipliers() if method is None else method
+        if not self.method.handles_dependence:
+            raise ModelError(f"{type(self.method).__name__} does not handle dependent rows; take LeastNormMultipliers")
+
+    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
+        """As ``method`` does."""
+        return self.method.solve(matrix, right, scale)
+
+    def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
+        """The model with the augmented mass matrix.
+
+        Raises:
+            ModelError: if [M; A; Θ] has not full column rank; names what has neither inertia nor constraint.
+        """
+        robot = program.robot
+        A, b = robot.natural_form
+        every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
+        C = ca.diag(self.weight * _weights(program, ca.vertcat(A, program.theta)))
+        factor = Ldl.of(robot.mass_matrix + every.T @ C @ every)
+        reach = factor.solve(A.T)
+        natural = natural_factor(A @ reach, robot.natural, robot.coordinates, robot.redundant)
+
+        def held(free: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+            mu = natural.solve(wanted - A @ free)
+            return free + reach @ mu, mu
+
+        def mobility(forces: ca.SX) -> tuple[ca.SX, ca.SX]:
+            return held(factor.solve(forces), ca.SX(A.size1(), forces.size2()))
+
+        return Movable(factor, held(factor.solve(every.T @ C @ right - robot.bias), b), mobility)
+
+
+def _weights(program: Program, rows: ca.SX) -> ca.DM:
+    """Diagonal of C: the size of M over the square of each row, at a place at random; raises if that is not enough."""
+    robot, c = program.robot, program.robot.coordinates
+    states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
+    names = ", ".join(c.v[i].name() for i in range(c.nv))
+    weights = np.ones(rows.size1())
+    for M, values in samples({"M": robot.mass_matrix, "rows": rows}, states, program.parameters):
+        inertia = np.abs(np.diag(M))
+        size = float(inertia.sum()) / max(int(np.count_nonzero(inertia)), 1) or 1.0
+        lengths = np.sum(values**2, axis=1)
+        weights = size / np.where(lengths > 0.0, lengths, 1.0)
+        whole = M + values.T @ (weights[:, None] * values)
+        if not np.isfinite(whole).all():
+            continue
+        scale = np.sqrt(np.maximum(np.diag(whole), np.finfo(np.float64).tiny))
+        values_, vectors = np.linalg.eigh(whole / np.outer(scale, scale))
+        if values_[0] > SMALLEST * values_[-1]:
+            return ca.DM(weights)
+        share = np.abs(vectors[:, 0] / scale)
+        names = ", ".join(c.v[int(i)].name() for i in np.flatnonzero(share > 0.1 * share.max()))
+    raise ModelError(
+        f"{robot.name}: neither inertia, natural constraints nor the program determine {names}: [M; A; Θ] has not full "
+        "column rank. Give it a mass, or a row that holds it"
+    )

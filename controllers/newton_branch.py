@@ -1,0 +1,261 @@
+"""Rows nonlinear in the accelerations: one branch of their roots, kept from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..symbolic.arrays import vector
+from ..symbolic.errors import ModelError
+from ..symbolic.kernel import Kernel
+from .newton import Evaluate, Root, Values, newton_along, newton_on_a_branch, newton_to_a_root
+from .program import Program
+from .realization import Realized
+
+Array = NDArray[np.float64]
+
+SHORTEST = 1e-5
+"""Share of the way between two states below which a branch that cannot be followed has ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Where the accelerations of one state were found.
+
+    Attributes:
+        acceleration: a, shape (nv,); where the iteration ended if it was not found.
+        failure: a sentence on why it was not found; empty if it was.
+        iterations: Newton steps taken.
+    """
+
+    acceleration: Array
+    failure: str
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    place: Array
+    acceleration: Array
+    rows: Array
+    orientation: float
+    active: Array
+
+
+class NewtonBranch:
+    """The root of F(a) = A(a) − a, where A(a) is the acceleration that the rows linearized about a ask for.
+
+    At a root the rows hold themselves, and a is the motion under the realisation's own force: for the ideal one a
+    stationary point of Gauss's function ½ (a − a₀)ᵀ M (a − a₀) on χ = 0, M a + h = Aᵀμ + χ_aᵀ λ. Newton's method takes
+    ∂F/∂a whole, with the second derivatives of χ; where the rows determine a alone it is −1, and the step is that of
+    Newton's method on χ.
+
+    The state (t, q, v, p) of the last solve and its a are remembered. The next solve starts from that a; if it lies
+    too far away for Newton's method to contract, the way between the two states is gone in shorter pieces, straight in
+    (t, q, v, p). Where even a very short piece fails, two branches meet, and the iteration says so instead of going
+    over to another. Where a nonlinear row goes on, the search starts anew from the first guess.
+
+    The first search looks for the root next to the guess, then for the one that grows out of it as the rows tighten,
+    then for any. From a₀ that is, where there is one, the motion nearest to the free one. It may fail where a root is
+    far away behind a fold, and says so.
+    """
+
+    def __init__(self, program: Program, build: Callable[[Program], Realized], guess: ArrayLike | ca.SX | None) -> None:
+        """Build the one kernel.
+
+        Args:
+            program: with rows nonlinear in the accelerations.
+            build: program → its motion, as expressions in the accelerations about which the rows are linearized.
+            guess: where the first search starts: numbers or an expression in t, q, v and p, shape (nv,); the
+                acceleration without control, a₀, if not given.
+
+        Raises:
+            ModelError: for a guess of another shape or in other symbols.
+        """
+        robot, c = program.robot, program.robot.coordinates
+        free = robot.drift[0]
+        shift, centre = ca.SX.sym("shift", len(program.rows)), ca.SX.sym("centre", c.nv)
+        realized = build(program.shifted(shift - program.theta @ centre))
+        misfit = realized.acceleration + centre - c.a
+        curved = [i for i, affine in enumerate(program.affine) if not affine]
+        theta = ca.vertcat(*(program.theta[i, :] for i in curved))
+        A, _ = robot.natural_form
+        outputs = {
+            "misfit": misfit,
+            "slope": ca.jacobian(misfit, c.a),
+            "metric": robot.mass_matrix + A.T @ ca.diag(robot.augmentation) @ A,
+            "free": free,
+            "missed": program.theta @ c.a - program.beta,
+            "rows": theta,
+            "reach": robot.mobility(theta.T)[0],
+            "active": program.active,
+            "guess": free if guess is None else _expression(program, guess),
+        }
+        self._names, self._curved = program.rows, curved
+        state = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols}
+        inputs = {"a": c.a, **state, "shift": shift, "centre": centre}
+        kernel = Kernel("newton_branch", inputs, {key: ca.vec(e) for key, e in outputs.items()})
+        self._arguments = {key: np.zeros(symbol.numel()) for key, symbol in inputs.items()}
+        self._state = [self._arguments[key] for key in state]
+        self._results = {key: np.zeros(e.numel()) for key, e in outputs.items()}
+        self._evaluate = kernel.bind(list(self._arguments.values()), list(self._results.values()))
+        self._looked: tuple[Array, Array, dict[str, Array]] | None = None
+        self._last: _Solved | None = None
+
+    def reset(self) -> None:
+        """Forget the branch: the next search starts from the first guess."""
+        self._last = None
+
+    def follow(self, t: float, q: Array, v: Array, p: Array) -> Followed:
+        """The acceleration at a state, on the branch of the last one.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters of the program.
+        """
+        place, last = np.concatenate([[t], q, v, p]), self._last
+        there = self._look(place, np.zeros(v.size) if last is None else last.acceleration)
+        active = there["active"]
+        if np.isnan(active).any():
+            # Which rows are on is not known: the numbers say so themselves.
+            return Followed(np.full(v.size, np.nan), "", 0)
+        if last is None or not np.array_equal(active, last.active):
+            new = last is None or bool((active[self._curved] > last.active[self._curved]).any())
+            start = there["guess"] if new or last is None else last.acceleration
+            root = self._first(place, start)
+            failure = "" if root.found else self._not_found(place, root, start)
+        else:
+            root, share = self._along(last, place)
+            failure = "" if root.found else self._ended(last, place, root, share)
+        if not failure:
+            found = self._look(place, root.x)
+            self._last = _Solved(place, root.x, found["rows"], _orientation(found["slope"]), active)
+        return Followed(root.x, failure, root.iterations)
+
+    def _first(self, place: Array, guess: Array) -> Root:
+        """The root next to the guess; or the one that grows out of it; or any that Newton's method reaches from it.
+
+        It grows out of the guess g by F(a) = 0 with the rows shifted by (1 − s) χ(g) and the motion without them by
+        (1 − s) (g − a₀): at s = 0 the root is g, at s = 1 it is one of F.
+        """
+        root = newton_on_a_branch(lambda a: self._values(place, a), guess)
+        if root.found:
+            return root
+        there = self._look(place, guess)
+        shift = np.where(there["active"] == 1, there["missed"], 0.0)
+        centre = guess - there["free"]
+        if np.isfinite(shift).all():
+
+            def at(share: float) -> Evaluate:
+                return lambda a: self._values(place, a, (1 - share) * shift, (1 - share) * centre)
+
+            root, _ = newton_along(at, guess, lambda _, __: True, SHORTEST)
+            if root.found:
+                return root
+        return newton_to_a_root(lambda a: self._values(place, a), guess)
+
+    def _along(self, last: _Solved, place: Array) -> tuple[Root, float]:
+        """The root at ``place`` and 1, or the last start from which there was none and how far along that was."""
+        rows = last.rows
+
+        def between(share: float) -> Array:
+            return last.place + share * (place - last.place) if share < 1.0 else place
+
+        def at(share: float) -> Evaluate:
+            there = between(share)
+            return lambda a: self._values(there, a)
+
+        def accepts(share: float, a: Array) -> bool:
+            nonlocal rows
+            found = self._look(between(share), a)
+            same = self._same_side(rows, found) and _orientation(found["slope"]) == last.orientation
+            rows = found["rows"] if same else rows
+            return same
+
+        return newton_along(at, last.acceleration, accepts, SHORTEST)
+
+    def _same_side(self, before: Array, after: dict[str, Array]) -> bool:
+        """Whether the rows point the same way as before: χ_a has not gone through zero in between."""
+        on = after["active"][self._curved] == 1
+        if not on.any():
+            return True
+        count = len(self._curved)
+        old, reach = before.reshape(count, -1, order="F"), after["reach"].reshape(-1, count, order="F")
+        return bool(np.linalg.det((old @ reach)[np.ix_(on, on)]) > 0.0)
+
+    def _values(self, place: Array, a: Array, shift: Array | None = None, centre: Array | None = None) -> Values:
+        found = self._look(place, a, shift, centre)
+        n = a.size
+        metric, misfit = found["metric"].reshape(n, n), found["misfit"]
+
+        def length(x: Array) -> float:
+            square = float(x @ metric @ x)
+            return float(np.sqrt(max(square, 0.0))) if np.isfinite(square) else 0.0
+
+        size = max(length(a), length(a + misfit), length(found["free"]))
+        return Values(misfit, found["slope"].reshape(n, n, order="F"), metric, size)
+
+    def _look(
+        self, place: Array, a: Array, shift: Array | None = None, centre: Array | None = None
+    ) -> dict[str, Array]:
+        looked, plain = self._looked, shift is None and centre is None
+        if plain and looked is not None and np.array_equal(looked[0], place) and np.array_equal(looked[1], a):
+            return looked[2]
+        first = 0
+        for target in self._state:
+            target[:] = place[first : first + target.size]
+            first += target.size
+        self._arguments["a"][:] = a
+        self._arguments["shift"][:] = 0.0 if shift is None else shift
+        self._arguments["centre"][:] = 0.0 if centre is None else centre
+        self._evaluate()
+        values = {key: array.copy() for key, array in self._results.items()}
+        if plain:
+            self._looked = place, a, values
+        return values
+
+    def _missed(self, place: Array, a: Array) -> str:
+        found = self._look(place, a)
+        # Rows affine in a are met by every step: what is left is left by the others.
+        curved = np.isin(np.arange(len(self._names)), self._curved) & (found["active"] == 1)
+        missed = np.where(curved, found["missed"], 0.0)
+        worst = int(np.argmax(np.where(np.isfinite(missed), np.abs(missed), np.inf)))
+        return f"row {self._names[worst]!r} is missed by {missed[worst]:.3g}"
+
+    def _not_found(self, place: Array, root: Root, start: Array) -> str:
+        return (
+            f"From the guess {np.array2string(start, precision=4)} no acceleration was found in {root.iterations} "
+            f"steps: {self._missed(place, root.x)}. There may be none, or another acceleration_guess is needed."
+        )
+
+    def _ended(self, last: _Solved, place: Array, root: Root, share: float) -> str:
+        t = last.place[0] + share * (place[0] - last.place[0])
+        return (
+            f"The branch of accelerations followed so far ends at t = {t:g} s, {100 * share:.3g} % of the way from the "
+            f"state at t = {last.place[0]:g} s, or meets another one there: {self._missed(place, root.x)} beyond it. "
+            "If this state does not follow that one, reset() the controller first."
+        )
+
+
+def _orientation(slope: Array) -> float:
+    """Sign of det ∂F/∂a, which changes where two stationary points meet."""
+    n = round(slope.size**0.5)
+    return float(np.linalg.slogdet(slope.reshape(n, n)).sign)
+
+
+def _expression(program: Program, guess: ArrayLike | ca.SX) -> ca.SX:
+    robot = program.robot
+    if not isinstance(guess, ca.SX):
+        return ca.SX(ca.DM(vector("acceleration_guess", guess, robot.coordinates.nv)))
+    if guess.shape != (robot.coordinates.nv, 1):
+        raise ModelError(f"acceleration_guess must have shape ({robot.coordinates.nv},), got {guess.shape}")
+    robot.require_own_symbols("acceleration_guess", guess, program.parameters)
+    if ca.depends_on(guess, ca.vertcat(robot.u, robot.coordinates.a)):
+        raise ModelError("acceleration_guess may use time, coordinates, velocities and parameters only")
+    return guess

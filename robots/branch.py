@@ -1,0 +1,251 @@
+"""The branch of states that a motion is on: its places, velocities and tangents, singular positions included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..symbolic.errors import SingularProgramError
+from .branch_kernels import BranchKernels, solve_least
+from .chart import Chart
+from .manifold import Manifold
+
+Array = NDArray[np.float64]
+
+RANK_TOLERANCE = 1e-9
+"""Share of the largest singular value of A, its rows at their usual lengths, that counts as zero."""
+ITERATIONS = 12
+"""Newton steps; from within half a step of the solution five are enough."""
+CLOSE = 1e-8
+"""A Newton step shorter than this leaves an error below rounding after one more."""
+MISFIT = 1e-9
+"""What rows that are left over may miss: more, and they contradict the others."""
+AROUND = 0.1
+"""Change of a coordinate over which the size of A is looked at."""
+STEEPEST = 0.6
+"""Tangent of the angle by which the free directions may turn within a step."""
+
+
+class LostBranchError(SingularProgramError):
+    """The states of a branch were not found, or those found are on another one; shorter steps may help."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A state of the branch and what its accelerations can be: a = G ẇ + γ.
+
+    Attributes:
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        tangent: G, shape (nv, k): A G = 0 and UᵀG = E in the chart's U.
+        place_tangent: the same of the holonomic rows alone, shape (nv, k₀).
+        drift: γ, shape (nv,): A γ = b and Uᵀγ = 0.
+    """
+
+    q: Array
+    v: Array
+    tangent: Array
+    place_tangent: Array
+    drift: Array
+
+
+class Branch:
+    """Solves the constraints of one robot with the free coordinates of a chart given.
+
+    Attributes:
+        manifold: what is solved.
+        p: parameters of the robot.
+        typical: largest smallest singular value of A met so far, relative to the largest.
+        spacing: of the nodes that the last interpolation across a singular position took; zero before the first.
+    """
+
+    def __init__(self, manifold: Manifold, p: Array, kernels: BranchKernels | None = None) -> None:
+        """Prepare for one set of parameters.
+
+        Args:
+            manifold: of the robot.
+            p: parameters.
+            kernels: those of the manifold, if they are there already.
+        """
+        self.manifold, self.p = manifold, p
+        self.typical = self.spacing = 0.0
+        self._kernels = BranchKernels(manifold) if kernels is None else kernels
+        self._lengths = np.zeros(len(manifold.rows))
+        self._places = manifold.place.numel()
+
+    def scaled_rows(self, t: float, q: Array, v: Array) -> Array:
+        """A, shape (m, nv), every row divided by the greatest length that it has had.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        _, A, _ = self._kernels.speed(t, q, v, self.p)
+        self._lengths = np.maximum(self._lengths, np.linalg.norm(A, axis=1))
+        return A / np.where(self._lengths > 0.0, self._lengths, 1.0)[:, None]
+
+    def look_around(self, t: float, q: Array, v: Array) -> None:
+        """Learn the usual lengths of the rows, by which one that vanishes here is known from one that is short.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        for i in range(len(q)):
+            for distance in (-AROUND, AROUND):
+                self.scaled_rows(t, q + distance * np.eye(len(q))[i], v)
+
+    def right_side(self, t: float, q: Array, v: Array) -> Array:
+        """The right side b of A a = b, scaled like the rows, shape (m,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return self._kernels.speed(t, q, v, self.p)[2] / np.where(self._lengths > 0.0, self._lengths, 1.0)
+
+    def rows(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """A, shape (m, nv), and φ_q, shape (m₀, nq), as they are.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return self._kernels.speed(t, q, v, self.p)[1], self._kernels.place(t, q, self.p)[1]
+
+    def null_spaces(self, t: float, q: Array, v: Array, rank: int, place_rank: int) -> tuple[Array, Array]:
+        """What A, and its holonomic rows alone, leave free with given ranks: shapes (nv, nv − rank) and likewise.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            rank: of A along the branch.
+            place_rank: of its holonomic rows.
+        """
+        A = self.scaled_rows(t, q, v)
+        tangent = np.asarray(np.linalg.svd(A)[2][rank:].T)
+        if self._places == len(A):
+            return tangent, tangent
+        return tangent, np.asarray(np.linalg.svd(A[: self._places])[2][place_rank:].T)
+
+    def rows_rate(self, t: float, q: Array, v: Array) -> Array:
+        """dA/dt without the share of the accelerations, scaled like the rows, shape (m, nv).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        rate = self._kernels.rate(t, q, v, self.p)
+        return rate / np.where(self._lengths > 0.0, self._lengths, 1.0)[:, None]
+
+    def kinematic_matrix(self, t: float, q: Array) -> Array:
+        """N of q̇ = N v, shape (nq, nv).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+        """
+        return self._kernels.place(t, q, self.p)[2]
+
+    def nearness(self, t: float, q: Array, v: Array, rank: int) -> float:
+        """The smallest of ``rank`` singular values of A relative to the largest: zero where A loses rank.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            rank: along the branch.
+        """
+        if rank == 0:
+            return 1.0
+        values = np.linalg.svd(self.scaled_rows(t, q, v), compute_uv=False)
+        ratio = float(values[rank - 1] / values[0]) if values[0] > 0.0 else 0.0
+        self.typical = max(self.typical, ratio)
+        return ratio
+
+    def solve(self, chart: Chart, t: float, q: Array, v: Array) -> Geometry:
+        """The state of the branch with the free coordinates and velocities of (q, v), where A has its full rank.
+
+        Places are moved along N₀W₀ and velocities along W only.
+
+        Args:
+            chart: directions of the step.
+            t: time [s].
+            q: coordinates near the branch, shape (nq,).
+            v: velocities, shape (nv,).
+
+        Raises:
+            LostBranchError: if Newton's method does not settle, or the tangent has turned too far.
+            SingularProgramError: if rows contradict one another.
+        """
+        q = self._close(chart, t, q)
+        v, A, b = self._admit(chart, t, q, v)
+        lengths = np.where(self._lengths > 0.0, self._lengths, 1.0)
+        A, b, m0 = A / lengths[:, None], b / lengths, self._places
+        found = solve_least(A @ chart.held, np.column_stack([A @ chart.free, b]))
+        tangent = chart.free - chart.held @ found[:, :-1]
+        place_tangent = tangent
+        if chart.free_places is not chart.free:
+            A0 = A[:m0]
+            place_tangent = chart.free_places - chart.held_places @ solve_least(
+                A0 @ chart.held_places, A0 @ chart.free_places
+            )
+        turned = float(np.linalg.norm(found[:, :-1])) if found.size else 0.0
+        if not turned <= STEEPEST:
+            raise LostBranchError(
+                f"{self.manifold.robot.name} at t = {t:g} s: the free directions turn by more than "
+                f"{np.degrees(np.arctan(STEEPEST)):.0f} degrees within a step; take shorter steps"
+            )
+        return Geometry(q, v, tangent, place_tangent, chart.held @ found[:, -1])
+
+    def _close(self, chart: Chart, t: float, q: Array) -> Array:
+        if self._places == 0:
+            return q
+        lengths = self._lengths[: self._places]
+        lengths = np.where(lengths > 0.0, lengths, 1.0)
+        size, last = 1.0 + float(np.abs(q).max()), False
+        for _ in range(ITERATIONS):
+            phi, slope, _ = self._kernels.place(t, q, self.p)
+            if last and float(np.abs(phi / lengths).max()) <= MISFIT:
+                change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
+                return q - chart.lift_held @ change
+            change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
+            q, last = q - chart.lift_held @ change, float(np.abs(change).max(initial=0.0)) <= CLOSE * size
+            if not np.isfinite(q).all():
+                break
+            if chart.lift_held.shape[1] == 0:
+                return q
+        misses = np.abs(self._kernels.place(t, q, self.p)[0])
+        worst = int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))
+        raise LostBranchError(
+            f"{self.manifold.robot.name} at t = {t:g} s: no place of the branch within the step; "
+            f"{self.manifold.rows[worst]!r} misses by {misses[worst]:.3g}. Take shorter steps, or start where the "
+            "natural constraints hold and do not contradict one another"
+        )
+
+    def _admit(self, chart: Chart, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Admitted velocities, and A and b there."""
+        if not self.manifold.rows:
+            return v, np.zeros((0, len(v))), np.zeros(0)
+        lengths = np.where(self._lengths > 0.0, self._lengths, 1.0)
+        size, last = 1.0 + float(np.abs(v).max()), False
+        for _ in range(ITERATIONS):
+            rho, A, b = self._kernels.speed(t, q, v, self.p)
+            if last:
+                return v, A, b
+            change = solve_least(A @ chart.held / lengths[:, None], rho / lengths)
+            v, last = v - chart.held @ change, float(np.abs(change).max(initial=0.0)) <= 1e-6 * size
+            if not np.isfinite(v).all():
+                break
+        raise LostBranchError(
+            f"{self.manifold.robot.name} at t = {t:g} s: no velocities satisfy the natural constraints near those of "
+            "the step; take shorter steps"
+        )

@@ -1,0 +1,99 @@
+"""The branch that a start is on, told by its velocities where branches meet."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..symbolic.errors import SingularProgramError
+from .branch import RANK_TOLERANCE, Branch
+from .chart import Chart
+from .crossing import AT_REST
+
+Array = NDArray[np.float64]
+
+STILL = 1e-7
+"""Dependent rows that turn more slowly than this with unit velocities stay dependent."""
+CONTRADICTION = 1e-6
+"""What dependent rows may ask of the accelerations, relative to the squared speed: more, and none has them."""
+
+
+def first_chart(branch: Branch, t: float, q: Array, v: Array) -> Chart:
+    """The chart of a start, which may be a singular position.
+
+    Where rows of A depend on others, n its left null vectors, the branch's own accelerations need the next derivative,
+    nᵀ d/dt(A a + Ȧ v) = 0. With nᵀA = 0 it is linear in a, by the row nᵀȦ, so that [A; nᵀȦ] annuls the branch's
+    tangents: v chooses the branch. Rows that are dependent all along add nothing.
+
+    Args:
+        branch: of the robot.
+        t: time [s].
+        q: coordinates on the natural constraints, shape (nq,).
+        v: velocities that they admit, shape (nv,).
+
+    Raises:
+        SingularProgramError: for a start at rest in a singular position, or along more than one branch, which does not
+            tell how the motion goes on; or if dependent rows contradict one another.
+    """
+    branch.look_around(t, q, v)
+    A = branch.scaled_rows(t, q, v)
+    m0 = branch.manifold.place.numel()
+    tangent = _tangent(branch, A, t, q, v)
+    place_tangent = tangent if m0 == len(A) else _tangent(branch, A[:m0], t, q, v)
+    chart = Chart.along(tangent, place_tangent, branch.kinematic_matrix(t, q))
+    rank = chart.held.shape[1]
+    branch.nearness(t, q, v, rank)
+    # A start near a singular position must not take the singular values there for the usual ones.
+    for direction in chart.lift_free.T:
+        for distance in (-0.3, -0.1, 0.1, 0.3):
+            branch.nearness(t, q + distance * direction, v, rank)
+    return chart
+
+
+def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
+    if not len(A):
+        return np.eye(len(v))
+    m = len(A)
+    U, values, Vt = np.linalg.svd(A)
+    rank = int((values > RANK_TOLERANCE * max(1.0, values[0])).sum())
+    left, free = np.asarray(U[:, rank:]), np.asarray(Vt[rank:].T)
+    if left.shape[1] == 0 or free.shape[1] == 0:
+        return free
+    name, speed = branch.manifold.robot.name, float(np.linalg.norm(v))
+    asked = float(np.abs(left.T @ branch.right_side(t, q, v)[:m]).max())
+    if asked > CONTRADICTION * max(speed**2, 1.0):
+        raise SingularProgramError(
+            f"{name} starts where rows of its natural constraints are dependent, and these ask for accelerations that "
+            f"contradict one another by {asked:.3g}: its velocities are not along a branch of the motion, or the "
+            "constraints cannot be met together. assemble_velocities at a place beside it finds velocities that fit"
+        )
+    expected = max(_rank(np.asarray(left.T @ rate @ free)) for rate in _probed_rates(branch, m, free, t, q, v))
+    _, turning, directions = np.linalg.svd(left.T @ branch.rows_rate(t, q, v)[:m] @ free)
+    found = int((turning > 1e-6 * speed).sum()) if speed > AT_REST else 0
+    if found < expected:
+        raise SingularProgramError(
+            f"{name} starts in a singular position, where branches of its motion meet, and "
+            f"{'at rest' if speed <= AT_REST else 'its velocities are along more than one of them'}: they tell {found} "
+            f"of the {expected} directions that a branch has less there. Give it velocities along one branch, or start "
+            "beside the position"
+        )
+    return np.asarray(free @ directions[found:].T)
+
+
+def _rank(rate: Array) -> int:
+    values = np.linalg.svd(rate, compute_uv=False)
+    return int((values > max(STILL, 1e-6 * float(values.max(initial=0.0)))).sum())
+
+
+def _probed_rates(branch: Branch, m: int, free: Array, t: float, q: Array, v: Array) -> list[Array]:
+    """How the rows turn along a few unit velocities that they admit."""
+    still = branch.rows_rate(t, q, np.zeros_like(v))[:m]
+    rates: list[Array] = []
+    for i in range(4):
+        # Directions without symmetries, and always the same.
+        numbers = np.arange(1.0, free.shape[1] + 1.0, dtype=np.float64)
+        probe = np.asarray(np.cos(math.sqrt(2.0 + i) * numbers + i))
+        rates.append(branch.rows_rate(t, q, free @ (probe / np.linalg.norm(probe)))[:m] - still)
+    return rates

@@ -1,0 +1,135 @@
+"""Through singular positions: the branch is found beside them and continued across."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .branch import Branch, Geometry, LostBranchError
+from .chart import Chart
+
+Array = NDArray[np.float64]
+
+ZONE = 0.03
+"""A is nearly singular where its smallest singular value is below this share of its usual one.
+
+On a branch that crosses another, at a distance s from the crossing, the tangent comes out with an error of 1e-16/s² and
+γ with 1e-16/s³; interpolation of tenth order over nodes at the distance s has one of s¹⁰. Here the two meet."""
+NODES = 6
+"""Nodes on either side, of which those nearest to the singular position may be left out."""
+KEPT = 10
+"""Nodes that are needed."""
+CLEAR = 1e-4
+"""Share of the usual singular value that is enough for the directions of a chart, which may be anywhere nearby."""
+REACH = 2.0**-10
+"""First spacing of the nodes that is tried, in velocity units times seconds; more by half up to 256 times as much."""
+JUMP = 0.02
+"""Disagreement of coarse and fine interpolation, relative to the spacing, above which nodes are on two branches."""
+AT_REST = 1e-12
+"""Speeds below this cannot tell two branches apart."""
+
+
+def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geometry:
+    """The state of the branch with the free coordinates and velocities of (q, v), singular positions included.
+
+    Along a branch q, v, the tangent G and the drift γ are smooth functions of the free coordinates; only the formulas
+    for them are 0/0 where another branch crosses. There they are interpolated, at the same time and the same free
+    velocities, from places of the branch to both sides.
+
+    Args:
+        branch: that the motion is on.
+        chart: directions of the step.
+        t: time [s].
+        q: coordinates near the branch, shape (nq,).
+        v: velocities, shape (nv,).
+
+    Raises:
+        LostBranchError: if the nodes are not found, or not on one branch.
+    """
+    rank = chart.held.shape[1]
+    if branch.nearness(t, q, v, rank) > ZONE * branch.typical:
+        return branch.solve(chart, t, q, v)
+    direction, distances = _nodes(branch, chart, t, q, v)
+    found: dict[float, Geometry] = {}
+    for sign in (1.0, -1.0):
+        # Outwards, each node from the one before it: near the crossing two branches are close.
+        place, reached = q, 0.0
+        for distance in sorted(float(sign * s) for s in distances if sign * s > 0.0):
+            here = branch.solve(chart, t, place + sign * (distance - reached) * direction, v)
+            found[sign * distance], place, reached = here, here.q, distance
+    nodes = np.array(sorted(found))
+    parts = [found[float(s)] for s in nodes]
+    spacing = float(np.abs(nodes).min())
+    coarse = np.zeros(len(nodes))
+    coarse[::2] = weights(nodes[::2])
+    fine = weights(nodes)
+    for values in (np.array([g.q for g in parts]), spacing * np.array([g.tangent for g in parts])):
+        apart = float(np.abs(np.tensordot(fine - coarse, values, 1)).max(initial=0.0))
+        if not apart <= JUMP * spacing:
+            raise LostBranchError(
+                f"{branch.manifold.robot.name} at t = {t:g} s is near a singular position, and places to both sides of "
+                f"it do not continue one another: {apart:.2g} apart at a spacing of {spacing:.2g}. Take shorter steps"
+            )
+    return Geometry(
+        *(
+            np.tensordot(fine, np.array([getattr(g, name) for g in parts]), 1)
+            for name in ("q", "v", "tangent", "place_tangent", "drift")
+        )
+    )
+
+
+def next_chart(branch: Branch, chart: Chart, t: float, q: Array, v: Array, found: Geometry | None = None) -> Chart:
+    """The chart of a state that was reached, with its bases turned towards those before; dimensions stay.
+
+    Args:
+        branch: that the motion is on.
+        chart: of the steps that led here.
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        found: the geometry there, if it is known.
+    """
+    rank, rank_of_places = chart.held.shape[1], chart.held_places.shape[1]
+    if found is None and branch.nearness(t, q, v, rank) > CLEAR * branch.typical:
+        tangent, place_tangent = branch.null_spaces(t, q, v, rank, rank_of_places)
+        return Chart.along(tangent, place_tangent, branch.kinematic_matrix(t, q), chart)
+    here = geometry(branch, chart, t, q, v) if found is None else found
+    place_tangent = here.tangent if chart.free_places is chart.free else here.place_tangent
+    return Chart.along(here.tangent, place_tangent, branch.kinematic_matrix(t, q), chart)
+
+
+def weights(nodes: Array) -> Array:
+    """Lagrange's coefficients for the value at zero of the polynomial through values at the nodes.
+
+    Args:
+        nodes: different numbers, none of them zero, shape (k,).
+    """
+    differences = nodes[None, :] - nodes[:, None]
+    np.fill_diagonal(differences, nodes)
+    return np.asarray(np.prod(nodes) / np.prod(differences, axis=1))
+
+
+def _nodes(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    """A direction of q that leads away from the singular position, and distances along it."""
+    rank, k0 = chart.held.shape[1], chart.free_places.shape[1]
+    along = chart.free_places.T @ v
+    speed = float(np.linalg.norm(along))
+    choices = [along / speed] if speed > AT_REST else []
+    choices += list(np.eye(k0)) if k0 > 1 or not choices else []
+    numbers = np.array([i for i in range(-NODES, NODES + 1) if i], dtype=np.float64)
+    # Stages of one crossing need much the same spacing.
+    spacing = max(REACH, branch.spacing / 1.5)
+    while spacing <= 256 * REACH:
+        for choice in choices:
+            direction = chart.lift_free @ choice
+            distances = spacing * numbers
+            far = np.array([branch.nearness(t, q + s * direction, v, rank) for s in distances])
+            kept = distances[far > ZONE * branch.typical]
+            if len(kept) >= KEPT and (kept > 0.0).sum() >= 4 and (kept < 0.0).sum() >= 4:
+                branch.spacing = spacing
+                return direction, kept
+        spacing *= 1.5
+    raise LostBranchError(
+        f"{branch.manifold.robot.name} at t = {t:g} s: the natural constraints are nearly dependent here and "
+        f"{256 * REACH * NODES:.2g} to either side, so that no branch can be told"
+    )

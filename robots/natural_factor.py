@@ -1,0 +1,85 @@
+"""How the reactions of natural constraints are solved for: as independent rows, or with redundant ones among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import casadi as ca
+
+from ..constraints.constraint import Constraint
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
+from ..symbolic.ldl import Ldl
+from ..symbolic.semidefinite import SemidefiniteLdl
+
+Redundant = Literal["refused", "least-norm"]
+"""What becomes of natural rows that depend on others: they are an error, or their reactions are of least norm."""
+
+
+@dataclass(frozen=True, eq=False)
+class NaturalFactor:
+    """Factorized A M⁻¹ Aᵀ.
+
+    Attributes:
+        factor: L D Lᵀ.
+        pivots: D, the square of what is left of each row of A outside the rows before it, in the metric M⁻¹, shape
+            (k,).
+        scale: the largest diagonal entry of A M⁻¹ Aᵀ among the rows of the same constraint, which share a unit; each
+            pivot is at most that. Shape (k,).
+    """
+
+    factor: Ldl | SemidefiniteLdl
+    pivots: ca.SX
+    scale: ca.SX
+
+    @property
+    def relative_pivots(self) -> ca.SX:
+        """D over its scale, in [0, 1], shape (k,); zero where all rows of a constraint vanish."""
+        rows = range(self.pivots.numel())
+        share = [ca.if_else(self.scale[i] > 0, self.pivots[i] / self.scale[i], 0) for i in rows]
+        return ca.vertcat(ca.SX(0, 1), *share)
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n)."""
+        return self.factor.solve(right)
+
+
+def require_redundant(owner: str, redundant: str) -> None:
+    """Raise ModelError for a word that is not one of :data:`Redundant`.
+
+    Args:
+        owner: the robot's name, for the message.
+        redundant: what was given.
+    """
+    if redundant not in get_args(Redundant):
+        words = " or ".join(map(repr, get_args(Redundant)))
+        raise ModelError(f"{owner}: redundant must be {words}, got {redundant!r}")
+
+
+def natural_factor(
+    matrix: ca.SX, natural: Sequence[Constraint], coordinates: Coordinates, redundant: Redundant
+) -> NaturalFactor:
+    """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ.
+
+    Args:
+        matrix: A M⁻¹ Aᵀ, shape (k, k).
+        natural: the constraints, of which the rows of each share a unit.
+        coordinates: of the robot.
+        redundant: ``"refused"`` for independent rows; with ``"least-norm"`` rows may depend on others, and of all μ
+            that hold the robot together those of least |μ| are found.
+    """
+    each: list[ca.SX] = []
+    for constraint in natural:
+        first, size = len(each), constraint.residual(coordinates).numel()
+        largest = matrix[first, first]
+        for j in range(first + 1, first + size):
+            largest = ca.fmax(largest, matrix[j, j])
+        each += [largest] * size
+    scale = ca.vertcat(ca.SX(0, 1), *each)
+    if redundant == "refused":
+        plain = Ldl.of(matrix)
+        return NaturalFactor(plain, plain.diagonal, scale)
+    passing = SemidefiniteLdl.of(matrix, scale)
+    return NaturalFactor(passing, passing.pivots, scale)

@@ -1,0 +1,81 @@
+"""The instant at which a condition comes to hold, inside the step in which it was first seen to hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from .simulate import Simulator, Values
+from .trajectory import Trajectory
+
+SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+
+
+def cut_at_crossing(
+    simulator: Simulator, run: Trajectory, condition: ca.SX, tolerance: float, p: Values, law_p: Values
+) -> Trajectory:
+    """The run with its last sample moved back to the instant from which on the condition is positive.
+
+    The last step is taken anew with shorter lengths, halved and interpolated in turn, until the sample is at most the
+    tolerance behind the instant. What the integrator itself errs by in a step comes on top.
+
+    Args:
+        simulator: what made the run.
+        run: ends at the first sample at which the condition is positive.
+        condition: scalar expression.
+        tolerance: of the time [s]; never less than rounding.
+        p: the plant's parameters of the run.
+        law_p: the controller's parameters of the run.
+    """
+    if len(run) < 2:
+        return run
+    start, q, v = float(run.t[-2]), run.q[-2], run.v[-2]
+    h = float(run.t[-1]) - start
+
+    def step(length: float) -> Trajectory:
+        return simulator.run(q, v, length, step=length, p=p, law_p=law_p, t0=start, anew=False)
+
+    def value(length: float) -> float:
+        return float(step(length).evaluate(condition)[-1])
+
+    before, after = (float(x) for x in run.evaluate(condition)[-2:])
+    length = first_positive(value, (0.0, before), (h, after), max(tolerance, 4 * np.spacing(abs(start) + h)))
+    if length == h:
+        return run
+    last = step(length)
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
+    }
+    return dataclasses.replace(run, **arrays, ending=f"the condition holds from t = {start + length:.9g} s on")
+
+
+def first_positive(
+    value: Callable[[float], float], below: tuple[float, float], above: tuple[float, float], tolerance: float
+) -> float:
+    """A place at which a function is positive, at most the tolerance behind one at which it is not.
+
+    Args:
+        value: the function.
+        below: a place and the value there, not positive.
+        above: a later place and the value there, positive.
+        tolerance: distance of the two places at the end.
+    """
+    (low, at_low), (high, at_high) = below, above
+    halve = False
+    while high - low > tolerance:
+        place = (low + high) / 2
+        if not halve and at_high > at_low:
+            # A little past the straight line's zero, so that the bracket closes from both sides.
+            line = low + (high - low) * (-at_low) / (at_high - at_low)
+            place = min(max(line + tolerance / 4, low + tolerance / 4), high - tolerance / 4)
+        found = value(place)
+        halve = not halve
+        if found > 0.0:
+            high, at_high = place, found
+        else:
+            low, at_low = place, found
+    return high

@@ -1,0 +1,182 @@
+"""Blocks of steps in reduced coordinates, compiled, as long as one chart serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.branch import Branch
+from ...robots.branch_kernels import solve_least
+from ...robots.chart import Chart
+from ...robots.crossing import ZONE
+from ...robots.manifold import Manifold
+from ...symbolic.errors import NotFiniteError, SingularProgramError
+from ...symbolic.kernel import Kernel
+from ..closed_loop import SymbolicLoop
+from .integrator import BLOCK, Advance, Block, step_by_step
+from .reduced_stages import ReducedSteps
+from .reduced_step import step_kernel
+
+Array = NDArray[np.float64]
+
+TURNED = 0.3
+"""Row sums of |C A W − E| up to which a chart serves; below one the elimination is safe."""
+MISSED = 1e-13
+"""What places may miss beside the greatest coordinate."""
+LOOPS = (BLOCK, 10, 1)
+"""Numbers of steps that are tried at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """Steps in a row inside CasADi, with room for what goes in and out."""
+
+    count: int
+    run: Callable[[], None]
+    index: Array
+    x: Array
+    matrices: dict[str, Array]
+    after: Array
+    recorded: dict[str, Array]
+    turned: Array
+    missed: Array
+
+    def load(self, first: int, x: Array, matrices: dict[str, Array]) -> None:
+        """Set where to begin, and in which chart."""
+        self.index[0], self.x[:] = first, x
+        for key, room in self.matrices.items():
+            room[...] = matrices[key].reshape(-1, 1, order="F")
+
+
+class ReducedBlocks:
+    """Compiled steps of one loop; the kernel is built for the sizes of the charts that occur."""
+
+    def __init__(self, loop: SymbolicLoop, manifold: Manifold) -> None:
+        """Keep the expressions.
+
+        Args:
+            loop: plant and controller.
+            manifold: of the plant.
+        """
+        self._loop, self._manifold = loop, manifold
+        self._kernels: dict[tuple[int, int], Kernel] = {}
+
+    def start(self, branch: Branch, steps: ReducedSteps, p: Array, step: float, t0: float) -> Advance:
+        """An advance that goes by compiled blocks, and step by step where no chart serves for one.
+
+        Args:
+            branch: that the motion is on.
+            steps: single steps.
+            p: parameters of plant and controller.
+            step: h [s].
+            t0: time of the first sample [s].
+        """
+        loop, block = self._loop, Block.of(self._loop)
+        nq = loop.robot.coordinates.nq
+        single = step_by_step(Block.of(loop), loop.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
+        loops: dict[int, _Loop] = {}
+        matrices: dict[str, Array] | None = None
+        level = 0
+
+        def serve(t: float, x: Array) -> bool:
+            """Choose the chart of a state; false near a singular position."""
+            nonlocal matrices
+            chart = steps.chart_at(t, x)
+            q, v = x[:nq], x[nq:]
+            near = branch.nearness(t, q, v, chart.held.shape[1]) <= 1.3 * ZONE * branch.typical
+            if not near:
+                # A compiled step meets as many combinations of rows as are independent; here all are looked at.
+                branch.solve(chart, t, q, v)
+            matrices = None if near or 0 in chart.free.shape else self._matrices(branch, chart, t, q, v)
+            if matrices is not None and not loops:
+                loops.update({n: self._looped(chart, n, p, step, t0) for n in LOOPS})
+            return matrices is not None
+
+        def compiled(first: int, x: Array, wanted: int) -> int:
+            """Samples that a loop adds to the block; zero if the chart does not serve for one step."""
+            nonlocal level, matrices
+            if matrices is None:
+                return 0
+            one = loops[LOOPS[level]]
+            one.load(first, x, matrices)
+            one.run()
+            scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
+            good = (one.turned[0] <= TURNED) & (one.missed[0] <= MISSED * scale)
+            served = int(np.argmin(good)) if not good.all() else one.count
+            n, at = min(served, wanted), block.filled
+            block.states[:, at : at + n] = np.column_stack([x, one.after[:, : max(n - 1, 0)]])[:, :n]
+            block.after[:, at : at + n] = one.after[:, :n]
+            for key, room in block.recorded.items():
+                room[:, at : at + n] = one.recorded[key][:, :n]
+            block.filled += n
+            if served == one.count:
+                level = max(level - 1, 0)
+                return n
+            if served < one.count // 10:
+                level = min(level + 1, len(LOOPS) - 1)
+            if n == served:
+                matrices = None
+            return n
+
+        def advance(first: int, state: Array, wanted: int) -> Block:
+            nonlocal matrices
+            block.filled, block.error, x = 0, None, state
+            while block.filled < min(wanted, BLOCK):
+                left, t = min(wanted, BLOCK) - block.filled, t0 + (first + block.filled) * step
+                n = compiled(first + block.filled, x, left)
+                try:
+                    if n == 0 and np.isfinite(x).all() and serve(t, x):
+                        n = compiled(first + block.filled, x, left)
+                except (SingularProgramError, NotFiniteError) as error:
+                    block.error = error
+                    return block
+                if n == 0:
+                    n = take(first, x, wanted - block.filled)
+                    if block.error is not None:
+                        return block
+                    matrices = None
+                x = block.after[:, block.filled - 1].copy()
+                if (block.recorded["stop"][:, block.filled - n : block.filled] > 0.0).any() or not np.isfinite(x).all():
+                    return block
+            return block
+
+        def take(first: int, x: Array, left: int) -> int:
+            """One step from Python."""
+            other, at = single(first + block.filled, x, min(left, 2)), block.filled
+            block.error = other.error
+            n = min(other.filled, 1)
+            block.states[:, at : at + n], block.after[:, at : at + n] = other.states[:, :n], other.after[:, :n]
+            for key, room in block.recorded.items():
+                room[:, at : at + n] = other.recorded[key][:, :n]
+            block.filled += n
+            return n
+
+        return advance
+
+    def _matrices(self, branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> dict[str, Array]:
+        A, slope = branch.rows(t, q, v)
+        return {
+            "U": chart.free,
+            "W": chart.held,
+            "C": solve_least(A @ chart.held, np.eye(len(A))),
+            "D": chart.lift_held,
+            "C0": solve_least(slope @ chart.lift_held, np.eye(len(slope))),
+        }
+
+    def _looped(self, chart: Chart, count: int, p: Array, step: float, t0: float) -> _Loop:
+        sizes = (chart.held.shape[1], chart.held_places.shape[1])
+        if sizes not in self._kernels:
+            self._kernels[sizes] = step_kernel(self._loop, self._manifold, chart)
+        kernel = self._kernels[sizes]
+        index, x = np.zeros(1), np.zeros(self._loop.nx)
+        steps, starts = np.full((1, count), step, order="F"), np.full((1, count), t0, order="F")
+        numbers = np.asfortranarray(np.tile(p[:, None], (1, count)))
+        shapes = {key: kernel.inputs[key] for key in list(kernel.inputs)[5:]}
+        matrices = {key: np.zeros((r * c, count), order="F") for key, (r, c) in shapes.items()}
+        room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in kernel.outputs.items()}
+        run = kernel.loop(count, 2, [index, x, steps, starts, numbers, *matrices.values()], list(room.values()))
+        recorded = {key: room[key] for key in self._loop.recorded}
+        return _Loop(count, run, index, x, matrices, room["after"], recorded, room["turned"], room["missed"])

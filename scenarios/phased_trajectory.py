@@ -1,0 +1,84 @@
+"""The record of a motion in phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.consistent_velocity import ConsistentVelocity
+from .trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhasedTrajectory:
+    """Segments of a motion, one after the other. At a switch there are two samples of one time, before and after it.
+
+    Attributes:
+        segments: one trajectory per phase that was run, in order.
+        names: of the phases that were run, one per segment.
+        jumps: what happened to the velocities at the start of each segment; None where they were kept.
+        ending: why the last segment ended.
+    """
+
+    segments: tuple[Trajectory, ...] = field(repr=False)
+    names: tuple[str, ...]
+    jumps: tuple[ConsistentVelocity | None, ...] = field(repr=False)
+    ending: str
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return sum(len(segment) for segment in self.segments)
+
+    @property
+    def switches(self) -> Array:
+        """Times at which one phase gave way to the next, shape (segments − 1,) [s]."""
+        return np.array([segment.t[0] for segment in self.segments[1:]])
+
+    @property
+    def t(self) -> Array:
+        """Times, shape (N,) [s]; that of a switch occurs twice."""
+        return np.concatenate([np.zeros(0), *(segment.t for segment in self.segments)])
+
+    @property
+    def q(self) -> Array:
+        """Coordinates, shape (N, nq)."""
+        return np.concatenate([segment.q for segment in self.segments])
+
+    @property
+    def v(self) -> Array:
+        """Velocities, shape (N, nv)."""
+        return np.concatenate([segment.v for segment in self.segments])
+
+    @property
+    def energy(self) -> Array:
+        """T + V, shape (N,) [J]."""
+        return np.concatenate([np.zeros(0), *(segment.energy for segment in self.segments)])
+
+    @property
+    def phase(self) -> NDArray[np.int64]:
+        """Index of the segment of each sample, shape (N,)."""
+        return np.repeat(np.arange(len(self.segments)), [len(segment) for segment in self.segments])
+
+    @property
+    def ok(self) -> bool:
+        """Whether every sample has status OK."""
+        return all(segment.ok for segment in self.segments)
+
+    def evaluate(self, expression: ca.SX) -> Array:
+        """Values of an expression along the motion.
+
+        Args:
+            expression: a scalar or column in the plant's symbols t, q, v and p.
+
+        Returns:
+            Shape (N,) for a scalar, (N, k) for a column.
+
+        Raises:
+            ModelError: for a matrix, or a foreign symbol.
+        """
+        return np.concatenate([segment.evaluate(expression) for segment in self.segments])

@@ -1,0 +1,166 @@
+"""Each barrier on its own side: what is given, what is chosen, and what a field with each side does."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from erugin.constraints import EruginField, choose_side, choose_sides, circle, half_space, rehearse
+from erugin.symbolic import ModelError, ParameterError
+
+from .fields import IN_SPACE, LENGTH, LINE, MARGIN, SPEED, clearance, random_discs, step_kernel, stepper, travel
+
+NAMES = ("disc0", "disc1")
+
+
+def slalom(side: int | Mapping[str, int] = 1) -> EruginField:
+    """A disc left of the path and one right of it, each reaching over it."""
+    first = circle((3.0, 0.3), 0.5, velocity=(0.0, 0.0), name="disc0")
+    second = circle((7.0, -0.3), 0.5, velocity=(0.0, 0.0), name="disc1")
+    return EruginField(LINE, [first, second], speed=SPEED, margin=MARGIN, side=side)
+
+
+def test_sides_are_given_by_name_or_for_all() -> None:
+    each = slalom({"disc1": -1})
+    assert [each.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [1.0, -1.0]
+    assert each.parameters.nominal["field.side"] == 1.0
+    other = slalom(-1)
+    assert [other.parameters.nominal[f"field.side_{name}"] for name in NAMES] == [1.0, 1.0]
+    assert other.parameters.nominal["field.side"] == -1.0
+
+
+@pytest.mark.parametrize("sides", list(itertools.product((1, -1), repeat=2)))
+def test_each_disc_is_passed_on_its_own_side(sides: tuple[int, int]) -> None:
+    """+1 is to the right, y < 0, of a path along x."""
+    w = slalom(dict(zip(NAMES, sides, strict=True)))
+    _, x, _ = travel(w, step_kernel(w), np.zeros(2), 30.0, 0.01, w.parameters.values())
+    for middle, off, side in ((3.0, 0.3, sides[0]), (7.0, -0.3, sides[1])):
+        beside = x[1, int(np.argmin(np.abs(x[0] - middle)))]
+        assert np.sign(beside - off) == -side
+        assert abs(beside - off) == pytest.approx(0.5 + MARGIN, abs=0.06)
+    assert x[0, -1] > LENGTH
+
+
+def test_the_short_way_round_each_disc_is_chosen() -> None:
+    sides = choose_sides(slalom(), (0.0, 0.0), 28.0, step=0.02)
+    assert sides == {"field.side": 1.0, "field.side_disc0": 1.0, "field.side_disc1": -1.0}
+    # One side for both costs more, on either side.
+    best = rehearse(slalom(), (0.0, 0.0), 28.0, step=0.02, p=sides)
+    for side in (1.0, -1.0):
+        assert best.cost < rehearse(slalom(), (0.0, 0.0), 28.0, step=0.02, p={"field.side": side}).cost - 0.05
+    # What the parameters were before does not matter.
+    turned = dict.fromkeys(sides, -1.0)
+    assert choose_sides(slalom(), (0.0, 0.0), 28.0, step=0.02, p=turned) == sides
+
+
+def test_a_gap_that_closes_is_not_entered() -> None:
+    """Two discs leave a gap round the path now, none when the point is there: both are passed on one side."""
+    above = circle((4.0, 0.9), 0.5, velocity=(0.0, -0.06), name="disc0")
+    below = circle((4.0, -1.0), 0.5, velocity=(0.0, 0.05), name="disc1")
+    w = EruginField(LINE, [above, below], speed=SPEED, margin=MARGIN)
+    sides = choose_sides(w, (0.0, 0.0), 20.0, step=0.02)
+    assert sides["field.side_disc0"] == sides["field.side_disc1"]
+    found = rehearse(w, (0.0, 0.0), 20.0, step=0.02, p=sides)
+    assert found.clearance > 0.9 * MARGIN
+    between = rehearse(w, (0.0, 0.0), 20.0, step=0.02, p={"field.side_disc0": 1, "field.side_disc1": -1})
+    assert between.clearance < 0.5 * MARGIN
+
+
+def test_no_combination_is_better_than_the_chosen_one() -> None:
+    """Against every combination by brute force, in scenes of three discs; the rule is a search, so nearly always."""
+    w, _ = stepper(3)
+    missed, least, worth = 0, np.inf, 0
+    for numbers in random_discs(3, 8, seed=77):
+        chosen = rehearse(
+            w, np.zeros(2), 20.0, step=0.04, p=numbers | choose_sides(w, np.zeros(2), 20.0, step=0.04, p=numbers)
+        )
+        every = [
+            rehearse(w, np.zeros(2), 20.0, step=0.04, p=numbers | {f"field.side_disc{j}": s for j, s in enumerate(c)})
+            for c in itertools.product((1, -1), repeat=3)
+        ]
+        best = min(r.cost for r in every if r.safe)
+        worth += best < max(r.cost for r in every) - 0.5
+        missed += chosen.cost > best + 0.05
+        least = min(least, chosen.clearance)
+    assert worth >= 4
+    assert missed <= 1
+    assert least > 0.0
+
+
+def test_a_shape_without_a_reference_has_a_side_too() -> None:
+    """A wall that the path runs into leaves one way: out of it."""
+    wall = half_space((0.0, 0.0), (0.0, -1.0), name="wall")  # The free side is y < 0.
+    w = EruginField(LINE, [wall], speed=SPEED, margin=MARGIN)
+    assert choose_sides(w, (0.0, -0.3), 10.0, step=0.02)["field.side_wall"] == 1.0
+    _, x, _ = travel(w, step_kernel(w), np.array([0.0, -0.3]), 20.0, 0.01, w.parameters.values())
+    assert x[1, -1] == pytest.approx(-MARGIN, abs=w.parameters.nominal["field.rounding"])
+    assert x[0, -1] > 9.0
+
+
+def test_sides_are_chosen_in_space() -> None:
+    balls = [circle((3.0, 0.1, 0.2), 0.5, name="disc0"), circle((7.0, -0.1, -0.2), 0.5, name="disc1")]
+    w = EruginField(IN_SPACE, balls, speed=SPEED, margin=MARGIN)
+    sides = choose_sides(w, np.zeros(3), 28.0, step=0.02)
+    assert sides["field.side_disc0"] == -sides["field.side_disc1"]
+
+
+BAD: tuple[tuple[str, functools.partial[object], str], ...] = (
+    ("nobody", functools.partial(slalom, {"disc7": 1}), r"unknown barrier 'disc7'.*Did you mean"),
+    ("none", functools.partial(slalom, {"disc0": 0}), r"side of 'disc0' must be \+1 or -1, got 0"),
+    ("both", functools.partial(slalom, 2), r"side must be \+1 or -1, got 2"),
+    (
+        "parameter",
+        functools.partial(rehearse, slalom(), (0.0, 0.0), 1.0, step=0.1, p={"field.side_disc0": 0.5}),
+        r"'field\.side_disc0' must be \+1 or -1, got 0\.5",
+    ),
+    (
+        "too fast",
+        functools.partial(choose_side, slalom(), (0.0, 0.0), 1.0, step=0.1, p={"disc1.vx": 0.7}),
+        r"'disc1' moves at 0\.7 m/s, but 'field' follows at most 0\.8 of its limit, 0\.6 m/s",
+    ),
+    (
+        "covered",
+        functools.partial(choose_sides, slalom(), (3.0, 0.2), 1.0, step=0.1),
+        r"start \[3\.  0\.2\] lies inside 'disc0', 0\.4 m deep",
+    ),
+    (
+        "bare",
+        functools.partial(choose_sides, EruginField(LINE, speed=1.0), (0.0, 0.0), 1.0, step=0.1),
+        "no obstacles, so there is no side",
+    ),
+    (
+        "too long",
+        functools.partial(choose_sides, slalom(), (0.0, 0.0), 1e5, step=0.01),
+        "10000000 steps are too many",
+    ),
+)
+
+
+@pytest.mark.parametrize(("make", "message"), [pytest.param(make, message, id=label) for label, make, message in BAD])
+def test_bad_sides_and_starts_are_refused_with_numbers(make: functools.partial[object], message: str) -> None:
+    with pytest.raises((ModelError, ParameterError), match=message):
+        make()
+
+
+def test_a_rehearsal_says_what_came_of_it() -> None:
+    w = slalom()
+    found = rehearse(w, (0.0, 0.0), 20.0, step=0.01)
+    t, x, v = travel(w, step_kernel(w), np.zeros(2), 20.0, 0.01, w.parameters.values())
+    assert found.progress == pytest.approx(float(x[0, -1]), abs=0.01)
+    assert found.departure == pytest.approx(float(np.abs(x[1]).mean()), abs=1e-3)
+    assert found.fastest == pytest.approx(float(np.linalg.norm(v, axis=0).max()), rel=1e-3)
+    gaps = [clearance(_renamed(w.parameters.nominal, name), 1, t, x).min() for name in NAMES]
+    assert list(found.nearest.values()) == pytest.approx(gaps, abs=1e-4)
+    assert found.clearance == min(found.nearest.values())
+    assert found.safe
+    bare = rehearse(EruginField(LINE, speed=SPEED), (0.0, 0.2), 20.0, step=0.01)
+    assert bare.clearance == np.inf
+    assert bare.cost == pytest.approx(bare.departure - bare.progress)
+
+
+def _renamed(numbers: Mapping[str, float], name: str) -> dict[str, float]:
+    return {key.replace(name, "disc0"): value for key, value in numbers.items() if key.startswith(name)}

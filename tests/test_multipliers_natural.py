@@ -1,0 +1,190 @@
+"""Natural rows that depend on each other: the motion is unique, and is the same with and without the spare rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.constraints import holonomic, nonholonomic
+from erugin.controllers import Program, ProgramController, Status, analyse
+from erugin.robots import Closure, Robot, assemble, lagrangian_system, mechanism, without_rows
+from erugin.robots.examples import bricard_mechanism
+from erugin.robots.planar_linkage import Bar, planar_linkage
+from erugin.scenarios import DOP853, Trajectory, simulate
+from erugin.symbolic import ModelError
+
+from .mechanisms import bar
+from .references.pinocchio_bricard import PinocchioBricard
+
+Array = NDArray[np.float64]
+
+
+@functools.cache
+def parallelogram(redundant: str = "least-norm") -> Robot:
+    """Three parallel cranks of 0.5 m under a coupler of 1.6 m, at 0, 0.7 and 1.6 m: one of six rows is redundant."""
+    members = {
+        "crank1": Bar(bar(0.5, 1.0), (0.0, 0.0)),
+        "coupler": Bar(bar(1.6, 2.0), "crank1.end", 0.1, {"middle": (0.7, 0.0)}),
+        "crank2": Bar(bar(0.5, 1.3), (0.7, 0.0)),
+        "crank3": Bar(bar(0.5, 0.8), (1.6, 0.0)),
+    }
+    bars = planar_linkage(members, name="parallelogram")
+    pins = [Closure("coupler.end", "crank3.end", "pin3"), Closure("coupler.middle", "crank2.end", "pin2")]
+    return mechanism(bars, pins, redundant=redundant)  # type: ignore[arg-type]
+
+
+def flat(angle: float, rate: float) -> tuple[Array, Array]:
+    """Coordinates and velocities of the parallelogram."""
+    return np.array([angle, 0.0, angle, angle]), np.array([rate, 0.0, rate, rate])
+
+
+def closures(motion: Trajectory) -> Array:
+    """Residuals of all natural constraints along a motion."""
+    robot = motion.robot
+    return motion.evaluate(ca.vertcat(*(k.residual(robot.coordinates) for k in robot.natural)))
+
+
+def whole_system(robot: Robot, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
+    """a and least-norm μ by NumPy from the robot's matrices."""
+    every = [robot.mass_matrix, robot.bias, robot.input_matrix, *robot.natural_form]
+    f = ca.Function("f", [robot.q, robot.v, robot.p], every)
+    M, h, B, A, b = (np.array(x.full()) for x in f.call([q, v, ca.DM(list(robot.nominal.values()))]))
+    n, k = A.shape[1], A.shape[0]
+    whole = np.block([[M, -A.T], [A, np.zeros((k, k))]])
+    right = np.concatenate([B @ u - h[:, 0], b[:, 0]])
+    solution = np.linalg.lstsq(whole, right, rcond=1e-10)[0]
+    return np.asarray(solution[:n], dtype=np.float64), np.asarray(solution[n:], dtype=np.float64)
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.2, np.pi / 2, -2.0])
+def test_a_parallelogram_with_a_third_crank_moves_as_one_without_its_spare_row(angle: float) -> None:
+    robot = parallelogram()
+    q, v = flat(angle, 1.7)
+    u = np.array([0.6, 0.0, -0.2, 0.1])
+    a, mu = whole_system(robot, q, v, u)
+    found, reactions = (robot.evaluate(e, q=q, v=v, u=u) for e in (robot.acceleration, robot.reactions))
+    np.testing.assert_allclose(found, a, rtol=0, atol=1e-10 * np.abs(a).max())
+    np.testing.assert_allclose(reactions, mu, rtol=0, atol=1e-10 * np.abs(mu).max())
+    # A parallelogram is a pendulum: (Σ I + m_coupler l²) φ̈ = torque − weight.
+    l, g = 0.5, 9.81
+    inertia = sum((0.11 + 0.16) * m * l**2 for m in (1.0, 1.3, 0.8)) + 2.0 * l**2
+    weight = g * np.cos(angle) * (sum(0.4 * l * m for m in (1.0, 1.3, 0.8)) + 2.0 * l)
+    power = robot.evaluate(robot.input_matrix, q=q) @ u
+    assert found[0] == pytest.approx((float(power @ [1.0, 0.0, 1.0, 1.0]) - weight) / inertia, rel=1e-10)
+    spared = without_rows(parallelogram("refused"), ["pin2[1]" if abs(np.sin(angle)) > 0.5 else "pin2[0]"])
+    np.testing.assert_allclose(spared.evaluate(spared.acceleration, q=q, v=v, u=u), found, rtol=1e-10, atol=1e-12)
+
+
+def test_reactions_that_are_unique_are_named() -> None:
+    """Upright cranks: only forces along them are open, so the horizontal ones are unique, [WojtyraFraczek2013]_."""
+    robot = parallelogram()
+    q, v = flat(np.pi / 2, 0.0)
+    report = analyse(Program(robot, holonomic(robot.q[0] - np.pi / 2, name="crank")), t=0.0, q=q, v=v)
+    assert report.unique_reactions == ("pin3[0]", "pin2[0]")
+    assert report.dependent_natural_rows == ("pin2[1]",)
+    assert report.dependent_rows == ()
+    assert report.dependences[0].on == pytest.approx({"pin3[1]": 0.7 / 1.6})
+    leaning = analyse(Program(robot, holonomic(robot.q[0] - 1.0, name="crank")), t=0.0, q=flat(1.0, 0.0)[0], v=v)
+    assert leaning.unique_reactions == ()
+    assert leaning.unique_multipliers == ("crank",)
+
+
+def test_five_seconds_of_a_parallelogram() -> None:
+    robot = parallelogram()
+    spared = without_rows(parallelogram("refused"), ["pin2[1]"])
+    # It swings about the hanging position and never lies flat, where all three cranks pull along the coupler.
+    q, v = flat(-0.3, 0.0)
+    tight = DOP853(1e-12, 1e-12)
+    motion = simulate(robot, None, q, v, 5.0, step=1e-2, integrator=tight)
+    energy = float(motion.evaluate(robot.kinetic_energy).max())
+    assert np.ptp(motion.energy) < 1e-9 * energy
+    assert np.abs(closures(motion)).max() < 1e-10
+    np.testing.assert_allclose(motion.q[:, 2:] - motion.q[:, :1], 0.0, atol=1e-9)
+    assert np.ptp(motion.q[:, 0]) == pytest.approx(np.pi - 0.6, abs=2e-3)
+    one = simulate(spared, None, q, v, 5.0, step=1e-2, integrator=tight)
+    np.testing.assert_allclose(motion.q, one.q, rtol=0, atol=1e-9)
+
+
+def test_a_program_on_a_robot_with_redundant_rows() -> None:
+    robot = parallelogram()
+    program = Program(robot, holonomic(robot.q[0] - 1.2 - 0.2 * ca.sin(robot.t), name="crank"))
+    q, v = flat(1.2, 0.2)
+    solution = ProgramController(program).solve(0.0, q, v)
+    assert solution.status is Status.OK
+    assert solution.motion_residual < 1e-10
+    assert "The reactions are of least norm among many: natural rows 'pin2[1]' depend on others." in solution.message
+    refused = parallelogram("refused")
+    with pytest.raises(ModelError, match=r"'pin2\[1\]'.*redundant=\"least-norm\""):
+        simulate(refused, None, q, v, 0.1, step=1e-2)
+
+
+def bricard_states() -> list[tuple[Array, Array]]:
+    """Closed places of Bricard's mechanism and velocities along its one freedom, from its own motion."""
+    robot = bricard_mechanism()
+    motion = simulate(robot, None, np.zeros(5), np.zeros(5), 2.0, step=0.25, integrator=DOP853(1e-12, 1e-12))
+    return list(zip(motion.q, motion.v, strict=True))
+
+
+def test_bricards_mechanism_agrees_with_pinocchio() -> None:
+    robot, pinocchio, rng = bricard_mechanism(), PinocchioBricard(), np.random.default_rng(4)
+    for q, v in bricard_states():
+        u = rng.uniform(-3.0, 3.0, 5)
+        a, mu = pinocchio.motion(q, v, u)
+        found, reactions = (robot.evaluate(e, q=q, v=v, u=u) for e in (robot.acceleration, robot.reactions))
+        np.testing.assert_allclose(found, a, rtol=0, atol=1e-8 * max(1.0, float(np.abs(a).max())))
+        np.testing.assert_allclose(reactions, mu, rtol=0, atol=1e-8 * max(1.0, float(np.abs(mu).max())))
+
+
+def test_bricards_mechanism_has_one_freedom_that_gruebler_does_not_see() -> None:
+    robot = bricard_mechanism()
+    for q, _ in bricard_states():
+        A = robot.evaluate(robot.natural_form[0], q=q).reshape(5, 5)
+        values = np.linalg.svd(A, compute_uv=False)
+        assert values[3] > 1.0
+        assert values[4] < 1e-11
+    found = assemble(robot, np.zeros(5))
+    assert found.degrees_of_freedom == 1
+    assert found.redundant == ("axis[1]",)
+    assert not found.singular
+
+
+@pytest.mark.slow
+def test_ten_seconds_of_bricards_mechanism() -> None:
+    """IFToMM's A04 asks that the energy stays what it is; the angles of a symmetric mechanism stay symmetric."""
+    robot = bricard_mechanism()
+    motion = simulate(robot, None, np.zeros(5), np.zeros(5), 10.0, step=1e-3)
+    energy = float(motion.evaluate(robot.kinetic_energy).max())
+    assert energy > 4.0
+    assert np.ptp(motion.energy) < 1e-9 * energy
+    assert np.abs(closures(motion)).max() < 2e-11
+    np.testing.assert_allclose(motion.q[:, [2, 4]], motion.q[:, [0, 0]], atol=1e-9)
+    np.testing.assert_allclose(motion.q[:, 3], motion.q[:, 1], atol=1e-9)
+    # A line-symmetric place with all odd angles turned by π is passed at speed and not turned back from.
+    assert float(motion.q[:, 0].max()) > 3.0
+
+
+def test_natural_rows_that_contradict_each_other_are_refused_at_the_start() -> None:
+    """Two motors that drive one joint, ṡ = t and ṡ = 2 t: they agree at the start, and not in what they ask next."""
+    q, v = ca.SX.sym("s"), ca.SX.sym("vs")
+    made = lagrangian_system(q=q, v=v, T=v**2 / 2)
+    rows = (nonholonomic(made.v - made.t, name="slow"), nonholonomic(made.v - 2 * made.t, name="fast"))
+    robot = dataclasses.replace(made, natural=rows, redundant="least-norm")
+    with pytest.raises(ModelError, match="natural constraints contradict each other: 'fast' by 1: no motion"):
+        simulate(robot, None, [0.0], [0.0], 0.1, step=1e-2)
+    agreed = dataclasses.replace(robot, natural=(rows[0], nonholonomic(3 * (made.v - made.t), name="same")))
+    motion = simulate(agreed, None, [0.0], [0.0], 1.0, step=1e-2)
+    assert motion.q[-1, 0] == pytest.approx(0.5, abs=1e-12)
+
+
+def test_bad_words_and_numbers() -> None:
+    with pytest.raises(ModelError, match="redundant must be 'refused' or 'least-norm', got 'some'"):
+        parallelogram("some")
+    with pytest.raises(ModelError, match=r"width \[m\] must be greater than zero"):
+        bricard_mechanism(width=0.0)
+    with pytest.raises(ModelError, match="gravity must be finite"):
+        bricard_mechanism(gravity=np.inf)

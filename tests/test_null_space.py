@@ -1,0 +1,237 @@
+"""Null spaces by three methods: orthonormal, complete, of the right rank, and saying which rows depend on which."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import linalg
+
+from erugin.constraints import NullSpace, NullSpaceMethod, null_space
+from erugin.constraints.curves.normals import normal_frame
+from erugin.constraints.reflections import Reflections
+from erugin.symbolic import Kernel, ModelError, ShapeError
+
+Array = NDArray[np.float64]
+
+METHODS: tuple[NullSpaceMethod, ...] = ("svd", "recurrent", "qr")
+BY_METHOD = pytest.mark.parametrize("method", METHODS)
+
+
+def larin(gamma: Array) -> Array:
+    """[−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], eq. (3.2) with its slip corrected, of a unit row."""
+    rest = gamma[1:]
+    return np.vstack([-rest, np.eye(len(rest)) - np.outer(rest, rest) / (1.0 + gamma[0])])
+
+
+def normal_frame_of_numbers(tangent: Array) -> Array:
+    symbol = ca.SX.sym("tangent", len(tangent))
+    kernel = Kernel("frame", {"tangent": symbol}, {"N": normal_frame(symbol, 1)}, compiled=False)
+    return kernel(tangent)[0]
+
+
+def unit(x: Array) -> Array:
+    return np.asarray(x / np.linalg.norm(x))
+
+
+@BY_METHOD
+def test_bases_are_orthonormal_and_complete(method: NullSpaceMethod) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        n = int(rng.integers(1, 15))
+        rank = int(rng.integers(0, n + 1))
+        m = rank + int(rng.integers(0, 6))
+        theta = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n)) * 10.0 ** rng.uniform(-5, 5, (m, 1))
+        V2 = null_space(theta, method)
+        assert V2.shape == (n, n - rank)
+        np.testing.assert_allclose(V2.T @ V2, np.eye(n - rank), atol=1e-14)
+        lengths = np.linalg.norm(theta, axis=1, keepdims=True)
+        np.testing.assert_allclose(theta @ V2 / np.where(lengths > 0.0, lengths, 1.0), 0.0, atol=2e-14 if rank else 0.0)
+        # Against SciPy, up to a rotation: the projectors are equal.
+        there = linalg.null_space(theta / np.where(lengths > 0.0, lengths, 1.0), rcond=1e-10)
+        np.testing.assert_allclose(V2 @ V2.T, there @ there.T, atol=1e-11)
+
+
+@BY_METHOD
+def test_normal_completes_the_basis(method: NullSpaceMethod) -> None:
+    theta = np.random.default_rng(2).normal(size=(3, 7))
+    split = NullSpace.of(np.vstack([theta, theta[0] - 2.0 * theta[2]]), method)
+    V = np.column_stack([split.normal, split.basis])
+    np.testing.assert_allclose(V.T @ V, np.eye(7), atol=1e-14)
+    assert split.rank == 3
+    assert split.dependent_rows == (3,)
+    assert (split.method, len(split.singular_values)) == (method, 4 if method == "svd" else 0)
+
+
+def test_one_row_is_the_printed_form() -> None:
+    rng = np.random.default_rng(3)
+    for n in range(1, 9):
+        for _ in range(20):
+            row = rng.normal(size=n)
+            gamma = unit(row) if row[0] >= 0.0 else -unit(row)
+            np.testing.assert_allclose(null_space([row], "recurrent"), larin(gamma), atol=1e-15)
+
+
+def test_several_rows_are_the_printed_product() -> None:
+    """V₂₁ V₂₂ V₂₃ multiplied out, with the rows that are left taken from the reduced matrix each time."""
+    theta = np.random.default_rng(4).normal(size=(3, 6))
+    product, rest = np.eye(6), theta
+    for _ in range(3):
+        row = unit(rest[0])
+        factor = larin(row if row[0] >= 0.0 else -row)
+        product, rest = product @ factor, rest[1:] @ factor
+    np.testing.assert_allclose(null_space(theta, "recurrent"), product, atol=1e-15)
+
+
+def test_normals_of_curves_are_the_same_form() -> None:
+    """The normal frame of a tangent is its V₂, up to the sign of one column that orients it."""
+    rng = np.random.default_rng(5)
+    for n in (3, 4, 5):
+        for _ in range(10):
+            tangent = unit(rng.normal(size=n))
+            tangent[0] = abs(tangent[0])
+            frame = normal_frame_of_numbers(tangent)
+            V2 = null_space([tangent], "recurrent")
+            np.testing.assert_allclose(np.abs(frame.T @ V2), np.eye(n - 1), atol=1e-14)
+            np.testing.assert_allclose(frame[:, 1:], V2[:, 1:], atol=1e-14)
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-16, 1e-12, 1e-8, 1e-4])
+def test_the_hanging_pendulum_is_no_exception(distance: float) -> None:
+    """γ₀ = −1 and near: the printed form loses orthogonality there, like 6e-16/(1 + γ₀)."""
+    gamma = np.array([-1.0, np.sqrt(2.0 * distance), 0.0])
+    gamma /= np.linalg.norm(gamma)
+    for row in (gamma, -gamma):
+        V2 = null_space([row], "recurrent")
+        np.testing.assert_allclose(V2.T @ V2, np.eye(2), atol=1e-15)
+        np.testing.assert_allclose(row @ V2, 0.0, atol=1e-15)
+    if 0.0 < 1.0 + gamma[0] < 1e-7:
+        printed = larin(gamma)
+        assert np.abs(printed.T @ printed - np.eye(2)).max() > 1e-9
+
+
+@BY_METHOD
+def test_a_dependent_row_is_found_and_costs_no_freedom(method: NullSpaceMethod) -> None:
+    rng = np.random.default_rng(6)
+    independent = rng.normal(size=(3, 8))
+    rows = np.vstack([independent[:2], 3.0 * independent[0] - independent[1], np.zeros(8), independent[2:]])
+    split = NullSpace.of(rows, method)
+    assert split.dependent_rows == (2, 3)
+    assert split.basis.shape == (8, 5)
+    assert split.remainders[0] == pytest.approx(1.0, abs=1e-15)
+    assert split.remainders[2] < 1e-15
+    assert split.remainders[3] == 0.0
+    assert split.remainders[4] > 0.1
+    np.testing.assert_allclose(
+        split.basis @ split.basis.T, np.eye(8) - linalg.orth(rows.T) @ linalg.orth(rows.T).T, atol=1e-14
+    )
+
+
+@BY_METHOD
+def test_tolerance_decides_what_is_dependent(method: NullSpaceMethod) -> None:
+    rows = np.array([[1.0, 0.0, 0.0], [1.0, 1e-6, 0.0]])
+    assert null_space(rows, method).shape == (3, 1)
+    assert null_space(rows, method, tolerance=1e-4).shape == (3, 2)
+
+
+@BY_METHOD
+def test_units_of_rows_do_not_matter(method: NullSpaceMethod) -> None:
+    theta = np.random.default_rng(7).normal(size=(3, 5))
+    scaled = theta * np.array([[1e-3], [1.0], [1e4]])
+    np.testing.assert_allclose(null_space(scaled, method), null_space(theta, method), atol=1e-13)
+    for extreme in (1e-300, 1e300):
+        np.testing.assert_allclose(null_space(extreme * theta, method), null_space(theta, method), atol=1e-13)
+    # Rounding beside a row of length one is no row.
+    assert null_space([[1.0, 0.0, 0.0], [0.0, 1e-17, 0.0]], method).shape == (3, 2)
+
+
+@BY_METHOD
+@pytest.mark.parametrize(
+    ("theta", "shape"),
+    [
+        (np.zeros((0, 3)), (3, 3)),
+        (np.zeros((2, 3)), (3, 3)),
+        (np.eye(3), (3, 0)),
+        (np.vstack([np.eye(3), np.ones((4, 3))]), (3, 0)),
+        ([[2.0]], (1, 0)),
+        ([[0.0]], (1, 1)),
+        ([[-2.0], [1.0]], (1, 0)),
+        ([[-1.0, 0.0]], (2, 1)),
+    ],
+)
+def test_limiting_sizes(method: NullSpaceMethod, theta: Array, shape: tuple[int, int]) -> None:
+    split = NullSpace.of(theta, method)
+    assert split.basis.shape == shape
+    assert len(split.dependent_rows) == len(np.asarray(theta)) - split.rank
+    np.testing.assert_allclose(split.basis.T @ split.basis, np.eye(shape[1]), atol=1e-15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(st.integers(-4, 4), min_size=n, max_size=n), max_size=7)))
+def test_ranks_and_dependent_rows_are_those_of_exact_arithmetic(rows: list[list[int]]) -> None:
+    if not rows:
+        return
+    theta = np.array(rows, dtype=np.float64)
+    ranks = [0, *(int(sympy.Matrix(rows[: i + 1]).rank()) for i in range(len(rows)))]
+    dependent = tuple(i for i in range(len(rows)) if ranks[i + 1] == ranks[i])
+    projectors: list[Array] = []
+    for method in METHODS:
+        split = NullSpace.of(theta, method)
+        assert split.rank == ranks[-1]
+        assert split.dependent_rows == dependent
+        np.testing.assert_allclose(split.basis.T @ split.basis, np.eye(theta.shape[1] - split.rank), atol=1e-14)
+        projectors.append(split.basis @ split.basis.T)
+    np.testing.assert_allclose(projectors[1], projectors[0], atol=1e-12)
+    np.testing.assert_allclose(projectors[2], projectors[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 2), (1, 7), (3, 7), (6, 7), (5, 5)])
+def test_the_product_of_reflections_is_the_triangularization_that_lapack_does(m: int, n: int) -> None:
+    rows = np.random.default_rng(11).normal(size=(m, n))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    reflections = Reflections.of_rows(rows, 1e-10)
+    np.testing.assert_allclose(null_space(rows, "recurrent"), reflections.columns(m, n), atol=1e-14)
+
+
+def test_results_are_read_only_and_inputs_untouched() -> None:
+    theta = np.array([[3.0, 4.0, 0.0]])
+    V2 = null_space(theta, "recurrent")
+    with pytest.raises(ValueError, match="read-only"):
+        V2[0, 0] = 1.0
+    np.testing.assert_array_equal(theta, [[3.0, 4.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("theta", "message"),
+    [
+        ([1.0, 2.0], r"shape \(m, n\).*got shape \(2,\)"),
+        (np.zeros((2, 0)), r"n at least 1, got shape \(2, 0\)"),
+        ([[1.0, np.nan]], r"theta\[0, 1\] is nan"),
+        ([["a"]], "matrix of numbers"),
+        ([[1.0, 2.0], [3.0]], "matrix of numbers"),
+    ],
+)
+def test_bad_matrices_are_named(theta: object, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        null_space(theta)  # type: ignore[arg-type]
+
+
+def test_bad_options_are_named() -> None:
+    with pytest.raises(ModelError, match=r"unknown method of null_space 'svq'\. Did you mean 'svd'"):
+        null_space(np.eye(2), "svq")  # type: ignore[arg-type]
+    for tolerance in (0.0, -1e-3, np.inf):
+        with pytest.raises(ModelError, match="tolerance"):
+            null_space(np.eye(2), tolerance=tolerance)
+
+
+def test_reflections_hold_the_whole_orthogonal_matrix() -> None:
+    rows = np.linalg.qr(np.random.default_rng(9).normal(size=(6, 4))).Q.T
+    reflections = Reflections.of_rows(rows, 1e-10)
+    V = reflections.columns(0, 6)
+    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-15)
+    # The rows were orthonormal already, so that V₁ is theirs up to signs.
+    np.testing.assert_allclose(np.abs(rows @ V), np.eye(4, 6), atol=1e-15)

@@ -1,0 +1,189 @@
+"""Motions under ready constraints, beside closed forms."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ellipe
+
+from erugin.constraints import (
+    Baumgarte,
+    Constraint,
+    bounded_tangential_acceleration,
+    distance,
+    energy_level,
+    nonholonomic,
+    on_curve,
+    parametric,
+    path_curvature,
+    speed,
+    speed_along,
+    synchronized,
+    trajectory,
+)
+from erugin.controllers import Program, ProgramController, start_on
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, together, with_inputs
+from erugin.scenarios import Trajectory, simulate
+
+Array = NDArray[np.float64]
+
+
+def point(n: int = 2, mass: float = 2.0) -> Robot:
+    x, v = ca.SX.sym("x", n), ca.SX.sym("v", n)
+    return lagrangian_system(q=x, v=v, T=mass * ca.sumsqr(v) / 2)
+
+
+def pendulum(mass: float, length: float = 1.0) -> Robot:
+    phi, omega = ca.SX.sym("phi"), ca.SX.sym("omega")
+    return lagrangian_system(
+        q=phi,
+        v=omega,
+        T=mass * length**2 * omega**2 / 2,
+        V=-mass * 9.81 * length * ca.cos(phi),
+        u=ca.SX.sym("torque"),
+        Q=0,
+    )
+
+
+def run(
+    robot: Robot, constraints: list[Constraint], q: list[float], v: list[float], T: float, h: float = 1e-3
+) -> Trajectory:
+    return simulate(robot, ProgramController(Program(robot, constraints)), q, v, T, step=h)
+
+
+def test_constant_curvature_and_speed_make_a_circle() -> None:
+    """κ = 2 1/m to the left at 0.7 m/s: the circle about (0, ½) from the origin along x."""
+    robot = point()
+    motion = run(robot, [path_curvature(robot.q, 2.0), speed(robot.q, 0.7)], [0.0, 0.0], [0.7, 0.0], 5.0)
+    angle = 0.7 * 2.0 * motion.t
+    np.testing.assert_allclose(motion.q, np.column_stack([np.sin(angle), 1 - np.cos(angle)]) / 2, atol=1e-9)
+
+
+def test_curvature_that_grows_with_the_arc_makes_a_clothoid() -> None:
+    """Euler's spiral: κ = c s, beside Fresnel's integrals by Gauss's quadrature."""
+    robot, c = point(), 1.5
+    motion = run(robot, [path_curvature(robot.q, c * robot.t), speed(robot.q, 1.0)], [0.0, 0.0], [1.0, 0.0], 2.0)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    s = (nodes + 1) * 2.0 / 2
+    end = [weights @ np.cos(c * s**2 / 2), weights @ np.sin(c * s**2 / 2)]
+    np.testing.assert_allclose(motion.q[-1], end, atol=1e-9)
+
+
+def test_a_bounded_tangential_acceleration_reaches_its_speed_as_said() -> None:
+    """sinh(k (s − |ẋ|)/w) falls exactly as exp(−k t), and the acceleration never exceeds the bound."""
+    robot, goal, w, k = point(), 2.0, 0.6, 4.0
+    program = [bounded_tangential_acceleration(robot.q, goal, w, rate=k), path_curvature(robot.q, 0.3)]
+    motion = run(robot, program, [0.0, 0.0], [0.5, 0.0], 4.0)
+    left = np.linalg.norm(motion.v, axis=1)
+    np.testing.assert_allclose(
+        np.sinh(k * (goal - left) / w), np.sinh(k * (goal - 0.5) / w) * np.exp(-k * motion.t), rtol=1e-6, atol=1e-6
+    )
+    slope = np.diff(left) / np.diff(motion.t)
+    assert slope.max() <= w
+    assert slope.max() > 0.99 * w
+
+
+def test_an_ellipse_is_followed_at_constant_speed() -> None:
+    """The arc length of an ellipse by E(m): after it, the point is back at its start."""
+    a, b, pace = 1.0, 0.6, 0.5
+    path = parametric(lambda s, t: ca.vertcat(a * ca.cos(s), b * ca.sin(s)), 0.0, 2 * np.pi)
+    robot = point()
+    around = 4 * a * float(ellipe(1 - (b / a) ** 2))
+    motion = run(
+        robot, [on_curve(path, robot.q), speed_along(path, robot.q, pace)], [a, 0.0], [0.0, pace], around / pace
+    )
+    np.testing.assert_allclose(motion.q[-1], [a, 0.0], atol=1e-9)
+    np.testing.assert_allclose((motion.q[:, 0] / a) ** 2 + (motion.q[:, 1] / b) ** 2, 1.0, atol=1e-10)
+
+
+def test_a_rod_without_mass_makes_a_pendulum() -> None:
+    """A point held at a distance under gravity against the same pendulum in its angle."""
+    x, v = ca.SX.sym("x", 2), ca.SX.sym("v", 2)
+    mass = lagrangian_system(q=x, v=v, T=ca.sumsqr(v), V=2 * 9.81 * x[1])
+    held = run(mass, [distance(x, [0.0, 0.0], 1.0)], [np.sin(1.0), -np.cos(1.0)], [0.0, 0.0], 2.0)
+    free = simulate(pendulum(2.0), None, [1.0], [0.0], 2.0, step=1e-3)
+    np.testing.assert_allclose(held.q, np.column_stack([np.sin(free.q), -np.cos(free.q)]), atol=1e-8)
+
+
+def test_a_pendulum_is_swung_up_to_an_energy_level_and_let_go() -> None:
+    """y′ falls as exp(−k t), the pendulum ends on its separatrix, where no force is left."""
+    robot = pendulum(1.5)
+    level = 1.5 * 9.81
+    program = Program(robot, energy_level(robot.kinetic_energy + robot.potential_energy, level * 1.05))
+    controller = ProgramController(program)
+    motion = simulate(robot, controller, [0.3], [1.0], 3.0, step=1e-4)
+    start = motion.deviation[0, 0]
+    np.testing.assert_allclose(motion.deviation[:, 0], start * np.exp(-10 * motion.t), atol=1e-7 * abs(start))
+    np.testing.assert_allclose(motion.energy[-1], 1.05 * level, rtol=1e-9)
+    assert abs(motion.u[-1, 0]) < 1e-6 < abs(motion.u[0, 0])
+
+
+def test_two_pendula_move_as_one() -> None:
+    """Synchronised, two pendula of different mass and length share the motion of one with (Σ m g l)/(Σ m l²)."""
+    left, right = pendulum(1.0, 0.5), pendulum(3.0, 0.8)
+    both = together({"left": left, "right": right})
+    assert both.coordinates.names == ("left.phi", "right.phi")
+    motion = run(both, [synchronized(left.q, right.q)], [0.7, 0.7], [0.0, 0.0], 3.0)
+    np.testing.assert_allclose(motion.q[:, 0], motion.q[:, 1], atol=1e-12)
+    weight, inertia = 9.81 * (1.0 * 0.5 + 3.0 * 0.8), 1.0 * 0.5**2 + 3.0 * 0.8**2
+    phi, omega = ca.SX.sym("phi"), ca.SX.sym("omega")
+    single = lagrangian_system(q=phi, v=omega, T=inertia * omega**2 / 2, V=-weight * ca.cos(phi))
+    one = simulate(single, None, [0.7], [0.0], 3.0, step=1e-3)
+    np.testing.assert_allclose(motion.q[:, 0], one.q[:, 0], atol=1e-10)
+    # The force between them does no work on the pair, and is not zero.
+    np.testing.assert_allclose(motion.u[:, 0], -motion.u[:, 1], atol=1e-12)
+    assert np.abs(motion.u).max() > 0.1
+
+
+def test_the_tip_of_an_arm_with_a_passive_joint_moves_as_told() -> None:
+    """One motor at the shoulder: one coordinate of the tip can be prescribed; the elbow swings as it must."""
+    # The tip lies nearer to the elbow than the centre of percussion does, so that the shoulder moves it both ways.
+    whole = planar_manipulator([Link(0.5, 2.0, 0.25, 0.05), Link(0.4, 1.0, 0.2, 0.1)], zero="down")
+    arm = with_inputs(whole, whole.input_names[:1])
+    across = trajectory(arm.points["tip"][0], 0.2 + 0.05 * ca.sin(4 * arm.t), perturbation=Baumgarte(20.0))
+    program = Program(arm, across)
+    q, v = start_on(program, [0.2, 0.1])
+    motion = simulate(arm, ProgramController(program, realization="actuated"), q, v, 1.0, step=1e-3)
+    tip = motion.evaluate(arm.points["tip"])
+    np.testing.assert_allclose(tip[:, 0], 0.2 + 0.05 * np.sin(4 * motion.t), atol=1e-9)
+    # The passive joint feels no torque: its own equation of motion holds without one, accelerations by differences.
+    a = (motion.v[2:] - motion.v[:-2]) / (motion.t[2] - motion.t[0])
+    for i in range(1, len(motion) - 1, 50):
+        M, h = (whole.evaluate(e, q=motion.q[i], v=motion.v[i]) for e in (whole.mass_matrix, whole.bias))
+        torques = M @ a[i - 1] + h
+        assert abs(torques[1]) < 1e-4
+        assert torques[0] == pytest.approx(motion.u[i, 0], abs=1e-4)
+    assert np.ptp(motion.q[:, 1]) > 0.1
+
+
+def test_together_is_as_its_parts_are() -> None:
+    left, right = planar_manipulator([Link(0.5, 1.0, 0.2, 0.03)] * 2), planar_manipulator([Link(0.7, 2.0, 0.3, 0.1)])
+    both = together({"left": left, "right": right})
+    q, v, u = [0.3, 0.4, -0.9], [1.0, -0.5, 0.2], [0.4, 0.1, -0.3]
+    a = both.evaluate(both.acceleration, q=q, v=v, u=u)
+    np.testing.assert_allclose(a[:2], left.evaluate(left.acceleration, q=q[:2], v=v[:2], u=u[:2]), rtol=1e-13)
+    np.testing.assert_allclose(a[2:], right.evaluate(right.acceleration, q=q[2:], v=v[2:], u=u[2:]), rtol=1e-13)
+    assert both.nominal["right.m1"] == 2.0
+    np.testing.assert_allclose(
+        both.evaluate(both.points["right.tip"], q=q), right.evaluate(right.points["tip"], q=q[2:]), rtol=1e-15
+    )
+    total = left.evaluate(left.kinetic_energy, q=q[:2], v=v[:2]) + right.evaluate(
+        right.kinetic_energy, q=q[2:], v=v[2:]
+    )
+    assert both.evaluate(both.kinetic_energy, q=q, v=v) == pytest.approx(float(total))
+    with pytest.raises(ValueError, match="same robot"):
+        together({"a": left, "b": left})
+    with pytest.raises(ValueError, match="at least two"):
+        together({"a": left})
+
+
+def test_time_is_one_for_all() -> None:
+    """Natural constraints that move in time, of the second robot too, follow the time of the whole."""
+    x, w, t = ca.SX.sym("x"), ca.SX.sym("w"), ca.SX.sym("t")
+    driven = lagrangian_system(q=x, v=w, T=w**2 / 2, t=t, natural=[nonholonomic(w - ca.cos(t), name="driven")])
+    both = together({"free": point(), "driven": driven})
+    motion = simulate(both, None, [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], 1.5, step=1e-3)
+    np.testing.assert_allclose(motion.q[:, 2], np.sin(motion.t), atol=1e-10)
+    assert [k.name for k in both.natural] == ["driven.driven"]

@@ -1,0 +1,155 @@
+"""What happens where a boundary is not smooth, and in the middle of solids."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from erugin.constraints import (
+    Curve,
+    EruginField,
+    Spline,
+    box,
+    circle,
+    difference,
+    ellipse,
+    half_space,
+    intersection,
+    line,
+    polygon,
+    superellipse,
+    tube,
+    union,
+)
+from erugin.constraints.shapes import RAlpha, RNorm, RPower
+
+from .geometry import Array
+from .shapes import FACES, HELIX, STAR, WAVE, evaluate, extent_of, reference_of
+
+LEFT, RIGHT = circle((-0.6, 0.0), 1.0, name="left"), circle((0.6, 0.0), 1.0, name="right")
+CROSSING = np.array([[0.0, 0.8], [0.0, -0.8]])
+SHARP, STARRY = box((0.5, -0.5), (1.4, 0.8)), polygon(STAR, name="star")
+CORNERS = np.array([[0.5 + 0.7 * i, -0.5 + 0.4 * j] for i, j in itertools.product((1, -1), repeat=2)])
+CUBE = box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), name="cube")
+EDGES = 0.5 * np.array([[1, 1, 1], [1, 1, 0], [-1, 0, 1], [1, -1, -1]])
+PLANES = [half_space(a, b, name=f"face{i}") for i, (a, b) in enumerate(FACES)]
+NORMALS = np.array([b for _, b in FACES], dtype=np.float64)
+TIPS = np.array(
+    [
+        np.linalg.solve(NORMALS[list(k)], [NORMALS[i] @ np.array(FACES[i][0]) for i in k])
+        for k in itertools.combinations(range(4), 3)
+    ]
+)
+
+AT: tuple[tuple[str, Curve, Array], ...] = (
+    ("union", union(LEFT, RIGHT), CROSSING),
+    ("union R₀", union(LEFT, RIGHT, joint=RAlpha()), CROSSING),
+    ("union R_p", union(LEFT, RIGHT, joint=RPower(4)), CROSSING),
+    ("union 2", union(LEFT, RIGHT, joint=RNorm(2)), CROSSING),
+    ("lens", intersection(LEFT, RIGHT), CROSSING),
+    ("crescent", difference(LEFT, RIGHT), CROSSING),
+    ("box", SHARP, CORNERS),
+    ("cube", CUBE, EDGES),
+    ("star", STARRY, np.array(STAR)),
+    ("tetrahedron", intersection(*PLANES), TIPS),
+)
+
+
+@pytest.mark.parametrize(("curve", "places"), [pytest.param(c, x, id=label) for label, c, x in AT])
+def test_at_a_corner_the_function_vanishes_and_its_slope_is_finite(curve: Curve, places: Array) -> None:
+    for near in (places, places + 1e-12, places - 1e-9):
+        f, gradient, rate, *_ = evaluate(curve, near, 0.0)
+        assert np.abs(f).max() < 1e-8
+        assert np.isfinite(gradient).all()
+        assert np.linalg.norm(gradient, axis=1).max() < 4
+        assert np.isfinite(rate).all()
+    f = evaluate(curve, places, 0.0)[0]
+    assert np.abs(f).max() < 1e-14
+
+
+@pytest.mark.parametrize(("curve", "places"), [pytest.param(c, x, id=label) for label, c, x in AT])
+def test_at_a_corner_a_field_is_finite_and_within_its_limit(curve: Curve, places: Array) -> None:
+    n = curve.dimension
+    field = EruginField(line((-3.0,) * n, (3.0,) * n, name="path"), [curve], speed=1.0, margin=0.1, limit=1.5)
+    x, t, p = ca.SX.sym("x", n), ca.SX.sym("t"), field.parameters
+    f = ca.Function("w", [x, t, p.symbols], [field.velocity(x, t)])
+    for place in (*places, *(places + 1e-13)):
+        w = f.call([place, 0.0, p.values()])[0].full()
+        assert np.isfinite(w).all()
+        assert np.linalg.norm(w) <= 1.5 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("joint", [RAlpha(), RAlpha(0.5), RPower(4), RPower(8), RNorm(2), RNorm(8)], ids=repr)
+def test_every_joint_has_the_same_boundary_and_slope_one_on_it(joint: RAlpha | RPower | RNorm) -> None:
+    """Two discs that cross, a third disc cut out: points on the arcs by geometry."""
+    hole = circle((0.0, 0.9), 0.5, name="hole")
+    shape = difference(union(LEFT, RIGHT, joint=joint), hole, joint=joint)
+    circles = ((-0.6, 0.0, 1.0), (0.6, 0.0, 1.0), (0.0, 0.9, 0.5))
+    angles = np.linspace(0.0, 2 * np.pi, 400)
+    count = 0
+    for k, (x, y, r) in enumerate(circles):
+        on = np.column_stack([x + r * np.cos(angles), y + r * np.sin(angles)])
+        gaps = np.array([np.hypot(on[:, 0] - a, on[:, 1] - b) - c for a, b, c in circles])
+        clear = (np.abs(np.delete(gaps, k, axis=0)) > 0.02).all(axis=0)
+        outer = np.delete(gaps, k, axis=0)
+        arc = (outer[0] > 0) & (outer[1] > 0) if k < 2 else (outer < 0).any(axis=0)
+        f, gradient, *_ = evaluate(shape, on[arc & clear], 0.0)
+        assert np.abs(f).max() < 1e-13
+        np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, atol=1e-9)
+        off = evaluate(shape, on[~arc & clear], 0.0)[0]
+        assert np.abs(off).min() > 1e-3, "what is not on the boundary of the whole is not a zero"
+        count += int((arc & clear).sum())
+    assert count > 300
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        ellipse((0.2, -0.1), (1.3, 0.2), orientation=0.5),
+        superellipse((0, 0, 0), (0.6, 1.0, 0.8), 20),
+        superellipse((0, 0), (0.6, 1.0), 2.5),
+    ],
+    ids=["ellipse", "superellipsoid-20", "superellipse-2.5"],
+)
+def test_inside_an_ellipse_the_function_falls_to_its_centre(curve: Curve) -> None:
+    """Along every ray, down to minus the extent, without a jump at the centre."""
+    center, extent = reference_of(curve, 0.0), extent_of(curve, 0.0)
+    assert extent is not None
+    ways = np.random.default_rng(0).normal(size=(40, curve.dimension))
+    for way in ways / np.linalg.norm(ways, axis=1)[:, None]:
+        sizes = np.concatenate([[0.0, 1e-12, 1e-7], np.geomspace(1e-4, 3.0, 200)])
+        f = evaluate(curve, center + sizes[:, None] * way, 0.0)[0]
+        assert (np.diff(f) > -1e-7).all()
+        assert f[0] == pytest.approx(-extent, rel=1e-6)
+        assert abs(f[2] - f[0]) < 1e-4, "a slope below a thousand at 1e-7 from the centre"
+        assert f[-1] > 0
+
+
+def test_a_rounding_makes_the_normal_turn_continuously() -> None:
+    """Round a corner the normal turns by a right angle, at once or over the length of the arc."""
+    walk = np.linspace(0.0, 0.1, 2001)
+    for rounding, largest in ((0.0, math.pi / 2), (0.05, 1.2 * (walk[1] - walk[0]) / 0.05 * math.sqrt(2))):
+        curve = box((0, 0), (1, 1), rounding=rounding)
+        x = np.column_stack([0.45 + walk, 0.55 - walk])
+        for _ in range(6):  # to the boundary
+            f, gradient, *_ = evaluate(curve, x, 0.0)
+            x = x - f[:, None] * gradient
+        gradient = evaluate(curve, x + 1e-9 * gradient, 0.0)[1]
+        turns = np.abs(np.diff(np.unwrap(np.arctan2(gradient[:, 1], gradient[:, 0]))))
+        assert turns.sum() == pytest.approx(math.pi / 2, abs=1e-6)
+        assert turns.max() < largest + 1e-9
+        assert rounding > 0 or turns.max() > 0.5
+
+
+@pytest.mark.parametrize("path", [WAVE, HELIX], ids=lambda path: path.name)
+def test_on_its_middle_line_a_tube_is_finite(path: Spline) -> None:
+    """Its depth there is the radius, at the ends too."""
+    x = path.at(np.linspace(0.0, path.length, 30))
+    f, gradient, *_ = evaluate(tube(path, 0.2), x, 0.0)
+    np.testing.assert_allclose(f, -0.2, atol=1e-7)
+    assert np.isfinite(gradient).all()
+    assert np.linalg.norm(gradient, axis=1).max() < 1 + 1e-9

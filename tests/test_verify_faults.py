@@ -1,0 +1,171 @@
+"""What is wrong with a field is named, with the row, the place and the amount; and bad questions are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from erugin.constraints import EruginField, FieldReport, circle, line, verify
+from erugin.symbolic import EruginError, ModelError, ParameterError, ShapeError
+
+from .plain_fields import PlainCurve, PlainField, orbit, ring
+
+
+def around(field: PlainField, **more: object) -> FieldReport:
+    arguments: dict[str, object] = {"low": (-3, -3), "high": (3, 3), "times": [0.0, 1.0], "samples": 100, **more}
+    return verify(field, **arguments)  # type: ignore[arg-type]
+
+
+def problem(report: FieldReport, pattern: str) -> str:
+    """The one problem, which must match."""
+    assert not report.ok
+    assert len(report.problems) == 1, report.problems
+    assert re.search(pattern, report.problems[0]), report.problems[0]
+    assert report.problems[0] in str(report)
+    assert str(report).endswith("not ok: 1 problems")
+    return report.problems[0]
+
+
+def test_a_curve_that_is_left_is_named_with_the_speed_at_which_it_is_left() -> None:
+    """A wind of 1 cm/s along x leaves a circle at 0.01 |cos ϑ|, most at its ends on the axis."""
+    report = around(orbit(3.0, extra=lambda x, t: ca.vertcat(0.01, 0.0 * t)), offsets=(0.1,))
+    text = problem(report, r"'circle' is no integral curve at \d+ of 100 places.*allowed 1e-09")
+    worst = report["circle"].drift
+    assert worst.value == pytest.approx(0.01 * abs(worst.place[0]), rel=1e-9)
+    assert 0.0095 < worst.value <= 0.01
+    assert report["circle"].faulty == 100
+    assert f"{worst.value:.3g}" in text
+
+
+def test_a_motion_that_is_forgotten_is_seen() -> None:
+    """A field made for a circle at rest, and a circle that drifts: it is left at its own speed."""
+    moving = dataclasses.replace(orbit(3.0), path=PlainCurve("circle", 2, ring((0.0, 0.0), 1.0, (0.2, 0.0))))
+    report = around(moving, times=[0.0], offsets=(0.5,))
+    problem(report, "'circle' is no integral curve")
+    assert report["circle"].drift.value == pytest.approx(0.2, rel=0.01)
+
+
+def test_a_tolerance_lets_pass_what_is_below_it() -> None:
+    report = around(orbit(3.0, extra=lambda x, t: ca.vertcat(1e-4, 0.0 * t)), offsets=(0.1,), tolerance=2e-4)
+    assert report.ok
+    assert report["circle"].drift.value > 9e-5
+
+
+def test_a_program_curve_that_repels_is_a_fault() -> None:
+    report = around(orbit(-2.0), offsets=(0.01,))
+    assert len(report.problems) == 4, "on either side; and at either instant its centre attracts instead"
+    assert all("'circle' does not attract" in text for text in report.problems[:2])
+    assert all("come to rest where no barrier is crossed: sink at (" in text for text in report.problems[2:])
+    assert "+0.01 m beside it: d ln|f|/dt is up to 2.04 1/s" in report.problems[0]
+
+
+def test_numbers_that_are_none_are_counted() -> None:
+    """The root of a negative number to the left of x = −2: a sixth of the region."""
+    report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 2), 0 * t)), samples=600)
+    assert report.not_finite == pytest.approx(600 / 6, rel=0.25)
+    text = problem(report, rf"at {report.not_finite} places .* is not a finite number, the first at \(-")
+    assert "nan" not in text
+
+
+def test_a_velocity_that_is_none_on_the_curve_itself_is_no_integral_curve() -> None:
+    report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 0.5), 0 * t)))
+    assert math.isinf(report["circle"].drift.value)
+    assert "'circle' is no integral curve" in report.problems[0]
+
+
+def test_a_start_inside_an_obstacle_is_named_with_its_depth() -> None:
+    discs = [circle((1.0, 0.0), 0.4, velocity=(0.2, 0.0), name="near"), circle((4.0, 1.0), 0.4, name="far")]
+    field = EruginField(line((0.0, 0.0), (6.0, 0.0), name="path"), discs, speed=0.5, margin=0.1)
+    region = {"low": (-1.0, -2.0), "high": (6.0, 2.0), "samples": 60}
+    report = verify(field, start=(0.8, 0.1), times=[0.0], **region)  # type: ignore[arg-type]
+    depth = 0.4 - math.hypot(0.2, 0.1)
+    problem(report, rf"^the start lies inside 'near', {depth:.4g} m deep$")
+    assert report.clearances == pytest.approx({"near": -depth, "far": math.hypot(3.2, 0.9) - 0.4})
+    assert verify(field, start=(0.8, 0.1), times=[2.0], **region).ok  # type: ignore[arg-type]
+    assert verify(field, times=[0.0], **region).clearances == {}  # type: ignore[arg-type]
+
+
+def test_limits_that_are_exceeded() -> None:
+    """On the curve the speed is 1 and the acceleration 1; off it y² + κ² f² |y|² and so on, least in the region."""
+    field = orbit(1e-9)
+    corner = 3.0 * math.sqrt(2.0)
+    report = around(field, speed_limit=2.0, samples=2000, offsets=())
+    assert report.speed.value == pytest.approx(corner, rel=0.05)
+    problem(report, r"^the speed is 4\.\d+ at .* above the limit of 2 by 2\.")
+    assert report.acceleration.value == pytest.approx(corner, rel=0.05)
+    problem(around(field, acceleration_limit=2.0, offsets=()), r"^the acceleration is .* above the limit of 2 by 2")
+    assert not around(field, offsets=(), speed_limit=corner, acceleration_limit=corner).problems
+
+
+@pytest.mark.parametrize(
+    ("function", "place"),
+    [
+        (lambda x, t: (x[0] - t) * x[1], [0.0, 0.0]),
+        (lambda x, t: (x[0] - 0.5) ** 2 + x[1] ** 2, [0.5, 0.0]),
+        (lambda x, t: x[1] ** 2 - (x[0] + 1) ** 3, [-1.0, 0.0]),
+    ],
+    ids=["two lines that cross", "a point", "a cusp"],
+)
+def test_a_curve_with_a_zero_gradient_on_it(function: object, place: list[float]) -> None:
+    field = PlainField(PlainCurve("bad", 2, function), (), lambda x, t: ca.vertcat(ca.SX(1), x[0]))  # type: ignore[arg-type]
+    report = around(field, times=[0.0])
+    flat = report["bad"].zero_gradient
+    np.testing.assert_allclose(flat[:, :2], np.tile(place, (len(flat), 1)), atol=5e-3)
+    assert len(flat) >= 1
+    assert any("'bad' has a zero gradient on it, at (" in text for text in report.problems)
+
+
+def test_sound_curves_have_no_zero_gradient_on_them() -> None:
+    """Not even where a gradient vanishes off the curve, as at the centre of a circle."""
+    assert around(orbit(1.0))["circle"].zero_gradient.shape == (0, 3)
+
+
+def test_a_plateau_is_no_curve() -> None:
+    """Where a function is 1 all around, a search ends at once, on nothing."""
+    circle, whole = ring((0.0, 0.0), 1.0), orbit(1.0)
+    cut = dataclasses.replace(whole, path=PlainCurve("circle", 2, lambda x, t: ca.fmin(circle(x, t), 1.0)))
+    report = around(cut, offsets=(0.01,))
+    assert 20 < report["circle"].points < 60
+    assert around(whole, offsets=(0.01,))["circle"].points == 100
+    assert report["circle"].slope.value == pytest.approx(1.0)
+
+
+def test_a_program_curve_out_of_sight() -> None:
+    report = verify(orbit(1.0), low=(5, 5), high=(6, 6), times=[0.0], samples=30)
+    problem(report, r"no place on the program curve 'circle' was found in the region: enlarge it")
+    assert report["circle"].points == 0
+    assert math.isnan(report["circle"].drift.value)
+
+
+def test_an_unknown_row() -> None:
+    with pytest.raises(ParameterError, match=r"unknown row 'circel'\. Did you mean 'circle'\?"):
+        around(orbit(1.0))["circel"]
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ({"high": (-3, 3)}, ModelError, r"region from \(-3, -3\) to \(-3, 3\) is empty"),
+        ({"low": (0, 0, 0)}, ShapeError, r"low must have shape \(2,\), got shape \(3,\)"),
+        ({"high": (3, math.nan)}, ShapeError, r"high must be finite, but high\[1\] is nan"),
+        ({"times": []}, ModelError, "at least one instant"),
+        ({"times": [0.0, math.inf]}, ShapeError, r"times\[1\] is inf"),
+        ({"samples": 1}, ModelError, r"at least one per instant \(2\): 1"),
+        ({"samples": 10.5}, ModelError, r"samples must be a number of places.*10\.5"),
+        ({"offsets": (0.1, 0.0)}, ModelError, "every offset must be greater than zero, got 0"),
+        ({"tolerance": -1e-9}, ModelError, "tolerance must be greater than zero"),
+        ({"speed_limit": 0.0}, ModelError, "speed_limit must be greater than zero"),
+        ({"acceleration_limit": math.nan}, ModelError, "acceleration_limit must be finite"),
+        ({"start": (1.0,)}, ShapeError, r"start must have shape \(2,\)"),
+        ({"p": {"unsued": 2.0}}, ParameterError, "unknown parameter 'unsued'. Did you mean 'unused'"),
+    ],
+)
+def test_bad_questions(more: Mapping[str, object], error: type[EruginError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        around(orbit(1.0), **more)
