@@ -26,13 +26,15 @@ def aligned(basis: ArrayLike, previous: ArrayLike) -> Array:
         previous: V₂₀, orthonormal columns, shape (n, k).
 
     Raises:
-        ShapeError: if the shapes differ.
+        ShapeError: if the shapes differ, or numbers are not finite.
         ModelError: if a direction of one subspace is at a right angle to the other, so that no basis is nearest; take
             shorter steps.
     """
     new, old = np.asarray(basis, dtype=np.float64), np.asarray(previous, dtype=np.float64)
     if new.shape != old.shape or new.ndim != 2:
         raise ShapeError(f"both bases must have one shape (n, k), got {new.shape} and {old.shape}")
+    if not (np.isfinite(new).all() and np.isfinite(old).all()):
+        raise ShapeError("both bases must be finite, but one has numbers that are NaN or infinite")
     left, cosines, right = np.linalg.svd(new.T @ old)
     least = float(cosines.min(initial=1.0))
     if not least > SMALLEST_COSINE:

@@ -12,6 +12,8 @@ from ..symbolic.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 
+NEGLIGIBLE = 1e-24
+"""Share of the largest diagonal entry of M below which another is no inertia at all."""
 INDEFINITE = 1e-9
 """An eigenvalue of the scaled mass matrix below minus this share of the largest is no rounding error."""
 
@@ -84,9 +86,9 @@ class ConstrainedMotion:
 
     @property
     def velocity_scale(self) -> Array:
-        """Diagonal of S, shape (n,): 1/√M_jj, and where M_jj is zero what makes the column of Θ̃ at most one long."""
+        """Diagonal of S, shape (n,): 1/√M_jj, and where M_jj is nothing what makes the column of Θ̃ at most one long."""
         inertia = np.diag(self.mass)
-        present = inertia > 0.0
+        present = inertia > NEGLIGIBLE * inertia.max(initial=0.0)
         scale = np.where(present, 1.0 / np.sqrt(np.where(present, inertia, 1.0)), 1.0)
         if present.all() or not len(self.rows):
             return scale

@@ -89,7 +89,7 @@ def declare(
 
 def _sides(barriers: Sequence[str], side: int | Mapping[str, int]) -> dict[str, float]:
     """σ_j by name of the parameter, checked."""
-    given = side if isinstance(side, Mapping) else {}
+    given: Mapping[str, int] = side if isinstance(side, Mapping) else {}
     for key in given:
         if key not in barriers:
             raise ModelError(unknown_name("barrier", key, barriers))

@@ -86,14 +86,14 @@ def null_space(theta: ArrayLike, method: NullSpaceMethod = "svd", tolerance: flo
         theta: Θ, shape (m, n); no rows (0, n) leave everything free.
         method: how; all three agree up to a rotation of the basis.
         tolerance: what earlier rows leave of a row, as a share of its length (or of a singular value, of the largest),
-            that counts as nothing; greater than zero.
+            that counts as nothing; between zero and one.
 
     Returns:
         V₂, shape (n, n − rank), read-only.
 
     Raises:
         ShapeError: for other than a finite matrix with at least one column.
-        ModelError: for an unknown method or a tolerance that is not positive.
+        ModelError: for an unknown method or a tolerance that is not between zero and one.
     """
     basis = np.array(_bases(_checked(theta, method, tolerance), method, float(tolerance))[0])
     basis.setflags(write=False)
@@ -101,7 +101,8 @@ def null_space(theta: ArrayLike, method: NullSpaceMethod = "svd", tolerance: flo
 
 
 def _checked(theta: ArrayLike, method: str, tolerance: float) -> Array:
-    positive("tolerance", tolerance)
+    if not positive("tolerance", tolerance) < 1.0:
+        raise ModelError(f"tolerance is a share of a unit row and must be less than 1, got {tolerance:g}; try 1e-10")
     if method not in get_args(NullSpaceMethod):
         raise ModelError(unknown_name("method of null_space", str(method), get_args(NullSpaceMethod)))
     return _unit_rows(theta)
@@ -113,7 +114,8 @@ def _bases(rows: Array, method: NullSpaceMethod, tolerance: float) -> tuple[Arra
     if m == 0:
         return np.eye(n), np.zeros((n, 0)), np.zeros(0)
     if method == "svd":
-        _, values, Vt = np.linalg.svd(rows)
+        # Of more rows than columns the whole V is there without the m × m matrix U.
+        _, values, Vt = np.linalg.svd(rows, full_matrices=m < n)
         rank = int((values > tolerance * values[0]).sum())
         return np.asarray(Vt[rank:].T), np.asarray(Vt[:rank].T), np.asarray(values)
     if method == "recurrent":

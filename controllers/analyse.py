@@ -12,13 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from ..constraints.constrained_motion import ConstrainedMotion
 from ..constraints.solvability import CONSISTENCY, TOLERANCE, Rank, Solvability, null, solvability
 from ..constraints.ways import Outcome, UdwadiaPhohomsiri
+from ..constraints.ways.way import INACCURATE
 from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError
 from ..symbolic.kernel import Kernel
 from .actuation import actuation
 from .analysis import Analysis
 from .conditions import conditions
+from .multipliers import LeastNormMultipliers
 from .program import Program
+from .program_controller import ProgramController
+from .realization import active_rows
 
 Array = NDArray[np.float64]
 
@@ -51,7 +55,9 @@ def analyse(
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
         p: parameters: nominal, overridden by name, or the whole vector.
-        a: accelerations at which rows that are not affine in them are linearised, shape (nv,); zero if not given.
+        a: accelerations at which rows that are not affine in them are linearised, shape (nv,); if not given those that
+            a ProgramController finds first or, where it finds none, those at which it gives up. What such rows miss
+            there is reported: all else is said of the linearised rows.
         tolerance: share of the largest singular value below which one counts as zero.
         consistency: a contradiction counts from this share of the numbers that it is the difference of, or of one unit
             of the row.
@@ -74,6 +80,9 @@ def analyse(
     sizes = [constraint.residual(c).numel() for constraint in robot.natural]
     on = state.active
     theta, beta = theta[on], beta[on]
+    left, parts = theta @ state.a - beta, np.abs(theta) @ np.abs(state.a) + np.abs(beta)
+    curved = ~np.array(program.affine)[on]
+    met = bool((np.abs(left) <= INACCURATE * parts + consistency)[curved].all())
     own = [len(list(group)) for _, group in itertools.groupby(program.blocks[i].start for i in on)]
     natural_names, names = _labels(robot.natural_rows, tuple(program.rows[i] for i in on))
     velocities = tuple(c.v[i].name() for i in range(c.nv))
@@ -105,7 +114,7 @@ def analyse(
         dependent_natural_rows=tuple(name for name in natural_names if name in dependent),
         contradictions={d.row: d.contradiction for d in known.dependences if not d.consistent},
         consistent=known.consistent,
-        solvable=known.solvable,
+        solvable=known.solvable and met,
         acceleration_unique=known.acceleration_unique,
         loose=known.loose,
         unique_multipliers=_chosen(names, known, k),
@@ -115,8 +124,10 @@ def analyse(
         reactions=moved.multipliers[:k].copy(),
         force=force,
         actuation=inputs,
-        realizable=inputs.realizable and known.consistent,
-        conditions=conditions(ranks, known, inputs),
+        realizable=inputs.realizable and known.consistent and met,
+        conditions=conditions(ranks, known, inputs, met),
+        linearized_at=state.a,
+        nonlinear={names[k]: float(left[k]) for k in np.flatnonzero(curved)},
     )
 
 
@@ -135,18 +146,27 @@ class _State:
         robot, c = program.robot, program.robot.coordinates
         self._time = float(vector("t", [t], 1)[0])
         self._q, self._v = vector("q", q, c.nq), vector("v", v, c.nv)
-        self._rest = (np.zeros(c.nv) if a is None else vector("a", a, c.nv), program.parameters.values(p))
+        numbers = program.parameters.values(p)
+        if a is None:
+            self.a = np.zeros(c.nv) if program.is_affine else self._found(program, numbers)
+        else:
+            self.a = vector("a", a, c.nv)
+        self._rest = (self.a, numbers)
         A, b = robot.natural_form
         inputs = {"t": c.t, "q": c.q, "v": c.v, "a": c.a, "p": program.p}
+        switch = Kernel("conditions", inputs, {"active": program.active}, compiled=False)
+        on = np.atleast_1d(switch(self._time, self._q, self._v, *self._rest)[0])
+        for i in np.flatnonzero(np.isnan(on)):
+            raise NotFiniteError(f"the condition of {program.rows[i]!r} is no number at t = {self._time:g}")
+        self.active = np.flatnonzero(on > 0.0)
         outputs = {
             "mass matrix": robot.mass_matrix,
             "bias": robot.bias,
             "input matrix": robot.input_matrix,
             "natural rows A": A,
             "natural right side b": b,
-            "program rows theta": program.theta,
-            "program right side beta": program.beta,
-            "condition of a row": program.active,
+            "program rows theta": active_rows(program, program.theta),
+            "program right side beta": active_rows(program, program.beta),
         }
         kernel = Kernel("analysis", inputs, outputs, compiled=False)
         self._rows = Kernel("analysed_rows", inputs, {"rows": ca.vertcat(A, program.theta)}, compiled=False)
@@ -159,9 +179,14 @@ class _State:
                     f"the {name} of {robot.name} is not finite at t = {self._time:g}, q = "
                     f"{np.array2string(self._q, precision=4)}: a field, a curve or the robot is not defined there"
                 )
-            column = name in {"bias", "natural right side b", "program right side beta", "condition of a row"}
+            column = name in {"bias", "natural right side b", "program right side beta"}
             self.numbers.append(value.reshape(shape[0] if column else shape, order="F"))
-        self.active = np.flatnonzero(self.numbers.pop() > 0.0)
+
+    def _found(self, program: Program, p: Array) -> Array:
+        """Accelerations that satisfy rows nonlinear in them, or where the search for such ended."""
+        controller = ProgramController(program, method=LeastNormMultipliers())
+        a = controller.solve(self._time, self._q, self._v, p).acceleration
+        return a if np.isfinite(a).all() else np.zeros(a.shape)
 
     def usual_lengths(self, S: Array, sizes: list[int]) -> Array:
         """Length of the longest row of each constraint at a few places around, in units S.

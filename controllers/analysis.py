@@ -56,6 +56,9 @@ class Analysis:
         actuation: what the inputs can do.
         realizable: whether the inputs can realise the program here.
         conditions: the conditions of [Deressa2015]_ chapter 1 and what they are worth here, by name.
+        linearized_at: the accelerations about which rows nonlinear in them were linearised, shape (nv,).
+        nonlinear: by how much each such row is missed there, in its unit. All else is said of the linearised rows, but
+            that nothing is solvable or realizable where one is missed by more than rounding.
     """
 
     robot: str
@@ -78,11 +81,13 @@ class Analysis:
     actuation: Actuation
     realizable: bool
     conditions: Mapping[str, Condition]
+    linearized_at: Array
+    nonlinear: Mapping[str, float]
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
         given = self.actuation
-        arrays = (self.acceleration, self.multipliers, self.reactions, self.force)
+        arrays = (self.acceleration, self.multipliers, self.reactions, self.force, self.linearized_at)
         for array in (*arrays, given.missing_rows, given.best, given.missing_force):
             array.setflags(write=False)
 
@@ -96,6 +101,9 @@ class Analysis:
             *(f"  rank of {f'[{key}]' if ';' in key else key}: {rank}" for key, rank in self.ranks.items()),
             *(f"  dependent: {dependence}" for dependence in self.dependences),
         ]
+        if self.nonlinear:
+            missed = ", ".join(f"{name!r} is missed by {miss:.3g}" for name, miss in self.nonlinear.items())
+            lines.append(f"  linearised at a = {np.array2string(self.linearized_at, precision=4)}, where {missed}")
         kept = self.ranks["A; theta"].kept
         if kept < NEARLY:
             lines.append(f"  nearly dependent: the smallest singular value of the rows is {kept:.3g} of the largest")

@@ -9,7 +9,7 @@ from .actuation import Actuation
 from .analysis import Condition
 
 
-def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation) -> dict[str, Condition]:
+def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation, met: bool) -> dict[str, Condition]:
     """A table of conditions.
 
     The rows are all there are, natural ones and the program's, Θ being both of them stacked. The thesis as it is in
@@ -20,6 +20,7 @@ def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation)
         ranks: as in :class:`~erugin.controllers.Analysis`.
         known: of all rows together.
         inputs: what the inputs can do.
+        met: whether rows nonlinear in the accelerations hold where they were linearised.
     """
     rows = ranks["A; theta"]
     positive = ranks["M"].value == ranks["M"].full
@@ -56,7 +57,7 @@ def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation)
             "No force acts along a velocity that has neither inertia nor constraint. Necessary for any a.",
         ),
         "solvable": (
-            known.solvable,
+            known.solvable and met,
             "Consistent rows and full column rank of [M; Θ]: necessary and sufficient for one a, and λ with it.",
         ),
         "unique multipliers": (
@@ -67,7 +68,7 @@ def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation)
             known.acceleration_unique and independent,
             "[M −Θᵀ; Θ 0] can be inverted: full column rank of [M; Θ] and independent rows.",
         ),
-        "actuators": (inputs.realizable, "Some u satisfies the program here, natural reactions helping."),
+        "actuators": (inputs.realizable and met, "Some u satisfies the program here, natural reactions helping."),
         "actuators, whatever β": (
             inputs.reach.value == inputs.reach.full,
             f"rank Θ M̂ B = m, here {inputs.reach.value} of {inputs.reach.full}. Sufficient for the line above.",

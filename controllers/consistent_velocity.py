@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..robots.impulse_equations import ImpulseEquations, Impulses
 from ..symbolic.arrays import finite, vector
-from ..symbolic.errors import NotConvergedError, NotFiniteError
+from ..symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ..symbolic.kernel import Kernel
 from .program import Program
 
@@ -23,6 +23,7 @@ Place = tuple[float, Array, Array]
 ITERATIONS = 60
 ACCEPTED = 1e-9
 """Share of the motion's size below which what rows still miss is rounding."""
+IDLE = "No row that is on tells anything of the velocities: they stay as they are."
 INDEPENDENT = "The rows are independent, and so the impulses are determined."
 DEPENDENT = "Of {1} rows only {0} are independent: the velocities are determined, of the impulses the least are given."
 
@@ -88,14 +89,18 @@ def consistent_velocity(
 
     Raises:
         ShapeError: for a wrong shape or a number that is not finite.
-        ModelError: for rows that contradict each other, or a velocity without inertia that no row holds.
+        ModelError: for no program, rows that contradict each other, or a velocity without inertia that no row holds.
         NotFiniteError: if a row is not finite at this state.
-        NotConvergedError: if rows nonlinear in v are not met.
+        NotConvergedError: if rows nonlinear in v are not met, or do not depend on v at v⁻, as v² = c² does at rest.
     """
+    if not isinstance(program, Program):
+        raise ModelError(f"velocities can be made consistent with a Program only, got {type(program).__name__}")
     rows, nv = _Rows.of(program), program.robot.coordinates.nv
     before = vector("v", v, nv)
     place = (finite("t", t), vector("q", q, program.robot.coordinates.nq), program.parameters.values(p))
     at = _RowsThatAreOn(rows, place, before)
+    if not rows.linear:
+        at.require_slopes(before)
     equations = at.equations(before)
     found = equations.solve(at.values(before).rates, np.zeros(nv), equations.size(before))
     after = before + found.change
@@ -125,8 +130,14 @@ def consistent_velocity(
         energy_after=float(after @ M @ after) / 2,
         residual=float(np.abs(left).max(initial=0.0)),
         rank=found.rank,
-        message=INDEPENDENT if found.rank == len(at.names) else DEPENDENT.format(found.rank, len(at.names)),
+        message=_message(found.rank, len(at.names)),
     )
+
+
+def _message(rank: int, rows: int) -> str:
+    if not rows:
+        return IDLE
+    return INDEPENDENT if rank == rows else DEPENDENT.format(rank, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +213,16 @@ class _RowsThatAreOn:
         weights = self.spread(np.zeros(len(self.names)) if impulses is None else impulses)
         every, _ = self._rows(self._place, v, weights)
         return _Values(every.M, every.A[self._on], every.rates[self._on], every.curvature)
+
+    def require_slopes(self, v: Array) -> None:
+        """Raise NotConvergedError for a row that is not met at v, and by which nothing tells where to go from there."""
+        at = self.values(v)
+        for name, row, rate in zip(self.names, at.A, at.rates, strict=True):
+            if rate != 0.0 and not row.any():
+                raise NotConvergedError(
+                    f"{name!r} is missed by {rate:.3g} at v = {np.array2string(v, precision=4)}, where its derivatives "
+                    "by the velocities vanish, so that no direction leads to it: start from other velocities"
+                )
 
     def spread(self, impulses: Array) -> Array:
         """Impulses of all rows, zero for those that are not on."""

@@ -77,8 +77,13 @@ class ProgramController(Controller):
                 without control if not given.
 
         Raises:
-            ModelError: for an unknown realisation, one that cannot serve this program, or a guess without use.
+            ModelError: for no program, no method, an unknown realisation, one that cannot serve this program, or a
+                guess without use.
         """
+        if not isinstance(program, Program):
+            raise ModelError(f"a ProgramController realises a Program, got {type(program).__name__}")
+        if method is not None and not isinstance(method, MultiplierMethod):
+            raise ModelError(f"method must be a MultiplierMethod such as LdlMultipliers(), got {method!r}")
         self.program = program
         self.robot = program.robot
         self.parameters = program.parameters

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
 
 CONTRADICTION = 1e-8
-"""What is left of Θ a = β relative to β, above which dependent rows contradict one another."""
+"""What is left of Θ a = β, relative to β and to Θ times 1 + |v|², above which dependent rows contradict one another."""
 
 
 class ReducedEquations:
@@ -119,7 +119,7 @@ class ReducedEquations:
         V2, held = split.basis, split.normal
         reach = theta @ held
         normal = held @ solve_least(reach, beta)
-        self._require_consistent(names, theta @ normal - beta, beta, theta)
+        self._require_consistent(names, theta @ normal - beta, beta, theta, speeds)
         mass = V2.T @ M @ V2
         try:
             np.linalg.cholesky(mass)
@@ -184,7 +184,7 @@ class ReducedEquations:
         if V2.shape != split.basis.shape:
             raise ShapeError(f"basis must have shape {split.basis.shape}, got {V2.shape}")
         v_p = -split.normal @ solve_least(theta @ split.normal, rho)
-        self._require_consistent(self.rows, theta @ v_p + rho, rho, theta)
+        self._require_consistent(self.rows, theta @ v_p + rho, rho, theta, v_p)
         return np.asarray(V2 @ vector("w", w, V2.shape[1]) + v_p, dtype=np.float64)
 
     def _at_rest(self, q: ArrayLike, t: float, p: Values) -> tuple[Array, Array]:
@@ -211,10 +211,11 @@ class ReducedEquations:
             split.method,
         )
 
-    def _require_consistent(self, names: tuple[str, ...], missed: Array, right: Array, theta: Array) -> None:
+    def _require_consistent(self, names: tuple[str, ...], missed: Array, right: Array, theta: Array, v: Array) -> None:
         scale = float(np.abs(right).max(initial=0.0))
-        # Beside β itself, what rounding makes of rows that large.
-        if not (np.abs(missed) <= CONTRADICTION * scale + 1e-13 * float(np.abs(theta).max(initial=0.0))).all():
+        # β may be what is left of larger terms that cancel: places are no better than their assembly.
+        terms = float(np.abs(theta).max(initial=0.0)) * (1.0 + float(v @ v))
+        if not (np.abs(missed) <= CONTRADICTION * (scale + terms)).all():
             worst = int(np.argmax(np.abs(missed)))
             raise SingularProgramError(
                 f"{self.robot.name}: rows contradict one another; {names[worst]!r} is missed by "

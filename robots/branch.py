@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import SingularProgramError
+from ..symbolic.errors import NotFiniteError, SingularProgramError
 from .branch_kernels import BranchKernels, solve_least
 from .chart import Chart
 from .manifold import Manifold
@@ -57,7 +57,7 @@ class Branch:
     Attributes:
         manifold: what is solved.
         p: parameters of the robot.
-        typical: largest smallest singular value of A met so far, relative to the largest.
+        typical: largest smallest singular value of A met so far, its rows at their usual lengths.
         spacing: of the nodes that the last interpolation across a singular position took; zero before the first.
     """
 
@@ -75,6 +75,11 @@ class Branch:
         self._lengths = np.zeros(len(manifold.rows))
         self._places = manifold.place.numel()
 
+    @property
+    def lengths(self) -> Array:
+        """Usual lengths of the rows of A, shape (m,); one for a row that has always been zero."""
+        return np.where(self._lengths > 0.0, self._lengths, 1.0)
+
     def scaled_rows(self, t: float, q: Array, v: Array) -> Array:
         """A, shape (m, nv), every row divided by the greatest length that it has had.
 
@@ -82,10 +87,19 @@ class Branch:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
+
+        Raises:
+            NotFiniteError: if A is NaN or infinite.
         """
-        _, A, _ = self._kernels.speed(t, q, v, self.p)
+        A = self._kernels.speed(t, q, v, self.p)[1]
+        if not np.isfinite(A).all():
+            row = self.manifold.rows[int(np.argwhere(~np.isfinite(A))[0, 0])]
+            raise NotFiniteError(
+                f"{self.manifold.robot.name}: the natural constraint {row!r} has a gradient that is not finite at t = "
+                f"{t:g} s, q = {np.array2string(q, precision=4)}"
+            )
         self._lengths = np.maximum(self._lengths, np.linalg.norm(A, axis=1))
-        return A / np.where(self._lengths > 0.0, self._lengths, 1.0)[:, None]
+        return A / self.lengths[:, None]
 
     def look_around(self, t: float, q: Array, v: Array) -> None:
         """Learn the usual lengths of the rows, by which one that vanishes here is known from one that is short.
@@ -95,9 +109,11 @@ class Branch:
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
         """
-        for i in range(len(q)):
-            for distance in (-AROUND, AROUND):
-                self.scaled_rows(t, q + distance * np.eye(len(q))[i], v)
+        for shift in AROUND * np.eye(len(q)):
+            sides = [self._kernels.speed(t, q + side * shift, v, self.p)[1] for side in (-1.0, 1.0)]
+            lengths = np.min([np.linalg.norm(A, axis=1) for A in sides], axis=0)
+            # The lesser of both sides, since a pole on one of them is no usual length.
+            self._lengths = np.maximum(self._lengths, np.where(np.isfinite(lengths), lengths, 0.0))
 
     def right_side(self, t: float, q: Array, v: Array) -> Array:
         """The right side b of A a = b, scaled like the rows, shape (m,).
@@ -107,7 +123,7 @@ class Branch:
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
         """
-        return self._kernels.speed(t, q, v, self.p)[2] / np.where(self._lengths > 0.0, self._lengths, 1.0)
+        return self._kernels.speed(t, q, v, self.p)[2] / self.lengths
 
     def rows(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """A, shape (m, nv), and φ_q, shape (m₀, nq), as they are.
@@ -144,7 +160,7 @@ class Branch:
             v: velocities, shape (nv,).
         """
         rate = self._kernels.rate(t, q, v, self.p)
-        return rate / np.where(self._lengths > 0.0, self._lengths, 1.0)[:, None]
+        return rate / self.lengths[:, None]
 
     def kinematic_matrix(self, t: float, q: Array) -> Array:
         """N of q̇ = N v, shape (nq, nv).
@@ -156,7 +172,9 @@ class Branch:
         return self._kernels.place(t, q, self.p)[2]
 
     def nearness(self, t: float, q: Array, v: Array, rank: int) -> float:
-        """The smallest of ``rank`` singular values of A relative to the largest: zero where A loses rank.
+        """The smallest of ``rank`` singular values of A, its rows at their usual lengths: zero where A loses rank.
+
+        Rows that all vanish together count, a single one too; what is looked at here changes no usual length.
 
         Args:
             t: time [s].
@@ -166,10 +184,13 @@ class Branch:
         """
         if rank == 0:
             return 1.0
-        values = np.linalg.svd(self.scaled_rows(t, q, v), compute_uv=False)
-        ratio = float(values[rank - 1] / values[0]) if values[0] > 0.0 else 0.0
-        self.typical = max(self.typical, ratio)
-        return ratio
+        A = self._kernels.speed(t, q, v, self.p)[1] / self.lengths[:, None]
+        if not np.isfinite(A).all():
+            return 0.0
+        values = np.linalg.svd(A, compute_uv=False)
+        least = float(values[rank - 1] / max(1.0, values[0]))
+        self.typical = max(self.typical, least)
+        return least
 
     def solve(self, chart: Chart, t: float, q: Array, v: Array) -> Geometry:
         """The state of the branch with the free coordinates and velocities of (q, v), where A has its full rank.
@@ -188,8 +209,7 @@ class Branch:
         """
         q = self._close(chart, t, q)
         v, A, b = self._admit(chart, t, q, v)
-        lengths = np.where(self._lengths > 0.0, self._lengths, 1.0)
-        A, b, m0 = A / lengths[:, None], b / lengths, self._places
+        A, b, m0 = A / self.lengths[:, None], b / self.lengths, self._places
         found = solve_least(A @ chart.held, np.column_stack([A @ chart.free, b]))
         tangent = chart.free - chart.held @ found[:, :-1]
         place_tangent = tangent
@@ -209,20 +229,16 @@ class Branch:
     def _close(self, chart: Chart, t: float, q: Array) -> Array:
         if self._places == 0:
             return q
-        lengths = self._lengths[: self._places]
-        lengths = np.where(lengths > 0.0, lengths, 1.0)
+        lengths = self.lengths[: self._places]
         size, last = 1.0 + float(np.abs(q).max()), False
         for _ in range(ITERATIONS):
             phi, slope, _ = self._kernels.place(t, q, self.p)
-            if last and float(np.abs(phi / lengths).max()) <= MISFIT:
-                change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
-                return q - chart.lift_held @ change
             change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
+            if last and float(np.abs(phi / lengths).max()) <= MISFIT * size:
+                return q - chart.lift_held @ change
             q, last = q - chart.lift_held @ change, float(np.abs(change).max(initial=0.0)) <= CLOSE * size
             if not np.isfinite(q).all():
                 break
-            if chart.lift_held.shape[1] == 0:
-                return q
         misses = np.abs(self._kernels.place(t, q, self.p)[0])
         worst = int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))
         raise LostBranchError(
@@ -235,17 +251,19 @@ class Branch:
         """Admitted velocities, and A and b there."""
         if not self.manifold.rows:
             return v, np.zeros((0, len(v))), np.zeros(0)
-        lengths = np.where(self._lengths > 0.0, self._lengths, 1.0)
         size, last = 1.0 + float(np.abs(v).max()), False
         for _ in range(ITERATIONS):
             rho, A, b = self._kernels.speed(t, q, v, self.p)
-            if last:
+            if last and float(np.abs(rho / self.lengths).max()) <= MISFIT * size:
                 return v, A, b
-            change = solve_least(A @ chart.held / lengths[:, None], rho / lengths)
+            change = solve_least(A @ chart.held / self.lengths[:, None], rho / self.lengths)
             v, last = v - chart.held @ change, float(np.abs(change).max(initial=0.0)) <= 1e-6 * size
             if not np.isfinite(v).all():
                 break
+        misses = np.abs(self._kernels.speed(t, q, v, self.p)[0])
+        worst = int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))
         raise LostBranchError(
             f"{self.manifold.robot.name} at t = {t:g} s: no velocities satisfy the natural constraints near those of "
-            "the step; take shorter steps"
+            f"the step; the rate of {self.manifold.rows[worst]!r} misses by {misses[worst]:.3g}. Take shorter steps, "
+            "unless the constraints contradict one another"
         )

@@ -47,6 +47,7 @@ def branch_acceleration(
 
     Raises:
         SingularProgramError: where velocities do not tell the branch; or if V₂ᵀM V₂ is singular.
+        NotFiniteError: if a gradient of the constraints is NaN or infinite.
         ModelError: for natural constraints of order 2.
         ShapeError, ParameterError: for bad input.
     """

@@ -23,9 +23,10 @@ CONTRADICTION = 1e-6
 def first_chart(branch: Branch, t: float, q: Array, v: Array) -> Chart:
     """The chart of a start, which may be a singular position.
 
-    Where rows of A depend on others, n its left null vectors, the branch's own accelerations need the next derivative,
-    nᵀ d/dt(A a + Ȧ v) = 0. With nᵀA = 0 it is linear in a, by the row nᵀȦ, so that [A; nᵀȦ] annuls the branch's
-    tangents: v chooses the branch. Rows that are dependent all along add nothing.
+    Along a branch with tangents G, A G = 0 and so Ȧ G + A Ġ = 0. Where rows of A depend on others, n its left null
+    vectors with nᵀA = 0, that leaves nᵀȦ G = 0: [A; nᵀȦ] annuls the branch's tangents, and v, in Ȧ, chooses the branch.
+    It is the row by which the next derivative, nᵀ d/dt(A a + Ȧ v) = 0, determines the accelerations. Rows that are
+    dependent all along add nothing.
 
     Args:
         branch: of the robot.
@@ -36,6 +37,7 @@ def first_chart(branch: Branch, t: float, q: Array, v: Array) -> Chart:
     Raises:
         SingularProgramError: for a start at rest in a singular position, or along more than one branch, which does not
             tell how the motion goes on; or if dependent rows contradict one another.
+        NotFiniteError: if A is NaN or infinite.
     """
     branch.look_around(t, q, v)
     A = branch.scaled_rows(t, q, v)
@@ -75,9 +77,9 @@ def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
     if found < expected:
         raise SingularProgramError(
             f"{name} starts in a singular position, where branches of its motion meet, and "
-            f"{'at rest' if speed <= AT_REST else 'its velocities are along more than one of them'}: they tell {found} "
-            f"of the {expected} directions that a branch has less there. Give it velocities along one branch, or start "
-            "beside the position"
+            f"{'at rest' if speed <= AT_REST else 'its velocities are along more than one of them, which touch'}: they "
+            f"tell {found} of the {expected} directions that a branch has less there. Give it velocities along one "
+            "branch only, or start beside the position"
         )
     return np.asarray(free @ directions[found:].T)
 

@@ -22,7 +22,17 @@ KEPT = 10
 CLEAR = 1e-4
 """Share of the usual singular value that is enough for the directions of a chart, which may be anywhere nearby."""
 REACH = 2.0**-10
-"""First spacing of the nodes that is tried, in velocity units times seconds; more by half up to 256 times as much."""
+"""First spacing of the nodes that is tried; more by half up to 256 times as much.
+
+One is the distance over which the rows at their usual lengths change by one, so that units do not matter."""
+SHORT = 1e-5
+"""Distance over which that change is looked at, beside the greatest coordinate."""
+LONGEST = 1e6
+"""Limit of it where rows hardly change."""
+BESIDE = 0.01
+"""Distance to either side over which the smallest singular value changes if a crossing is near."""
+STEADY = 0.05
+"""Its relative change there: less, and no crossing is near."""
 JUMP = 0.02
 """Disagreement of coarse and fine interpolation, relative to the spacing, above which nodes are on two branches."""
 AT_REST = 1e-12
@@ -46,8 +56,7 @@ def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geom
     Raises:
         LostBranchError: if the nodes are not found, or not on one branch.
     """
-    rank = chart.held.shape[1]
-    if branch.nearness(t, q, v, rank) > ZONE * branch.typical:
+    if not is_near(branch, chart, t, q, v):
         return branch.solve(chart, t, q, v)
     direction, distances = _nodes(branch, chart, t, q, v)
     found: dict[float, Geometry] = {}
@@ -55,15 +64,20 @@ def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geom
         # Outwards, each node from the one before it: near the crossing two branches are close.
         place, reached = q, 0.0
         for distance in sorted(float(sign * s) for s in distances if sign * s > 0.0):
-            here = branch.solve(chart, t, place + sign * (distance - reached) * direction, v)
+            try:
+                here = branch.solve(chart, t, place + sign * (distance - reached) * direction, v)
+            except LostBranchError as error:
+                raise LostBranchError(
+                    f"near a singular position where branches touch, end or turn too fast to be told apart: {error}"
+                ) from error
             found[sign * distance], place, reached = here, here.q, distance
     nodes = np.array(sorted(found))
     parts = [found[float(s)] for s in nodes]
-    spacing = float(np.abs(nodes).min())
+    spacing, length = float(np.abs(nodes).min()), float(np.linalg.norm(direction))
     coarse = np.zeros(len(nodes))
     coarse[::2] = weights(nodes[::2])
     fine = weights(nodes)
-    for values in (np.array([g.q for g in parts]), spacing * np.array([g.tangent for g in parts])):
+    for values in (np.array([g.q for g in parts]) / length, spacing * np.array([g.tangent for g in parts])):
         apart = float(np.abs(np.tensordot(fine - coarse, values, 1)).max(initial=0.0))
         if not apart <= JUMP * spacing:
             raise LostBranchError(
@@ -76,6 +90,31 @@ def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geom
             for name in ("q", "v", "tangent", "place_tangent", "drift")
         )
     )
+
+
+def is_near(branch: Branch, chart: Chart, t: float, q: Array, v: Array, zone: float = ZONE) -> bool:
+    """Whether a singular position is so near that the branch is interpolated across it.
+
+    Rows may be short only because they have been much longer before. Down to a tenth of the zone this is told by their
+    length beside, which does not change.
+
+    Args:
+        branch: that the motion is on.
+        chart: of the step.
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        zone: share of the usual singular value below which it is looked for.
+    """
+    rank = chart.held.shape[1]
+    here = branch.nearness(t, q, v, rank)
+    if here > zone * branch.typical:
+        return False
+    if here < zone / 10 * branch.typical:
+        return True
+    ways = [side * away for away in _directions(branch, chart, t, q, v) for side in (-1.0, 1.0)]
+    shifts = [BESIDE * way / np.linalg.norm(way) for way in ways]
+    return any(abs(branch.nearness(t, q + shift, v, rank) - here) >= STEADY * here for shift in shifts)
 
 
 def next_chart(branch: Branch, chart: Chart, t: float, q: Array, v: Array, found: Geometry | None = None) -> Chart:
@@ -111,17 +150,12 @@ def weights(nodes: Array) -> Array:
 
 def _nodes(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     """A direction of q that leads away from the singular position, and distances along it."""
-    rank, k0 = chart.held.shape[1], chart.free_places.shape[1]
-    along = chart.free_places.T @ v
-    speed = float(np.linalg.norm(along))
-    choices = [along / speed] if speed > AT_REST else []
-    choices += list(np.eye(k0)) if k0 > 1 or not choices else []
+    rank, directions = chart.held.shape[1], _directions(branch, chart, t, q, v)
     numbers = np.array([i for i in range(-NODES, NODES + 1) if i], dtype=np.float64)
     # Stages of one crossing need much the same spacing.
     spacing = max(REACH, branch.spacing / 1.5)
     while spacing <= 256 * REACH:
-        for choice in choices:
-            direction = chart.lift_free @ choice
+        for direction in directions:
             distances = spacing * numbers
             far = np.array([branch.nearness(t, q + s * direction, v, rank) for s in distances])
             kept = distances[far > ZONE * branch.typical]
@@ -129,7 +163,23 @@ def _nodes(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> tuple[
                 branch.spacing = spacing
                 return direction, kept
         spacing *= 1.5
+    reach = 256 * REACH * NODES * float(np.linalg.norm(directions[0]))
     raise LostBranchError(
         f"{branch.manifold.robot.name} at t = {t:g} s: the natural constraints are nearly dependent here and "
-        f"{256 * REACH * NODES:.2g} to either side, so that no branch can be told"
+        f"{reach:.2g} to either side, so that no branch can be told"
     )
+
+
+def _directions(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> list[Array]:
+    """Changes of q that may lead away from a singular position, the motion's own first, of the length that is one."""
+    k0 = chart.free_places.shape[1]
+    along = chart.free_places.T @ v
+    speed = float(np.linalg.norm(along))
+    choices = [along / speed] if speed > AT_REST else []
+    choices += list(np.eye(k0)) if k0 > 1 or not choices else []
+    short = SHORT * (1.0 + float(np.abs(q).max()))
+    here, found = branch.rows(t, q, v)[0], list[Array]()
+    for away in (chart.lift_free @ choice for choice in choices):
+        change = float(np.linalg.norm((branch.rows(t, q + short * away, v)[0] - here) / branch.lengths[:, None]))
+        found.append(away * min(short / change, LONGEST) if change > 0.0 else away)
+    return found

@@ -32,7 +32,7 @@ def together(robots: Mapping[str, Robot], *, name: str | None = None) -> Robot:
         ModelError: for fewer than two, for robots that share symbols, or for anything that is no robot.
     """
     if not isinstance(robots, Mapping):
-        raise ModelError(f"together() needs a mapping of names to robots, got {robots!r}")
+        raise ModelError(f"together() needs a mapping of names to robots, got a {type(robots).__name__}")
     parts = dict(robots)
     for key, robot in parts.items():
         if not isinstance(key, str) or not key:

@@ -44,13 +44,15 @@ class NaturalRank:
     left, d, goes linearly in time, and |d| = √D is what is known of it; a fixed step jumps across the zero. So √D,
     where it is small and falls, is extrapolated by a parabola through three samples: below zero at the next one, the
     rank falls in between. At the end of a mechanism's reach, where a driven motion has nowhere to go on to, D itself
-    falls linearly, and is extrapolated likewise.
+    falls linearly, and is extrapolated likewise. The first two samples have but one before them, thought back from the
+    start along its velocities, and a straight line must do.
 
-    A motion that passes at a distance δ, √D = √((s t)² + δ²), is taken for one that goes through if δ is less than
-    about half of s h, by which √D changes in a step. A fixed step no longer resolves the turn there: in a slider-crank
-    with almost equal arms RK4's energy goes wrong by 8 % of the kinetic energy up to infinity, at the margin by 1 to
-    9 %; in motions that are let pass, by 2 % for δ = s h and 0.1 % for 2 s h. It is samples that are judged: an
-    integrator that chooses its own steps could do with such long intervals, and ends as well.
+    A motion that passes at a distance δ, √D = √((s t)² + δ²), is taken for one that goes through if δ < 0.37 s h, let
+    pass if δ > 0.65 s h, and in between it is one or the other as the samples fall; s h is by how much √D changes in a
+    step. A fixed step no longer resolves the turn there: in a slider-crank with almost equal arms RK4's energy goes
+    wrong by 8 % of the kinetic energy up to infinity, in between by 1 to 9 %; in motions that are let pass, by 2 % for
+    δ = s h and 0.1 % for 2 s h. It is samples that are judged: an integrator that chooses its own steps could do with
+    such long intervals, and ends as well.
 
     With ``redundant="least-norm"`` rows that are left out from the start on are no fall of rank; one that comes to
     count is told as well: the run then began in a singular position, or its loops have opened.
@@ -114,8 +116,11 @@ class NaturalRank:
         earlier[1 : 1 + thought_back] = np.nan
         now, then = _root(pivots), _root(before)
         small = (relative < SMALL) | (pivots < SMALL * largest)
-        vanishing = (_next(now, then, _root(earlier)) <= SLACK * (then - now)) | (_next(pivots, before, earlier) <= 0.0)
-        self._falls = self._kept & small & (now < then) & vanishing
+        # At the start there is no largest value yet: a row that halves in the first step is small.
+        crossing = (_next(now, then, _root(earlier)) <= SLACK * (then - now)) & (small | np.isnan(earlier))
+        ending = (_next(pivots, before, earlier) <= 0.0) & small
+        clean = np.cumsum(np.isnan(pivots), axis=1) == 0
+        self._falls = self._kept & clean & (now < then) & (crossing | ending)
         share = np.minimum(relative, pivots / np.where(largest > 0.0, largest, 1.0))
         self._shares = _root(share)
         self._gone = self._kept & ~(share > TOLERANCE)

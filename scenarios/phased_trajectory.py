@@ -46,13 +46,13 @@ class PhasedTrajectory:
 
     @property
     def q(self) -> Array:
-        """Coordinates, shape (N, nq)."""
-        return np.concatenate([segment.q for segment in self.segments])
+        """Coordinates, shape (N, nq), or (0, 0) without a segment."""
+        return np.concatenate([segment.q for segment in self.segments]) if self.segments else np.zeros((0, 0))
 
     @property
     def v(self) -> Array:
-        """Velocities, shape (N, nv)."""
-        return np.concatenate([segment.v for segment in self.segments])
+        """Velocities, shape (N, nv), or (0, 0) without a segment."""
+        return np.concatenate([segment.v for segment in self.segments]) if self.segments else np.zeros((0, 0))
 
     @property
     def energy(self) -> Array:
@@ -76,9 +76,10 @@ class PhasedTrajectory:
             expression: a scalar or column in the plant's symbols t, q, v and p.
 
         Returns:
-            Shape (N,) for a scalar, (N, k) for a column.
+            Shape (N,) for a scalar, (N, k) for a column; (0,) without a segment.
 
         Raises:
             ModelError: for a matrix, or a foreign symbol.
         """
-        return np.concatenate([segment.evaluate(expression) for segment in self.segments])
+        values = [segment.evaluate(expression) for segment in self.segments]
+        return np.concatenate(values) if values else np.zeros(0)

@@ -41,7 +41,8 @@ class Phase:
         law_p: the controller's parameters: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: for an end that is none of these, or velocities to be made consistent without a program.
+        ModelError: for something that is no controller, an end that is none of these, or velocities to be made
+            consistent without a program.
     """
 
     controller: Controller | None
@@ -52,6 +53,8 @@ class Phase:
 
     def __post_init__(self) -> None:
         """Check the words and the end."""
+        if self.controller is not None and not isinstance(self.controller, Controller):
+            raise ModelError(f"what drives {self.name!r} must be a Controller or None, got {self.controller!r}")
         if self.velocities not in get_args(Velocities):
             words = ", ".join(map(repr, get_args(Velocities)))
             raise ModelError(f"velocities of {self.name!r} must be one of {words}, got {self.velocities!r}")
@@ -213,6 +216,8 @@ def _jump(robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values) -
 
 
 def _checked(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+    if not isinstance(phases, Iterable):
+        raise ModelError(f"a motion is made of a list of phases, got {phases!r}")
     order = tuple(phases)
     if not order:
         raise ModelError("a motion needs at least one phase, got none")

@@ -18,7 +18,7 @@ def projection(robot: Robot) -> ca.Function:
     Positions: q moves by N δ with δ = −M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ φ, Φ = φ_q N, until the constraints of order 0 hold; of all
     ways back it is to first order the least in the metric of the mass matrix. Velocities: v moves likewise until φ̇ = 0
     and the constraints of order 1 hold there, as an impact without work of the reactions would change it: the kinetic
-    energy falls by that of the change, ½ Δvᵀ M Δv, where the constraints do not move [Bayo1996]_.
+    energy falls by that of the change, ½ Δvᵀ M Δv, where the constraints do not move and are linear in v [Bayo1996]_.
 
     Rows that depend on others are passed over where the robot allows them, ``redundant="least-norm"``.
 

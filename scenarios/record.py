@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..controllers.status import Status, dependent_row, vanishing_row
-from ..symbolic.errors import EruginError, NotConvergedError, NotFiniteError, SingularProgramError
+from ..symbolic.errors import (
+    ContradictoryProgramError,
+    EruginError,
+    NotConvergedError,
+    NotFiniteError,
+    SingularProgramError,
+)
 from .closed_loop import ClosedLoop
 from .integrators.integrator import Block
 from .natural_rank import NATURAL, NaturalRank
@@ -20,6 +26,7 @@ KNOWN: Mapping[type[EruginError], Status] = {
     SingularProgramError: Status.SINGULAR,
     NotFiniteError: Status.NOT_FINITE,
     NotConvergedError: Status.NOT_CONVERGED,
+    ContradictoryProgramError: Status.CONTRADICTORY,
 }
 SMALL = 0.1
 """Share of its largest value below which a falling pivot is extrapolated."""
@@ -189,9 +196,10 @@ class Record:
         """A sentence on the row that is dependent at a sample, or else on the one that will be first after it."""
         relative, pivots = self._data["relative_pivots"][index], self._data["pivots"][: index + 1]
         here = np.where(pivots[-1] > 0.0, relative, 0.0)
-        if index == 0 or not (here > self._tolerance).all():
+        if not (here > self._tolerance).all():
             return dependent_row(self._rows, here)
-        row = int(np.argmin((2.0 * pivots[-1] - pivots[-2]) / pivots[-1]))
+        ahead = self._ahead("relative_pivots", 0, index + 1)[-1] > self._tolerance
+        row = int(np.argmin(ahead & (self._ahead("pivots", 0, index + 1)[-1] > 0.0)))
         so_far = np.where(self._on(0, index + 1), pivots, 0.0).max(axis=0)
         return vanishing_row(self._rows, row, float(pivots[-1, row] / so_far[row]))
 

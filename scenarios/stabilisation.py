@@ -170,7 +170,7 @@ def _kept_by(robot: Robot, perturbation: Perturbation | None) -> Robot:
             expression = constraint.residual(c)
             for _ in range(2 - constraint.order):
                 expression = c.rate(expression)
-            return second_order(expression, parameters=constraint.parameters, name=constraint.name)
+            return second_order(expression, name=constraint.name)
         if constraint.order == 0 and perturbation is not None:
             return dataclasses.replace(constraint, perturbation=perturbation)
         return constraint

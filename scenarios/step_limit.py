@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import casadi as ca
@@ -58,13 +59,17 @@ class StepLimit:
                 )
             if (eigenvalues.real < 0.0).all() and self._growth(eigenvalues, step) > 1.0:
                 low, high = 0.0, step
-                while high - low > 1e-3 * step:
+                while high - low > 1e-3 * high:
                     middle = (low + high) / 2
                     low, high = (middle, high) if self._growth(eigenvalues, middle) <= 1.0 else (low, middle)
+                longest = float(f"{low:.2g}")
+                if self._growth(eigenvalues, longest) > 1.0:
+                    # Rounded up beyond the limit: whoever took that step would be refused again.
+                    longest -= 10.0 ** (math.floor(math.log10(low)) - 1)
                 raise ModelError(
                     f"a step of {step:g} s is too long for the perturbation equation of {name!r}: "
                     f"{type(self._integrator).__name__} multiplies its deviation by "
-                    f"{self._growth(eigenvalues, step):.3g} per step. Take at most {low:.2g} s, or slower gains"
+                    f"{self._growth(eigenvalues, step):.3g} per step. Take at most {longest:.2g} s, or slower gains"
                 )
 
     def _growth(self, eigenvalues: NDArray[np.complex128], step: float) -> float:

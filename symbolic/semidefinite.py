@@ -81,7 +81,9 @@ class SemidefiniteLdl:
         if self.pivots.numel() == 0:
             return right
         L = self.lower
-        return L @ Ldl.of(L.T @ L + ca.diag(1 - self.kept)).solve(L.T @ self.basic(right))
+        x = L @ Ldl.of(L.T @ L + ca.diag(1 - self.kept)).solve(L.T @ self.basic(right))
+        # LᵀL squares the ratio of the rows' units: what A x misses by that is solved for once more.
+        return x + self.basic(right - L @ (ca.diag(self.kept * self.pivots) @ (L.T @ x)))
 
     def basic(self, right: ca.SX) -> ca.SX:
         """The x with A x = b that is zero in the rows that were left out.

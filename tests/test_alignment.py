@@ -61,4 +61,6 @@ def test_bad_bases_are_named() -> None:
         aligned(np.eye(3)[:, :1], np.eye(3)[:, :2])
     with pytest.raises(ModelError, match="turned by 90 degrees"):
         aligned(np.eye(3)[:, :1], np.eye(3)[:, 1:2])
+    with pytest.raises(ShapeError, match="must be finite"):
+        aligned(np.eye(3)[:, :1], np.full((3, 1), np.nan))
     assert aligned(np.zeros((2, 0)), np.zeros((2, 0))).shape == (2, 0)

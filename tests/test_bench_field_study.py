@@ -185,6 +185,7 @@ def test_the_script_prints_the_table(tmp_path: Path) -> None:
     assert len((tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines()) == 1 + 4 * 3 * len(TUNED[2])
 
 
+@pytest.mark.slow
 def test_too_few_scenes_are_refused() -> None:
     """Before anything is compiled."""
     script = str(ROOT / "benchmarks" / "bench_field.py")

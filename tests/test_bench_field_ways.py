@@ -62,6 +62,7 @@ def test_a_closed_ring_has_no_way_and_that_is_proven() -> None:
     assert not enclosed(ring(), Grid(spacing=1.0, layer=0.2, behind=2.0, aside=4.0)), "too coarse to prove anything"
 
 
+@pytest.mark.slow
 def test_an_open_ring_has_a_way() -> None:
     """The gap is ahead, and straight on is free."""
     scene = ring(without=1)

@@ -96,7 +96,7 @@ def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], 
     assert "Row 'follow[1]' depends on 'follow[0]'" in errors
     assert Status.SINGULAR.sentence in errors
     assert "What was computed is kept." in errors
-    assert "not reached in 4." in output
+    assert "not reached in 5." in output
     assert files(tmp_path) == sorted(FEW)
     for name in FEW:
         assert_whole(tmp_path / name)

@@ -38,7 +38,7 @@ from erugin.robots.legendre import (
     QuadraticForm,
     RobotForm,
 )
-from erugin.scenarios import DOP853, RK4, Integrator, Reduced, simulate
+from erugin.scenarios import DOP853, RK4, Integrator, Projected, Reduced, simulate
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.integrators import CanonicalEuler
 from erugin.scenarios.scenario import Scenario
@@ -71,7 +71,8 @@ def concrete(base: type[Any]) -> Iterator[type[Any]]:
 @pytest.mark.parametrize(
     ("base", "known"),
     [
-        (Integrator, {type(i) for i in INTEGRATORS}),
+        # Projected asks for natural constraints: test_projection measures its order.
+        (Integrator, {type(i) for i in INTEGRATORS} | {Projected}),
         (LegendreSolver, {type(s) for s in SOLVERS}),
         (QuadraticForm, FORMS),
         (MultiplierMethod, {type(m) for m in METHODS}),

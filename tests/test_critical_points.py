@@ -116,6 +116,20 @@ def test_in_space_the_program_curve_itself_is_left_out_and_a_line_of_crossings_s
     assert len(crossings) == 2, "one for each instant"
 
 
+def test_a_line_of_critical_points_is_thinned_out() -> None:
+    """f = y (1 − y) has ∇f = 0 all along y = ½."""
+    path, wall = PlainCurve("path", 2, lambda x, t: x[1]), PlainCurve("wall", 2, lambda x, t: 1 - x[1])
+    field = PlainField(path, (wall,), lambda x, t: ca.vertcat(1 + 0 * t, -x[1] * (1 - x[1]) ** 2))
+    found = verify(field, low=(-3, -1), high=(3, 2), times=[0.0, 1.0]).critical_points
+    assert {point.kind for point in found} == {"degenerate"}
+    for time in (0.0, 1.0):
+        places = np.array([point.place for point in found if point.time == time])
+        np.testing.assert_allclose(places[:, 1], 0.5, atol=1e-9)
+        steps = np.diff(np.sort(places[:, 0]))
+        assert steps.min() > 0.05 * np.hypot(6.0, 3.0)
+        assert np.ptp(places[:, 0]) > 5.0
+
+
 def test_places_where_the_field_vanishes() -> None:
     """w = (y, x² − 1) has a saddle at (1, 0) and a centre at (−1, 0); with friction the centre becomes a sink."""
     path = PlainCurve("path", 2, lambda x, _: x[1] - 5.0)

@@ -9,7 +9,7 @@ from typing import cast
 import casadi as ca
 import pytest
 
-from erugin.constraints import circle, implicit, line, spline
+from erugin.constraints import circle, implicit, line, parametric, spline
 from erugin.symbolic import ModelError, ShapeError
 
 FOREIGN = ca.SX.sym("foreign")
@@ -74,3 +74,19 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
 def test_bad_input_is_refused_by_name(make: Callable[[], object], message: str) -> None:
     with pytest.raises((ModelError, ShapeError), match=message):
         make()
+
+
+def test_samples_must_follow_the_bends() -> None:
+    """From too few of them Newton's method finds the foot of another branch, without a sign of it."""
+
+    def oval(s: ca.SX, t: ca.SX) -> ca.SX:
+        return ca.vertcat(ca.cos(s), 0.5 * ca.sin(s))
+
+    with pytest.raises(ModelError, match=r"'egg' turns by .* rad between the samples at s = .* at least samples=\d+"):
+        parametric(oval, 0.0, 2.0 * math.pi, samples=6, name="egg")
+    with pytest.raises(ModelError, match="round the corner"):
+        parametric(lambda s, t: ca.vertcat(s**2, s**3), -1.0, 1.0)
+    with pytest.raises(ModelError, match=r"needs at least 2 samples, got 2\.5"):
+        parametric(oval, 0.0, 1.0, samples=2.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ModelError, match="the path must be a function"):
+        parametric("oval", 0.0, 1.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

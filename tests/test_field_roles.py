@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from erugin.constraints import EruginField, circle, half_space, implicit, line, require_start, spline
 from erugin.symbolic import Kernel, ModelError
 
-from .fields import IN_SPACE, LINE, MARGIN, SPEED, step_kernel, travel
+from .fields import IN_SPACE, LIMIT, LINE, MARGIN, SPEED, step_kernel, travel
 
 Array = NDArray[np.float64]
 
@@ -153,6 +153,24 @@ def test_an_attracting_curve_is_kept_for_100_s(path: str) -> None:
     f = np.array([kernel(x[:, i], t[i], values)[1][: n - 1] for i in range(0, len(t), 7)])
     assert np.abs(f).max() <= 1e-10
     assert np.linalg.norm(np.diff(x, axis=1), axis=0).sum() > 40.0
+
+
+def test_a_fast_path_is_followed_within_the_limit() -> None:
+    """|w| ≤ 0.9 L for a path that drifts at 0.79 L, and it is an integral curve; at 2 L it is not, and |w| ≤ 0.9 L."""
+    for drift, followed in ((0.79, True), (2.0, False)):
+        ring = circle((0.0, 0.0), 1.0, velocity=(drift * LIMIT, 0.0), name="path")
+        w = EruginField(ring, speed=SPEED, limit=LIMIT)
+        kernel, values = kernel_of(w), w.parameters.values()
+        rates: list[float] = []
+        for angle in np.linspace(0.0, 6.2, 40):
+            out = np.array([np.cos(angle), np.sin(angle)])
+            for distance in (1.0, 0.7, 1.5, 3.0):
+                v, f, rate, _ = kernel(distance * out, 0.0, values)
+                assert np.linalg.norm(v) <= 0.9 * LIMIT * (1 + 1e-12)
+                if distance == 1.0:
+                    assert abs(f) < 1e-14
+                    rates.append(abs(float(rate)))
+        assert (max(rates) < 1e-10) == followed
 
 
 BAD: tuple[tuple[str, Callable[[], object], str], ...] = (

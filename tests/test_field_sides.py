@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -91,6 +91,28 @@ def test_no_combination_is_better_than_the_chosen_one() -> None:
     assert least > 0.0
 
 
+def test_where_turning_one_side_at_a_time_does_not_help_every_combination_is_tried() -> None:
+    """A scene of five discs in which the search alone stops 1.4 m short."""
+    w, _ = stepper(5)
+    numbers = next(itertools.islice(random_discs(5, 442, seed=5), 441, None))
+    sides = choose_sides(w, np.zeros(2), 20.0, step=0.04, p=numbers)
+    assert rehearse(w, np.zeros(2), 20.0, step=0.04, p=numbers | sides).cost < -8.2
+
+
+@pytest.mark.parametrize(
+    ("side", "center", "radius", "drift"),
+    [(1, (2.352, -0.311), 0.425, (-0.016, -0.039)), (-1, (0.86, 0.793), 0.692, (0.089, 0.039))],
+)
+def test_a_disc_that_leaves_the_path_takes_no_loop_along(
+    side: int, center: tuple[float, float], radius: float, drift: tuple[float, float]
+) -> None:
+    """It drifts off to the side on which it is to be passed: if it did not fade out the point would circle it on."""
+    w = EruginField(LINE, [circle(center, radius, velocity=drift, name="disc0")], speed=SPEED, margin=MARGIN, side=side)
+    found = rehearse(w, (0.0, 0.0), 40.0, step=0.04)
+    assert found.safe
+    assert found.progress > 16.0
+
+
 def test_a_shape_without_a_reference_has_a_side_too() -> None:
     """A wall that the path runs into leaves one way: out of it."""
     wall = half_space((0.0, 0.0), (0.0, -1.0), name="wall")  # The free side is y < 0.
@@ -108,7 +130,7 @@ def test_sides_are_chosen_in_space() -> None:
     assert sides["field.side_disc0"] == -sides["field.side_disc1"]
 
 
-BAD: tuple[tuple[str, functools.partial[object], str], ...] = (
+BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     ("nobody", functools.partial(slalom, {"disc7": 1}), r"unknown barrier 'disc7'.*Did you mean"),
     ("none", functools.partial(slalom, {"disc0": 0}), r"side of 'disc0' must be \+1 or -1, got 0"),
     ("both", functools.partial(slalom, 2), r"side must be \+1 or -1, got 2"),

@@ -8,9 +8,11 @@ import pytest
 
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
-from erugin.controllers.multipliers import MultiplierMethod
+from erugin.controllers.multipliers import LeastNormMultipliers, MultiplierMethod
+from erugin.scenarios import DOP853, RK4, Integrator, SimulationError, simulate
 
 from .arms import two_link_arm
+from .quadratic import point_mass, size_of
 from .test_multipliers import METHODS
 
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
@@ -53,3 +55,20 @@ def test_rows_nonlinear_in_the_accelerations_and_the_same_once_more(method: Mult
     assert truth.acceleration[0] == pytest.approx(2.0, rel=1e-9)
     assert found.status is Status.OK, found.message
     np.testing.assert_allclose(found.acceleration, truth.acceleration, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("integrator", [RK4(), DOP853()], ids=["RK4", "DOP853"])
+def test_a_contradiction_inside_a_step_ends_the_run_of_a_called_controller(integrator: Integrator) -> None:
+    """Rows nonlinear in a are solved from Python; from 0.54 s on, between two samples, one row contradicts another."""
+    robot = point_mass()
+    a = robot.coordinates.a
+    late = second_order(a[0] - 2.0, name="late", when=robot.t - 0.54)
+    program = Program(robot, [size_of(a, 5.0), second_order(a[0] - 1.0, name="early"), late])
+    controller = ProgramController(program, method=LeastNormMultipliers(), acceleration_guess=[1.0, 4.9])
+    with pytest.raises(SimulationError, match="Rows contradict each other: 'late' by 1") as caught:
+        simulate(robot, controller, [0.0, 0.0], [0.0, 0.0], 1.0, step=0.1, integrator=integrator)
+    kept = caught.value.trajectory
+    assert caught.value.status is Status.CONTRADICTORY
+    # The step in which it is seen is lost, and with an adaptive one all samples inside.
+    assert kept.t[-1] <= 0.5
+    np.testing.assert_allclose(kept.v, np.outer(kept.t, [1.0, np.sqrt(24.0)]), atol=1e-9)

@@ -197,6 +197,22 @@ def test_the_product_of_reflections_is_the_triangularization_that_lapack_does(m:
     np.testing.assert_allclose(null_space(rows, "recurrent"), reflections.columns(m, n), atol=1e-14)
 
 
+@BY_METHOD
+def test_many_more_rows_than_columns(method: NullSpaceMethod) -> None:
+    """20,000 rows of rank 2 in three columns; a square matrix of that size would need 3 GB."""
+    rng = np.random.default_rng(12)
+    theta = rng.normal(size=(20_000, 2)) @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
+    split = NullSpace.of(theta, method)
+    np.testing.assert_allclose(np.abs(split.basis[:, 0]), np.array([2.0, 1.0, 1.0]) / np.sqrt(6.0), atol=1e-14)
+    assert split.dependent_rows[:2] == (2, 3)
+    assert split.rank == 2
+
+
+def test_whole_numbers_are_rows_as_well() -> None:
+    whole = np.array([[3, 4, 0], [0, 2, 1]])
+    np.testing.assert_array_equal(null_space(whole), null_space(whole.astype(np.float64)))
+
+
 def test_results_are_read_only_and_inputs_untouched() -> None:
     theta = np.array([[3.0, 4.0, 0.0]])
     V2 = null_space(theta, "recurrent")
@@ -223,7 +239,7 @@ def test_bad_matrices_are_named(theta: object, message: str) -> None:
 def test_bad_options_are_named() -> None:
     with pytest.raises(ModelError, match=r"unknown method of null_space 'svq'\. Did you mean 'svd'"):
         null_space(np.eye(2), "svq")  # type: ignore[arg-type]
-    for tolerance in (0.0, -1e-3, np.inf):
+    for tolerance in (0.0, -1e-3, np.inf, 1.0, 3.0):
         with pytest.raises(ModelError, match="tolerance"):
             null_space(np.eye(2), tolerance=tolerance)
 

@@ -244,3 +244,15 @@ def test_baumgarte_is_critically_damped_by_default(alpha: float) -> None:
     assert equation.certificate().decay_rate == pytest.approx(alpha, rel=1e-6)
     assert Baumgarte(0.8 * alpha, alpha).certificate().eigenvalues.imag.any()
     assert Baumgarte(1.2 * alpha, alpha).certificate().decay_rate < alpha
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4, 1e7])
+def test_the_lyapunov_matrix_is_right_for_any_rate(scale: float) -> None:
+    """Solved by hand for ÿ + 2α ẏ + β² y = 0, as shares of √(P_ii P_jj): gains of 1/h are large, β² their square."""
+    alpha, beta = 1.5 * scale, 0.7 * scale
+    P = Baumgarte(alpha, beta).certificate().lyapunov
+    mixed, last = 1 / (2 * beta**2), (1 / beta**2 + 1) / (4 * alpha)
+    first = alpha / beta**2 + (beta**2 + 1) / (4 * alpha)
+    size = np.sqrt([first, last])
+    miss = (P - [[first, mixed], [mixed, last]]) / np.outer(size, size)
+    assert np.abs(miss).max() < 1e-13

@@ -245,3 +245,23 @@ def test_bad_arguments_are_refused(given: dict[str, Any], message: str) -> None:
 def test_for_step_refuses_what_there_is_not(given: dict[str, int]) -> None:
     with pytest.raises(ModelError, match=r"at least one row|order 0 or 1"):
         Energies.for_step(1e-3, RK4(), **given)
+
+
+def test_the_mass_must_be_positive_in_the_whole_ball() -> None:
+    """T = ½(1 − y²)ẏ²: at |y| = 1 no acceleration answers a force, although T + P stays positive."""
+
+    def softening(y: ca.SX, rate: ca.SX, gains: Gains) -> ca.SX:
+        return (1 - ca.dot(y, y)) * ca.dot(rate, rate) / 2
+
+    assert Energies(softening, of_place(100.0), of_rate(20.0), radius=0.9).radius == 0.9
+    with pytest.raises(ModelError, match=r"positive definite at x = .* smaller radius than 5"):
+        Energies(softening, of_place(100.0), of_rate(20.0), radius=5.0)
+
+
+@pytest.mark.parametrize(
+    ("kinetic", "message"),
+    [(1.0, "kinetic must be a function"), (lambda y, rate, gains: gains["m"], "kinetic asks for the gain 'm'")],
+)
+def test_what_is_no_energy_at_all_is_refused(kinetic: Any, message: str) -> None:  # noqa: ANN401 - bad on purpose
+    with pytest.raises(ModelError, match=message):
+        Energies(kinetic, of_place(1.0), of_rate(1.0))

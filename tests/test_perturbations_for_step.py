@@ -238,6 +238,13 @@ def test_a_method_that_chooses_its_steps_is_refused(kind: type[Perturbation]) ->
         Baumgarte().contraction(1e-3, DOP853())
 
 
+@pytest.mark.parametrize("kind", [*ALL, Deressa])
+@pytest.mark.parametrize("integrator", ["RK4", RK4])
+def test_what_is_no_integrator_is_refused(kind: type[Perturbation], integrator: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ModelError, match=r"integrator must be .* such as RK4\(\), got"):
+        kind.for_step(1e-3, integrator)
+
+
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("step", [0.0, -1e-3, np.nan, "short"])
 def test_a_step_must_be_positive(kind: type[Perturbation], step: Any) -> None:  # noqa: ANN401 - bad on purpose

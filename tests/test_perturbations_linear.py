@@ -90,7 +90,7 @@ def test_a_step_is_limited_by_the_coupled_eigenvalues() -> None:
     matrix = np.array([[100.0, 90.0], [90.0, 100.0]])
     still = nonholonomic(ROBOT.v, perturbation=Linear(matrix), name="still")
     controller = ProgramController(Program(ROBOT, still))
-    with pytest.raises(ModelError, match=r"'still'.*at most 0\.015 s"):
+    with pytest.raises(ModelError, match=r"'still'.*at most 0\.014 s"):
         simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=0.02)
     simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=0.014)
     apart = nonholonomic(ROBOT.v, perturbation=Linear(100.0 * np.eye(2)), name="still")

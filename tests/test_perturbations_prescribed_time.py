@@ -121,7 +121,7 @@ def test_a_step_must_be_short_enough_for_the_cap() -> None:
     """n/τ = 3/0.003 = 1000/s: RK4 needs h ≤ 2.785 ms, whenever the run ends."""
     equation = PrescribedTime(1.0, 0.003, 3.0, order=1)
     controller = ProgramController(Program(ROBOT, nonholonomic(ROBOT.v, perturbation=equation, name="still")))
-    with pytest.raises(ModelError, match=r"'still'.*at most 0\.0028 s"):
+    with pytest.raises(ModelError, match=r"'still'.*at most 0\.0027 s"):
         simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3)
     simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3, law_p={"still.cap": 0.01})
 
@@ -158,3 +158,17 @@ def test_bad_numbers_are_refused(given: dict[str, Any], message: str) -> None:
 def test_a_time_within_a_few_steps_is_refused() -> None:
     with pytest.raises(ModelError, match="cap must be shorter"):
         PrescribedTime.for_step(0.1, RK4(), time=0.1)
+
+
+@pytest.mark.parametrize("power", [0.01, 0.3, 1.0, 40.0])
+def test_both_matrices_of_the_proof_are_negative_definite(power: float) -> None:
+    """For any power: V = ξᵀPξ with ξ = (y, s ẏ), P read off V at s = 1."""
+    equation = PrescribedTime(2.0, 0.5, power)
+    V = equation.certificate().function
+    assert V is not None
+    p, q, r = (V.evaluate(x, 1.0)[0] for x in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0]))
+    P = np.array([[p, (r - p - q) / 2], [(r - p - q) / 2, q]])
+    assert np.linalg.eigvalsh(P).min() > 0.0
+    for damping in (2 * power + 1, 2 * power):
+        F = np.array([[0.0, 1.0], [-power * (power + 1), -damping]])
+        assert np.linalg.eigvalsh(F.T @ P + P @ F).max() < 0.0

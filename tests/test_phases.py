@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
-from erugin.controllers import Program, ProgramController, Status
+from erugin.controllers import Controller, Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import DOP853, RK4, Integrator, Phase, PhasedSimulationError, simulate, simulate_phases
 from erugin.scenarios.crossing import first_positive
@@ -213,6 +213,8 @@ MASS_POINT = point_mass()
     [
         (list, "at least one phase, got none"),
         (lambda: [3.25], r"made of phases, got 3\.25"),
+        (lambda: Phase(None), "made of a list of phases, got Phase"),
+        (lambda: [Phase(cast("Controller", 3.25))], r"what drives 'phase' must be a Controller or None, got 3\.25"),
         (lambda: [Phase(None, name="one"), Phase(None)], r"phase 'one' has no end"),
         (
             lambda: [Phase(None, until=1.0, name="one"), Phase(None, until=0.5, name="two")],
@@ -231,6 +233,12 @@ MASS_POINT = point_mass()
 def test_bad_phases_are_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         simulate_phases(MASS_POINT, cast("list[Phase]", make()), [0, 0], [0, 0], 1.0, step=0.1)
+
+
+def test_a_motion_whose_phases_are_over_before_it_starts_is_empty() -> None:
+    motion = simulate_phases(MASS_POINT, [Phase(None, until=-5.0)], [0, 0], [0, 0], 1.0, step=0.1)
+    assert (len(motion), motion.names, motion.ending) == (0, (), "the last phase is over")
+    assert len(motion.q) == len(motion.v) == len(motion.t) == len(motion.evaluate(MASS_POINT.q)) == 0
 
 
 def test_the_search_for_a_switch_keeps_the_branch() -> None:

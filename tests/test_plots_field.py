@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from PIL import Image
 
-from erugin.constraints import EruginField, circle, line, verify
+from erugin.constraints import EruginField, FieldReport, circle, line, verify
 from erugin.scenarios import FieldMotion, move_along
 from erugin.scenarios.plots.field import draw_field, field_figure
 from erugin.scenarios.plots.field_animation import animate_field
@@ -38,11 +38,15 @@ def motion() -> FieldMotion:
 
 
 @functools.cache
+def found() -> FieldReport:
+    return verify(field(), low=LOW, high=HIGH, times=TIMES, samples=60)
+
+
+@functools.cache
 def panels(report: bool) -> list[Axes]:
     """The axes of three instants, the colour bar left out."""
-    own = field()
-    found = verify(own, low=LOW, high=HIGH, times=TIMES, samples=60) if report else None
-    figure = field_figure(FieldView.of(own, LOW, HIGH), TIMES, motion=motion(), report=found)
+    view = FieldView.of(field(), LOW, HIGH)
+    figure = field_figure(view, TIMES, motion=motion(), report=found() if report else None)
     return [axes for axes in figure.axes if axes.get_title()]
 
 
@@ -80,8 +84,7 @@ def test_the_way_is_drawn_up_to_the_instant() -> None:
 
 
 def test_critical_points_are_marked_at_their_instant() -> None:
-    report = verify(field(), low=LOW, high=HIGH, times=TIMES, samples=60)
-    points = (*report.critical_points, *report.stagnation_points)
+    points = (*found().critical_points, *found().stagnation_points)
     assert len({point.time for point in points}) == 3
     for one, time in zip(panels(report=True), TIMES, strict=True):
         marks = [k for k in one.lines if k.get_linestyle() == "None" and k.get_markeredgecolor() == "black"]
@@ -103,6 +106,7 @@ def test_the_legend_stands_beside_the_data() -> None:
     assert any(axes.get_ylabel() == "speed |w| [m/s]" for axes in figure.axes)
 
 
+@pytest.mark.slow
 def test_files_are_written(tmp_path: Path) -> None:
     own, way = field(), motion()
     view = FieldView.of(own, LOW, HIGH, {"disc.radius": 0.3})

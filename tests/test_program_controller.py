@@ -146,7 +146,7 @@ def test_a_row_that_no_force_can_influence_vanishes() -> None:
     row = holonomic(ca.cos(robot.q[0]) - 1.0, name="cosine")
     solution = ProgramController(Program(robot, row)).solve(0.0, [0.0, 1.0], [0.1, 0.2])
     assert solution.status is Status.SINGULAR
-    assert "Row 'cosine' vanishes" in solution.message
+    assert "Row 'cosine' vanishes. The" in solution.message
 
 
 def test_a_row_that_vanishes_beside_the_other_of_its_constraint_is_singular() -> None:
@@ -208,6 +208,10 @@ def test_programs_that_cannot_be_realised_are_refused_when_built() -> None:
         ProgramController(three, realization="magic")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="tolerance must be greater than zero"):
         ProgramController(disc_program(), tolerance=0.0)
+    with pytest.raises(ModelError, match="a ProgramController realises a Program, got Robot"):
+        ProgramController(robot)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"method must be a MultiplierMethod such as LdlMultipliers\(\), got 'ldl'"):
+        ProgramController(disc_program(), method="ldl")  # type: ignore[arg-type]
 
 
 def test_start_on_solves_place_and_velocity() -> None:

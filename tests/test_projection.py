@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -182,3 +184,19 @@ def test_a_million_steps_leave_a_four_bar_closed() -> None:
     assert np.abs(motion.evaluate(robot.coordinates.rate(phi))).max() < 1e-12 * np.abs(motion.v).max()
     turns = float(np.abs(motion.q).max()) / (2 * np.pi)
     assert turns > 100.0
+
+
+def test_redundant_rows_are_passed_over() -> None:
+    """The same loop closed twice is the loop closed once."""
+    once = bars()
+    again = tuple(dataclasses.replace(row, name="again") for row in once.natural)
+    twice = dataclasses.replace(once, natural=once.natural + again, redundant="least-norm")
+    q = np.asarray(assemble(once, [0.5, 0.3, 1.2]).q) + np.array([1e-3, -2e-3, 1e-3])
+    w = np.array([1.0, -0.4, 0.3])
+    np.testing.assert_allclose(np.hstack(project(twice, 0.0, q, w)), np.hstack(project(once, 0.0, q, w)), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [RK4, "RK4"])
+def test_it_needs_an_integrator(method: Any) -> None:  # noqa: ANN401 - bad on purpose
+    with pytest.raises(ValueError, match=r"needs an integrator, such as RK4\(\)"):
+        Projected(method)

@@ -204,6 +204,34 @@ def test_dependent_rows_are_named_and_cost_nothing() -> None:
     np.testing.assert_allclose(state.acceleration, robot.evaluate(robot.acceleration, q=q, v=v), atol=1e-13)
 
 
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_rows_that_follow_from_others_up_to_an_assembly_do_not_contradict(rate: float) -> None:
+    """Three parallel cranks on one coupler, 1e-12 off: β is what is left of centripetal terms, or nothing at all.
+
+    All cranks turn alike, (Σ I) θ'' = −g cos θ Σ m r.
+    """
+    q, v = ca.SX.sym("q", 4), ca.SX.sym("v", 4)
+
+    def end(angle: ca.SX) -> ca.SX:
+        return ca.vertcat(ca.cos(angle), ca.sin(angle))
+
+    ties = [holonomic(end(q[0]) + i * end(q[3]) - end(q[i]) - ca.vertcat(i, 0), name=f"tie {i}") for i in (1, 2)]
+    robot = lagrangian_system(
+        q=q,
+        v=v,
+        p=Parameters.declare({}),
+        T=ca.sumsqr(v[:3]) / 6 + v[3] ** 2 / 10,
+        V=ca.sum1(ca.sin(q[:3])) * 9.81 / 2,
+        natural=ties,
+    )
+    equations, rng = reduced(robot), np.random.default_rng(5)
+    for angle in rng.uniform(0.3, 2.8, 10):
+        place = np.array([angle, angle, angle, 0.0]) + 1e-12 * rng.normal(size=4)
+        state = equations.at(place, rate * np.array([1.0, 1.0, 1.0, 0.0]))
+        assert len(state.dependent_rows) == 1
+        np.testing.assert_allclose(state.acceleration[:3], -9.81 * 1.5 * np.cos(angle), atol=1e-8)
+
+
 def test_contradictory_rows_are_refused() -> None:
     robot = two_link_arm()
     tip = robot.points["tip"]

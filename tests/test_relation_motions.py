@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -187,3 +189,27 @@ def test_time_is_one_for_all() -> None:
     motion = simulate(both, None, [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], 1.5, step=1e-3)
     np.testing.assert_allclose(motion.q[:, 2], np.sin(motion.t), atol=1e-10)
     assert [k.name for k in both.natural] == ["driven.driven"]
+
+
+def test_robots_that_share_symbols_are_not_two() -> None:
+    left = point()
+    copied = dataclasses.replace(left, name="copy")
+    with pytest.raises(ValueError, match="a and b share the symbol 'x_0'"):
+        together({"a": left, "b": copied})
+    with pytest.raises(ValueError, match="needs a mapping of names to robots, got a list"):
+        together([left, point()])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="needs a name for every robot, got ''"):
+        together({"": left, "b": point()})
+
+
+def test_redundant_rows_stay_allowed() -> None:
+    x, v = ca.SX.sym("x", 2), ca.SX.sym("v", 2)
+    rows = [distance(x, [0.0, 0.0], ca.SX(1.0), name=name) for name in ("rod", "same rod")]
+    T, V = ca.sumsqr(v) / 2, x[1]
+    held = dataclasses.replace(lagrangian_system(q=x, v=v, T=T, V=V, natural=rows), redundant="least-norm")
+    both = together({"free": point(), "held": held})
+    assert both.redundant == "least-norm"
+    assert together({"a": point(), "b": point()}).redundant == "refused"
+    alone = held.evaluate(held.acceleration, q=[0.6, 0.8], v=[0.8, -0.6])
+    found = both.evaluate(both.acceleration, q=[0.0, 0.0, 0.6, 0.8], v=[0.0, 0.0, 0.8, -0.6])
+    np.testing.assert_allclose(found[2:], alone, atol=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -14,15 +15,18 @@ from scipy.spatial.transform import Rotation
 import erugin.constraints
 from erugin.constraints import (
     Constraint,
+    bounded_tangential_acceleration,
     circle,
     distance,
     on_curve,
     orientation,
     path_curvature,
     rolling,
+    speed,
     speed_along,
     synchronized,
     tangential_acceleration,
+    trajectory,
 )
 from erugin.controllers import Program
 from erugin.robots import Robot, lagrangian_system, two_wheel_robot
@@ -152,6 +156,7 @@ def test_what_does_not_fit_is_refused() -> None:
     robot = free_point(3)
     x = robot.q
     R = ca.SX.eye(3)
+    strange: Any = [x[0], "a", 1.0]
     bad: list[tuple[Callable[[], Constraint], str]] = [
         (lambda: on_curve(circle((0.0, 0.0), 1.0), x), "2 dimensions"),
         (lambda: on_curve("circle", x), "needs a curve"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -163,6 +168,16 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: orientation(R, 2 * np.eye(3)), "off the identity by 3"),
         (lambda: synchronized(x, x[:2]), "3, 2, 3 rows"),
         (lambda: synchronized(x, x, ratio=0.0), "ratio"),
+        (lambda: synchronized(x, x, ratio=float("nan")), "ratio of 'synchronized' must be finite"),
+        (lambda: synchronized(x, x, ratio=x), "ratio of 'synchronized' must be a scalar"),
+        (lambda: speed(x, -0.1), "value of 'speed' must be at least zero"),
+        (lambda: bounded_tangential_acceleration(x, -0.1, 1.0), "speed of .* must be at least zero"),
+        (lambda: orientation(R, np.full((3, 3), np.nan)), "must be finite"),
+        (lambda: rolling(np.eye(3), x, x), "rotation must be CasADi SX"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        (lambda: rolling(R, x, x, directions=[0.0, np.nan, 1.0]), "finite matrix of shape"),
+        (lambda: rolling(R, x, x, directions="x"), "numbers or expressions"),
+        (lambda: trajectory(x, strange), "target of 'trajectory' must be a number, got 'a'"),
+        (lambda: trajectory(x, None), "column of CasADi SX expressions or numbers, got None"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         (lambda: rolling(R, x[:2], x), r"\(2, 2\)"),
         (lambda: path_curvature(x, 1.0), "column of 2"),
         (lambda: tangential_acceleration(x, ca.vertcat(x)), "scalar"),
@@ -171,3 +186,16 @@ def test_what_does_not_fit_is_refused() -> None:
     for make, message in bad:
         with pytest.raises(ValueError, match=message):
             make()
+
+
+def test_a_column_may_be_a_number_or_a_list_of_both() -> None:
+    robot = free_point(2)
+    x, t = robot.q, robot.t
+    assert deviation(robot, trajectory(x[0], 0.5), q=[2.0, 0.0]) == pytest.approx([1.5])
+    target: list[ca.SX | float] = [0.5, 3 * t]
+    mixed = trajectory(x, target)
+    assert deviation(robot, mixed, t=0.2, q=[2.0, 1.0]) == pytest.approx([1.5, 0.4])
+    geared = synchronized(x[0], x[1], ratio=1 + t, offset=0.25)
+    assert deviation(robot, geared, t=1.0, q=[2.0, 0.5]) == pytest.approx([0.75])
+    sideways = rolling(ca.SX.eye(2), x, x, directions=[0.6, 0.8])
+    assert deviation(robot, sideways, v=[2.0, 1.0]) == pytest.approx([2.0])

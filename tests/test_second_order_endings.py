@@ -14,7 +14,7 @@ from erugin.constraints import Constraint, Exact, holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import SimulationError, simulate
-from erugin.symbolic import ModelError, NotConvergedError, Parameters, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, Parameters, ShapeError, SingularProgramError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .arms import disc_program
@@ -94,6 +94,7 @@ def test_a_branch_is_kept_past_a_near_miss_and_lost_at_none() -> None:
     assert ended.status is Status.NOT_CONVERGED
     assert "branch of accelerations followed so far ends at t = 0.6" in ended.message
     assert "'gap' is missed by" in ended.message
+    assert "reset() the controller first" in ended.message
     # A failure is not remembered: from where it was last found it goes on.
     assert controller.solve(0.8, [0.0], [0.0]).status is Status.OK
 
@@ -212,3 +213,14 @@ def test_a_first_guess_may_lie_beyond_a_fold(guess: float) -> None:
     controller = ProgramController(Program(robot, second_order(a**3 - 3 * a + 10.0)), acceleration_guess=[guess])
     expected = min(np.roots([1.0, 0.0, -3.0, 10.0]), key=lambda root: abs(root.imag)).real
     np.testing.assert_allclose(controller.solve(0.0, [0.0], [0.0]).acceleration, [expected], rtol=1e-12)
+
+
+def test_a_condition_that_is_no_number_is_not_taken_for_a_missing_root() -> None:
+    robot = slider()
+    a = robot.coordinates.a
+    program = Program(robot, second_order(a**2 - 1.0, name="N", when=ca.sqrt(robot.q[0])))
+    controller = ProgramController(program, acceleration_guess=[0.9])
+    assert controller.solve(0.0, [1.0], [0.0]).status is Status.OK
+    assert controller.solve(0.0, [-1.0], [0.0]).status is Status.NOT_FINITE
+    with pytest.raises(NotFiniteError, match="the condition of a row is not defined here"):
+        controller.control(0.0, [-1.0], [0.0])

@@ -100,3 +100,14 @@ def test_what_cannot_be_factorized() -> None:
     with pytest.raises(ModelError, match=r"each of 2 pivots needs a scale, got shape \(3, 1\)"):
         SemidefiniteLdl.of(ca.SX.sym("A", 2, 2), ca.SX.sym("s", 3))
     assert SemidefiniteLdl.of(ca.SX(0, 0)).solve(ca.SX(0, 3)).shape == (0, 3)
+
+
+def test_rows_in_units_a_million_apart_hold_nevertheless() -> None:
+    """Two rows and a multiple of their sum, in units of 1e-3, 1e3 and 1: A x = b in the unit of each row."""
+    units = np.array([1e-3, 1e3, 1.0])
+    rows = units[:, None] * np.array([[1.0, 0.3, -0.2], [0.4, 1.0, 0.7], [2.8, 2.6, 1.0]])
+    matrix = rows @ rows.T
+    right = matrix @ np.array([0.7 / units[0], -1.3 / units[1], 0.4])
+    found = SemidefiniteLdl.of(ca.SX(ca.DM(matrix))).solve(ca.SX(ca.DM(right)))
+    x = np.array(ca.Function("x", [], [found]).call([])[0].full())[:, 0]
+    np.testing.assert_allclose((matrix @ x) / units, right / units, rtol=1e-11)

@@ -35,14 +35,15 @@ CROSSING = np.array([[0.0, 0.8], [0.0, -0.8]])
 SHARP, STARRY = box((0.5, -0.5), (1.4, 0.8)), polygon(STAR, name="star")
 CORNERS = np.array([[0.5 + 0.7 * i, -0.5 + 0.4 * j] for i, j in itertools.product((1, -1), repeat=2)])
 CUBE = box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), name="cube")
-EDGES = 0.5 * np.array([[1, 1, 1], [1, 1, 0], [-1, 0, 1], [1, -1, -1]])
+EDGES = np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 0.0], [-0.5, 0.0, 0.5], [0.5, -0.5, -0.5]])
 PLANES = [half_space(a, b, name=f"face{i}") for i, (a, b) in enumerate(FACES)]
 NORMALS = np.array([b for _, b in FACES], dtype=np.float64)
 TIPS = np.array(
     [
         np.linalg.solve(NORMALS[list(k)], [NORMALS[i] @ np.array(FACES[i][0]) for i in k])
         for k in itertools.combinations(range(4), 3)
-    ]
+    ],
+    dtype=np.float64,
 )
 
 AT: tuple[tuple[str, Curve, Array], ...] = (
@@ -135,9 +136,10 @@ def test_a_rounding_makes_the_normal_turn_continuously() -> None:
     for rounding, largest in ((0.0, math.pi / 2), (0.05, 1.2 * (walk[1] - walk[0]) / 0.05 * math.sqrt(2))):
         curve = box((0, 0), (1, 1), rounding=rounding)
         x = np.column_stack([0.45 + walk, 0.55 - walk])
+        f, gradient, *_ = evaluate(curve, x, 0.0)
         for _ in range(6):  # to the boundary
-            f, gradient, *_ = evaluate(curve, x, 0.0)
             x = x - f[:, None] * gradient
+            f, gradient, *_ = evaluate(curve, x, 0.0)
         gradient = evaluate(curve, x + 1e-9 * gradient, 0.0)[1]
         turns = np.abs(np.diff(np.unwrap(np.arctan2(gradient[:, 1], gradient[:, 0]))))
         assert turns.sum() == pytest.approx(math.pi / 2, abs=1e-6)
@@ -153,3 +155,14 @@ def test_on_its_middle_line_a_tube_is_finite(path: Spline) -> None:
     np.testing.assert_allclose(f, -0.2, atol=1e-7)
     assert np.isfinite(gradient).all()
     assert np.linalg.norm(gradient, axis=1).max() < 1 + 1e-9
+
+
+def test_the_ball_of_a_union_and_of_what_is_cut_out_of_it() -> None:
+    """By hand: two discs, and an intersection that takes the first ball there is."""
+    pair = union(LEFT, circle((0.6, 0.3), 0.5, name="small"))
+    np.testing.assert_allclose(reference_of(pair, 0.0), (0.0, 0.15), atol=1e-15)
+    assert extent_of(pair, 0.0) == pytest.approx(math.hypot(0.6, 0.15) + 1.0)
+    cut = intersection(PLANES[0], CUBE, circle((1.0, 0.0, 0.0), 0.2, name="tip"))
+    np.testing.assert_allclose(reference_of(cut, 0.0), 0.0, atol=1e-15)
+    assert extent_of(cut, 0.0) == pytest.approx(math.sqrt(0.75))
+    assert extent_of(union(LEFT, half_space((0, 0), (0, 1))), 0.0) is None

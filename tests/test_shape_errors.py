@@ -77,10 +77,16 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     ("union: dimensions", lambda: union(DISC, BALL, name="a"), r"'disc' has dimension 2, 'ball' has 3"),
     ("union: a path", lambda: union(BALL, POLE, name="a"), r"union 'a' needs boundaries.*'pole' has 2"),
     ("union: a number", lambda: union(DISC, cast(Any, 3)), r"needs curves, got 3"),
+    (
+        "union: a list",
+        lambda: union(cast(Any, [DISC, DISC])),
+        r"needs curves, got \[.*one by one, as in union\(\*parts",
+    ),
     ("union: joint", lambda: union(DISC, BOWL, joint=cast(Any, "R0")), r"must be an R-function.*got 'R0'"),
     ("union: twice", lambda: union(DISC, circle((1, 0), 1, name="disc")), r"two different parameters.*'disc\.x'"),
     ("intersection: one", lambda: intersection(DISC, name="a"), r"intersection 'a' needs at least two solids, got 1"),
-    ("difference: nothing", lambda: difference(DISC, name="a"), r"needs at least two solids, got 1"),
+    ("difference: nothing", lambda: difference(DISC, name="a"), r"difference 'a' takes nothing away"),
+    ("difference: dimensions", lambda: difference(DISC, BALL), r"difference.*'disc' has dimension 2, 'ball' has 3"),
     ("complement: path", lambda: complement(POLE), r"complement.*'pole' has 2"),
     ("moving: at rest", lambda: moving(DISC, name="a"), r"'a' does not move: give velocity="),
     (

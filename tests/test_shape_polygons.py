@@ -77,10 +77,12 @@ def cells(seed: int, count: int) -> Array:
                 if other not in taken:
                     edges[a] = b
                     total += 1
+        if len(edges) < total:
+            continue  # two cells meet at a corner only
         loop = [min(edges)]
         while (after := edges[loop[-1]]) != loop[0]:
             loop.append(after)
-        if len(loop) == total:  # one loop, and no corner twice
+        if len(loop) == total:  # no hole
             ring = np.array(loop, dtype=np.float64)
             steps = np.roll(ring, -1, axis=0) - ring
             return np.asarray(ring[(steps != np.roll(steps, 1, axis=0)).any(axis=1)])
@@ -125,6 +127,20 @@ def test_polygons_with_many_edges_on_one_line(seed: int, count: int, angle: floa
 @pytest.mark.parametrize("points", [spiral(1.6, 24), keyhole(), np.array(COMB), np.array(STAR)[::-1]])
 def test_pockets_in_pockets_and_narrow_mouths(points: Array) -> None:
     check(points, 3)
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-4, 1e-2])
+def test_a_convex_polygon_has_its_distance_beside_its_corners(size: float) -> None:
+    """All round every corner; outside with the unit vector from the nearest place of the outline as gradient."""
+    angles = np.linspace(0.0, 2 * np.pi, 41)
+    ring = size * np.column_stack([np.cos(angles), np.sin(angles)])
+    for corner in np.array(PENTAGON):
+        distance = plain.polygon(PENTAGON)(corner + ring, 0.0)
+        f, gradient, *_ = evaluate(polygon(PENTAGON), corner + ring, 0.0)
+        np.testing.assert_allclose(f, distance, atol=1e-15 + 1e-7 * size)
+        nearest = distance > (1 - 1e-6) * size
+        assert 5 < nearest.sum() < 30
+        np.testing.assert_allclose(gradient[nearest], ring[nearest] / size, atol=1e-6)
 
 
 def test_every_half_plane_stands_in_the_tree_once() -> None:

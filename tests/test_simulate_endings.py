@@ -39,7 +39,7 @@ def test_an_arm_driven_to_full_stretch_stops_with_what_was_computed() -> None:
     program = outward_program()
     controller = ProgramController(program, realization="actuated")
     q0, v0 = start_on(program, [-0.5, 1.4], at=[(program.robot.points["tip"], (0.5, 0.3))])
-    with pytest.raises(SimulationError, match=r"Row 'follow\[1\]' depends on 'follow\[0\]'") as caught:
+    with pytest.raises(SimulationError, match=r"'follow\[1\]' depends on 'follow\[0\]', .* the next step") as caught:
         simulate(program.robot, controller, q0, v0, 10.0, step=1e-3)
     kept = caught.value.trajectory
     assert caught.value.status is Status.SINGULAR
@@ -73,7 +73,7 @@ def test_a_single_row_that_vanishes_is_seen_coming() -> None:
     robot = two_link_arm()
     program = Program(robot, holonomic(robot.points["tip"][0] - 0.8 - 0.1 * robot.t, name="reach"))
     q0, v0 = start_on(program, [-0.4, 0.9])
-    with pytest.raises(SimulationError, match="Row 'reach' vanishes") as caught:
+    with pytest.raises(SimulationError, match=r"'reach' vanishes within the next step: .* to 0\.00") as caught:
         simulate(robot, ProgramController(program), q0, v0, 10.0, step=1e-3)
     kept = caught.value.trajectory
     # The reach of 1.1 m ends at 3 s; the row's pivot, which has a unit and so no tolerance, halves in each step before.

@@ -13,7 +13,7 @@ from erugin.robots.branch_start import first_chart
 from erugin.robots.crossing import geometry, weights
 from erugin.robots.manifold import Manifold
 from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import RK4, Reduced, Simulator, Trajectory, simulate
+from erugin.scenarios import RK4, Phase, Reduced, Simulator, Trajectory, simulate, simulate_phases
 from erugin.scenarios.simulate import SimulationError
 from erugin.symbolic import Kernel, ModelError, SingularProgramError
 from erugin.symbolic.runge_kutta import rk4_step
@@ -199,6 +199,34 @@ def test_a_motion_by_least_norm_multipliers_leaves_the_branch() -> None:
     assert off_branch(ours) < 1e-13
     truth = equal_arms_motion(driven, UPRIGHT, 0.05, ours.t)
     np.testing.assert_allclose(ours.q[:, 0], truth[:, 0], atol=1e-10)
+
+
+def test_phases_may_change_at_the_crossing() -> None:
+    """A torque up to the crossing and none after it: the second phase starts there, and its velocities tell."""
+    robot = equal_arms()
+    torque = Torque(robot, 5.0, 0.0)
+    phases = [Phase(torque, until=robot.q[0] - UPRIGHT), Phase(None)]
+    motion = simulate_phases(robot, phases, *upright(0.6, 3.0), 1.0, step=1e-3, integrator=Reduced())
+    (switch,) = motion.switches
+    angle, rate = equal_arms_motion(torque, 0.6, 3.0, np.array([0.0, switch]))[-1]
+    assert angle == pytest.approx(UPRIGHT, abs=1e-9)
+    after = equal_arms_motion(None, float(angle), float(rate), np.array([0.0, 1.0 - switch]))[-1]
+    assert motion.q[-1, 0] == pytest.approx(after[0], abs=1e-8)
+    assert np.abs(motion.q[:, 0] + motion.q[:, 1]).max() < 1e-12
+
+
+def test_a_motion_that_dies_out_at_the_crossing_stays_on_its_branch() -> None:
+    """Thrown with just the energy that it takes to get there."""
+    robot = with_inputs(equal_arms(), ())
+    q, v = upright(UPRIGHT - 0.02, 1.0)
+    height = robot.evaluate(robot.potential_energy, q=upright(UPRIGHT, 0.0)[0])
+    missing = height - robot.evaluate(robot.potential_energy, q=q)
+    v *= np.sqrt(missing / robot.evaluate(robot.kinetic_energy, q=q, v=v))
+    motion = simulate(robot, None, q, v, 1.5, step=1.5e-2, integrator=Reduced())
+    truth = equal_arms_motion(None, q[0], v[0], motion.t)
+    np.testing.assert_allclose(motion.q[:, 0], truth[:, 0], atol=1e-8)
+    assert abs(motion.v[-1, 0]) < 0.2 * v[0]
+    assert off_branch(motion) < 1e-12
 
 
 def test_weights_reproduce_polynomials() -> None:

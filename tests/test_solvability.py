@@ -180,3 +180,10 @@ def test_bad_numbers() -> None:
     for word in ("tolerance", "consistency"):
         with pytest.raises(ModelError, match=f"{word} must be greater than zero"):
             solvability(ConstrainedMotion(one, np.zeros(2), row, none), **{word: -1.0})
+
+
+def test_a_small_share_of_a_row_with_a_large_right_side_counts() -> None:
+    theta, beta = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 5e-9]]), np.array([1.0, 1e6, 1.0 + 5e-3])
+    (found,) = solvability(ConstrainedMotion(np.eye(2), np.zeros(2), theta, beta)).dependences
+    assert found.consistent
+    assert found.contradiction == pytest.approx(0.0, abs=1e-9)

@@ -172,3 +172,26 @@ def test_a_wheel_that_rolls_down_a_slope(way: Way) -> None:
     along = 2.0 / 3.0 * g * np.sin(slope)
     np.testing.assert_allclose(solution.acceleration, [along, along / r], rtol=1e-12)
     np.testing.assert_allclose(solution.force, 0.0, atol=1e-12)
+
+
+@every_way
+def test_rows_at_the_edge_of_the_tolerance_raise_nothing(way: Way) -> None:
+    """Independent by their singular values, 4e-9, and dependent where these are squared on the way."""
+    for angle in (5e-9, 3e-9):
+        theta = np.array([[1.0, 0.0], [1.0, angle]])
+        found = way.solve(ConstrainedMotion(np.eye(2), np.array([1.0, 2.0]), theta, np.array([1.0, 1.0 + angle])))
+        assert found.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
+        assert np.isfinite(found.acceleration).all() or "A factorization failed" in found.message
+
+
+@every_way
+@pytest.mark.parametrize("inertia", [1e-300, 1e-20, 1e-17, 1e-14, 1e-10])
+def test_a_row_missed_beside_almost_no_inertia_is_told(way: Way, inertia: float) -> None:
+    """a₁ + a₂ = 1 with forces 1 and 2 on inertias 1 and ε: a = (−1, 2) for ε → 0."""
+    M, theta = np.diag([1.0, inertia]), np.array([[1.0, 1.0]])
+    found = way.solve(ConstrainedMotion(M, np.array([1.0, 2.0]), theta, np.array([1.0])))
+    if found.outcome is Outcome.SOLVED:
+        np.testing.assert_allclose(found.acceleration, [-1.0, 2.0], atol=1e-5)
+    else:
+        assert (found.outcome is Outcome.NOT_HANDLED) == (inertia == 1e-300)
+        assert inertia == 1e-300 or "'row 0' is missed by" in found.message

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Baumgarte
-from erugin.robots import Link, assemble, assemble_velocities, planar_manipulator
+from erugin.constraints import Baumgarte, distance
+from erugin.robots import Link, assemble, assemble_velocities, lagrangian_system, planar_manipulator
 from erugin.robots.examples import four_bar
 from erugin.scenarios import Projected
 from erugin.scenarios.plots.stabilisation import envelope
@@ -56,6 +57,17 @@ def test_nothing_to_compare() -> None:
         compare_stabilisation(arm, {"none": Way(None)}, [0.0], [0.0], 1.0, step=0.1)
     with pytest.raises(ValueError, match="at least one"):
         compare_stabilisation(arm, {}, [0.0], [0.0], 1.0, step=0.1)
+    with pytest.raises(ValueError, match=r"'a' must be a Way, such as Way\(Baumgarte\(\)\)"):
+        compare_stabilisation(arm, {"a": Baumgarte()}, [0.0], [0.0], 1.0, step=0.1)  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    assert len(table(()).splitlines()) == 1
+
+
+def test_a_robot_at_rest_has_no_error_to_compare() -> None:
+    x, v = ca.SX.sym("x", 2), ca.SX.sym("v", 2)
+    held = distance(x, [0.0, 0.0], ca.SX(1.0), name="rod")
+    robot = lagrangian_system(q=x, v=v, T=ca.sumsqr(v) / 2, natural=[held])
+    with pytest.raises(ValueError, match="never moves with 'none'"):
+        compare_stabilisation(robot, {"none": Way(None)}, [1.0, 0.0], [0.0, 0.0], 0.1, step=1e-3, rounds=1)
 
 
 def test_the_envelope_keeps_every_peak() -> None:

@@ -190,9 +190,8 @@ def test_with_p_zero_the_product_is_constant(n: int, start: tuple[float, ...]) -
 
 
 def steady(x: ca.SX, t: ca.SX) -> ca.SX:
-    return (
-        ca.blockcat([[0, -1], [1, 0]]) if x.numel() == 2 else ca.blockcat([[0, -1, 0.3], [1, 0, -0.2], [-0.3, 0.2, 0]])
-    )
+    plane, space = [[0, -1], [1, 0]], [[0, -1, 0.3], [1, 0, -0.2], [-0.3, 0.2, 0]]
+    return ca.SX(ca.DM(plane if x.numel() == 2 else space))
 
 
 def test_p_is_what_changes_the_product() -> None:

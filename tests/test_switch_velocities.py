@@ -24,7 +24,7 @@ def dense(M: Array, A: Array, rates: Array, before: Array) -> tuple[Array, Array
     """v⁺ and Λ of M (v⁺ − v⁻) = AᵀΛ, A (v⁺ − v⁻) = −γ, least in norm, by NumPy's least squares."""
     n, m = A.shape[1], len(A)
     K = np.block([[M, -A.T], [A, np.zeros((m, m))]])
-    x: Array = np.array(np.linalg.lstsq(K, np.concatenate([np.zeros(n), -rates]), rcond=1e-12)[0])
+    x = np.array(np.linalg.lstsq(K, np.concatenate([np.zeros(n), -rates]), rcond=1e-12)[0], dtype=np.float64)
     return before + x[:n], x[n:]
 
 
@@ -164,9 +164,10 @@ def test_bad_input() -> None:
     line = nonholonomic(robot.v[1] - 1.0, name="up")
     with pytest.raises(ModelError, match=r"the rows contradict each other.*still has the speed"):
         consistent_velocity(Program(robot, [line, nonholonomic(robot.v[1] + 1.0, name="down")]), 0.0, [0, 0], [0, 0])
-    with pytest.raises(ModelError, match=r"contradict"):
-        # At rest the row |v|² = 1 has no slope.
-        consistent_velocity(Program(robot, nonholonomic(ca.sumsqr(robot.v) - 1.0)), 0.0, [0, 0], [0, 0])
+    with pytest.raises(NotConvergedError, match=r"'speed' is missed by -1 at v = \[0\. 0\.\], where its derivatives"):
+        consistent_velocity(Program(robot, nonholonomic(ca.sumsqr(robot.v) - 1.0, name="speed")), 0.0, [0, 0], [0, 0])
+    with pytest.raises(ModelError, match="can be made consistent with a Program only, got Robot"):
+        consistent_velocity(robot, 0.0, [0, 0], [0, 0])  # type: ignore[arg-type]
     rootless = Program(robot, nonholonomic(ca.sumsqr(robot.v) + 1.0, name="bound"))
     with pytest.raises(NotConvergedError, match=r"no velocities near .* 'bound' is left with"):
         consistent_velocity(rootless, 0.0, [0, 0], [1.0, 0.0])

@@ -158,6 +158,9 @@ def test_an_unknown_row() -> None:
         ({"times": [0.0, math.inf]}, ShapeError, r"times\[1\] is inf"),
         ({"samples": 1}, ModelError, r"at least one per instant \(2\): 1"),
         ({"samples": 10.5}, ModelError, r"samples must be a number of places.*10\.5"),
+        ({"samples": True, "times": 0.0}, ModelError, r"samples must be a number of places.*True"),
+        ({"seed": -1}, ModelError, "seed must be a whole number from zero on, got -1"),
+        ({"offsets": -0.1}, ModelError, "every offset must be greater than zero, got -0.1"),
         ({"offsets": (0.1, 0.0)}, ModelError, "every offset must be greater than zero, got 0"),
         ({"tolerance": -1e-9}, ModelError, "tolerance must be greater than zero"),
         ({"speed_limit": 0.0}, ModelError, "speed_limit must be greater than zero"),
@@ -169,3 +172,8 @@ def test_an_unknown_row() -> None:
 def test_bad_questions(more: Mapping[str, object], error: type[EruginError], message: str) -> None:
     with pytest.raises(error, match=message):
         around(orbit(1.0), **more)
+
+
+def test_a_curve_is_no_field() -> None:
+    with pytest.raises(ModelError, match=r"needs a field, such as EruginField\(path, obstacles, ...\), got Circle"):
+        around(circle((0.0, 0.0), 1.0))  # type: ignore[arg-type]

@@ -178,6 +178,7 @@ def built(scene: Scene) -> ManyDigits:
     return ManyDigits(ca.vertcat(x, t, scene.field.parameters.symbols), {"f": f, "f_x": f_x, "rate": f_x @ w + f_t})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [PLANE[2], PLANE[6], PLANE[13], SPACE[2]], ids=lambda s: s.label)
 def test_the_built_expressions_of_a_scene_to_many_digits(scene: Scene) -> None:
     """The same with lines, splines, circles and spheres as they are, at places found with 60 digits."""

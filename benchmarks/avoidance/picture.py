@@ -24,7 +24,7 @@ def draw(file: Path, *, seed: int = 1, sample: int = 40) -> None:
     from matplotlib.figure import Figure
     from matplotlib.patches import Circle
 
-    figure = Figure(figsize=(10.0, 8.0), layout="constrained")
+    figure = Figure(figsize=(8.0, 9.0), layout="constrained")
     colors = ("tab:blue", "tab:orange", "tab:red", "tab:green", "tab:purple")
     for axes, count in zip(figure.subplots(4, 1, sharex=True), COUNTS, strict=True):
         scenes = random_scenes(sample, count, 2, seed)
@@ -41,8 +41,8 @@ def draw(file: Path, *, seed: int = 1, sample: int = 40) -> None:
             axes.plot(way[:, 0], way[:, 1], color=color, label=method.name, lw=1.2)
             dots = way[:: round(3.0 / STEP)]
             axes.plot(dots[:, 0], dots[:, 1], ".", color=color)
-        axes.set(aspect="equal", xlim=(-0.5, LENGTH + 0.5), ylim=(-1.8, 1.8), ylabel="[m]")
+        axes.set(aspect="equal", xlim=(-0.5, LENGTH + 0.5), ylim=(-1.8, 1.8), ylabel="y [m]")
         axes.axhline(0.0, color="grey", lw=0.5)
-    figure.axes[-1].set_xlabel("[m]")
-    figure.axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 1.35), ncols=5, fontsize="small", frameon=False)
+    figure.axes[-1].set_xlabel("x [m]")
+    figure.axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 1.35), ncols=5, fontsize=7, frameon=False)
     figure.savefig(file, dpi=120)

@@ -22,6 +22,11 @@ Path = Callable[[ca.SX, ca.SX], ca.SX]
 CHECKED = 400
 """Places at which a path is looked at when it is made."""
 
+LARGEST_TURN = 1.0
+"""Of the path between neighbouring samples [rad]: they are then nearer to each other than the radius of curvature."""
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
 
 @dataclass(frozen=True, eq=False)
 class Parametric(Curve):
@@ -89,20 +94,22 @@ def parametric(
         path: c as a function of the parameter and the time, returning shape (n,); three times differentiable.
         start: parameter of the first sample.
         end: parameter of the last, greater than ``start``.
-        samples: how many; neighbours should be nearer to each other than the radius of curvature.
+        samples: how many; between neighbours the path may turn by one radian at most.
         parameters: symbols that the path uses.
         name: shown in messages.
 
     Raises:
         ModelError: for a path that is no column of expressions, stands still (c′ = 0) or is not finite somewhere at
-            t = 0, foreign symbols, or a range that is empty.
+            t = 0, foreign symbols, a range that is empty, or too few samples for its bends.
     """
     first, last = finite(f"start of {name!r}", start), finite(f"end of {name!r}", end)
     if not first < last:
         raise ModelError(f"{name!r}: the parameter must grow, but starts at {start!r} and ends at {end!r}")
-    if samples < 2:
+    if not isinstance(samples, int) or samples < 2:
         raise ModelError(f"{name!r} needs at least 2 samples, got {samples!r}")
     s, t = ca.SX.sym("s"), ca.SX.sym("t")
+    if not callable(path):
+        raise ModelError(f"{name!r}: the path must be a function of s and t, got {path!r}")
     place = path(s, t)
     if not isinstance(place, ca.SX) or place.size2() != 1 or place.numel() < 2:
         raise ModelError(f"{name!r}: the path must return a column of at least 2 CasADi SX expressions, got {place!r}")
@@ -117,13 +124,38 @@ def parametric(
         compiled=False,
     )
     numbers = parameters.values()
-    tangents: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
+    tangents: list[Array] = []
     for value in np.linspace(first, last, CHECKED):
         where, tangent = kernel(float(value), 0.0, numbers)
         length = float(np.linalg.norm(tangent))
         if not (np.isfinite(where).all() and np.isfinite(length) and length > 0.0):
             raise ModelError(f"{name!r}: at s = {value:g} the path is at {where} with c′ = {tangent.ravel()}")
         tangents.append(tangent.ravel() / length)
-    axis = best_axis(name, np.array(tangents))
-    places = tuple(float(value) for value in np.linspace(first, last, samples))
-    return Parametric(name, place.numel(), path, places, axis, parameters)
+    directions = np.array(tangents)
+    axis = best_axis(name, directions)
+    places = np.linspace(first, last, samples)
+    _require_gentle_turns(name, directions, first, last, places)
+    return Parametric(name, place.numel(), path, tuple(places.tolist()), axis, parameters)
+
+
+def _require_gentle_turns(name: str, directions: Array, first: float, last: float, places: Array) -> None:
+    """Raise ModelError where the path turns so far between neighbouring samples that the search may find another foot.
+
+    Args:
+        name: of the path.
+        directions: unit tangents at evenly spaced parameters, shape (CHECKED, n).
+        first: parameter of the first of them.
+        last: of the last.
+        places: parameters of the samples.
+    """
+    chords = np.linalg.norm(np.diff(directions, axis=0), axis=1)
+    turned = np.concatenate([[0.0], np.cumsum(2.0 * np.arcsin(np.minimum(chords / 2.0, 1.0)))])
+    turns = np.diff(np.interp(places, np.linspace(first, last, CHECKED), turned))
+    i = int(np.argmax(turns))
+    if turns[i] > LARGEST_TURN:
+        needed = int(np.ceil((len(places) - 1) * turns[i] / LARGEST_TURN)) + 1
+        raise ModelError(
+            f"{name!r} turns by {turns[i]:.3g} rad between the samples at s = {places[i]:g} and {places[i + 1]:g}, so "
+            f"that a wrong foot of the perpendicular could be found: at most {LARGEST_TURN:g} rad is allowed. Give at "
+            f"least samples={needed}, or round the corner if there is one"
+        )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +46,7 @@ def quantity(
     return own.symbols[0], Parameters.collect([own, parameters])
 
 
-Column = ca.SX | ArrayLike
+Column = ca.SX | ArrayLike | Sequence[ca.SX | float]
 """A column of expressions or of numbers, shape (m,); one of either for m = 1."""
 
 
@@ -56,17 +59,28 @@ def column(label: str, what: str, value: Column, sizes: tuple[int, ...] = ()) ->
         value: expressions, or finite numbers.
         sizes: allowed numbers of rows; any if empty.
     """
-    if isinstance(value, list | tuple) and any(isinstance(entry, ca.SX) for entry in value):
-        value = ca.vertcat(*value)
-    elif not isinstance(value, ca.SX | ca.DM | str) and value is not None and np.ndim(value) < 2:
-        numbers = np.atleast_1d(np.asarray(value))
-        value = ca.SX(ca.DM(vector(f"{what} of {label!r}", numbers, len(numbers))))
-    if not isinstance(value, ca.SX) or value.size2() != 1 or (sizes and value.size1() not in sizes):
+    found = value if isinstance(value, ca.SX) else _joined(f"{what} of {label!r}", value)
+    if found is None or found.size2() != 1 or (sizes and found.size1() not in sizes):
         size = f"{' or '.join(map(str, sizes))} " if sizes else ""
         raise ModelError(
             f"constraint {label!r}: {what} must be a column of {size}CasADi SX expressions or numbers, got {value!r}"
         )
-    return ca.densify(value)
+    return ca.densify(found)
+
+
+def _joined(name: str, value: object) -> ca.SX | None:
+    """A number, numbers, or a list of numbers and expressions as a column; None if it is none of them."""
+    if isinstance(value, list | tuple):
+        entries = cast(Sequence[ca.SX | float], value)
+        if any(isinstance(entry, ca.SX) for entry in entries):
+            return ca.vertcat(*(e if isinstance(e, ca.SX) else ca.SX(finite(name, e)) for e in entries))
+    if value is None or isinstance(value, ca.DM | str):
+        return None
+    try:
+        numbers = np.array(cast(ArrayLike, value), dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return ca.SX(ca.DM(vector(name, np.atleast_1d(numbers), numbers.size))) if numbers.ndim < 2 else None
 
 
 def length_of(column: ca.SX) -> ca.SX:

@@ -76,7 +76,11 @@ def _directions(name: str, given: ca.SX | ArrayLike | None, n: int) -> ca.SX:
     try:
         numbers = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"constraint {name!r}: the directions must be numbers or expressions, got {given!r}") from error
+        raise ModelError(
+            f"constraint {name!r}: the directions must be numbers or expressions, got {given!r}"
+        ) from error
     if numbers.ndim > 2 or not np.isfinite(numbers).all():
-        raise ModelError(f"constraint {name!r}: the directions must be a finite matrix of shape ({n}, k), got {given!r}")
+        raise ModelError(
+            f"constraint {name!r}: the directions must be a finite matrix of shape ({n}, k), got {given!r}"
+        )
     return ca.SX(ca.DM(numbers))

@@ -162,11 +162,18 @@ def difference(base: Curve, *removed: Curve, joint: RFunction = JOINT, name: str
     Raises:
         ModelError: if nothing is taken away, something is no solid, or dimensions differ.
     """
-    return intersection(base, *(complement(one) for one in removed), joint=joint, name=name)
+    kind = f"difference {name!r}"
+    if not removed:
+        raise ModelError(f"{kind} takes nothing away: give one or more solids after the first")
+    solids = require_solids(kind, (base, *removed))
+    taken = (complement(one, name=f"complement of {one.name}") for one in solids[1:])
+    return intersection(solids[0], *taken, joint=joint, name=name)
 
 
 def complement(part: Curve, *, name: str = "complement") -> Complement:
-    """All that does not belong to a solid: a boundary to be stayed within.
+    """All that does not belong to a solid.
+
+    As an obstacle of a field it keeps a point within the part, as the part itself does among ``inside=``.
 
     Args:
         part: boundary of the solid, one function, positive outside.

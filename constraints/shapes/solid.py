@@ -19,7 +19,8 @@ def require_solid(owner: str, curve: Curve) -> Curve:
         curve: what was given.
     """
     if not isinstance(curve, Curve):
-        raise ModelError(f"{owner} needs curves, got {curve!r}")
+        loose = "; give them one by one, as in union(*parts)" if isinstance(curve, list | tuple) else ""
+        raise ModelError(f"{owner} needs curves, got {curve!r}{loose}")
     count = curve.functions(ca.SX.sym("x", curve.dimension), ca.SX.sym("t")).numel()
     if count != 1:
         raise ModelError(f"{owner} needs boundaries of solids, of one function each, but {curve.name!r} has {count}")

@@ -19,6 +19,8 @@ ON = 1e-9
 """A function below this, in units of the region, is taken for zero [-]."""
 ZERO = 1e-8
 """A gradient or a velocity below this, in units of its median over the region, is taken for zero [-]."""
+APART = 0.05
+"""Degenerate places nearer to each other than this, in units of the region, are shown as one [-]."""
 STILL = 1e-6
 """A field that changes by less is at rest [m/s²]."""
 
@@ -92,7 +94,7 @@ def critical_points(
 
     In three and more dimensions ∇f = 0 all along the program curve, where n − 1 functions vanish together; that is the
     curve itself, and left out. So are all but one place per instant where the same two functions vanish: they fill a
-    whole line, or more.
+    whole line, or more. Degenerate places, which fill lines along flat boundaries, are thinned out.
 
     Args:
         probe: of the field.
@@ -119,10 +121,14 @@ def critical_points(
             continue
         if crossing and len(meeting) < found.x.shape[1]:
             lines.add((time, meeting))
+        kind = "crossing" if crossing else kind_of_extremum(hessians[i])
+        alike = [one.place for one in points if one.kind == kind == "degenerate" and one.time == time]
+        if any(np.linalg.norm(place - found.x[i]) < APART * region.size for place in alike):
+            continue
         points.append(
             CriticalPoint(
                 of="f",
-                kind="crossing" if crossing else kind_of_extremum(hessians[i]),
+                kind=kind,
                 place=found.x[i],
                 time=time,
                 speed=float(speeds[i]),

@@ -27,7 +27,7 @@ def verify(
     high: ArrayLike,
     times: ArrayLike,
     samples: int = 300,
-    offsets: Sequence[float] = (1e-3, 1e-2),
+    offsets: float | Sequence[float] = (1e-3, 1e-2),
     start: ArrayLike | None = None,
     speed_limit: float | None = None,
     acceleration_limit: float | None = None,
@@ -68,10 +68,12 @@ def verify(
         seed: of the random numbers; the same seed gives the same report.
 
     Raises:
-        ModelError: for an empty region, no instant, or a number out of its range.
+        ModelError: for what is no field, an empty region, no instant, or a number out of its range.
         ShapeError: for arrays of another shape, or numbers that are not finite.
         ParameterError: for parameters that the field does not have.
     """
+    if not callable(getattr(field, "velocity", None)):
+        raise ModelError(f"verify() needs a field, such as EruginField(path, obstacles, ...), got {field!r}")
     n = field.dimension
     instants = np.atleast_1d(np.asarray(times, dtype=np.float64))
     region = Region(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
@@ -79,9 +81,13 @@ def verify(
         raise ModelError(f"the region from {point(region.low)} to {point(region.high)} is empty: high must exceed low")
     if not instants.size:
         raise ModelError("times must hold at least one instant")
-    if not isinstance(samples, int) or samples < instants.size:
+    whole_numbers = (int, np.integer)
+    if isinstance(samples, bool) or not isinstance(samples, whole_numbers) or samples < instants.size:
         raise ModelError(f"samples must be a number of places, at least one per instant ({instants.size}): {samples!r}")
-    distances = tuple(positive("every offset", d) for d in offsets)
+    if not isinstance(seed, whole_numbers) or seed < 0:
+        raise ModelError(f"seed must be a whole number from zero on, got {seed!r}")
+    asked = (offsets,) if isinstance(offsets, int | float) else offsets
+    distances = tuple(positive("every offset", d) for d in asked)
     limits = [
         None if limit is None else positive(name, limit)
         for name, limit in (("speed_limit", speed_limit), ("acceleration_limit", acceleration_limit))

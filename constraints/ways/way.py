@@ -111,6 +111,11 @@ class Way(ABC):
         missed = max(float(np.abs(S * balance).max(initial=0.0)), float(np.abs(F * rows).max(initial=0.0)))
         if not missed <= INACCURATE * size:
             outcome, detail = Outcome.INACCURATE, f"They are missed by {missed / size:.3g} of the largest number."
+        # Beside a force on something almost without inertia a row may be missed by all that it says.
+        own = INACCURATE * (np.abs(theta) @ np.abs(a) + np.abs(beta)) + consistency
+        if not (np.abs(rows) <= own).all():
+            worst = int(np.argmax(np.abs(rows) / own))
+            outcome, detail = Outcome.INACCURATE, f"{equations.names[worst]!r} is missed by {rows[worst]:.3g}."
         for array in (a, lam, R):
             array.setflags(write=False)
         return MotionSolution(

@@ -9,10 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import EruginError, NotConvergedError, NotFiniteError, SingularProgramError
+from ...symbolic.errors import (
+    ContradictoryProgramError,
+    EruginError,
+    NotConvergedError,
+    NotFiniteError,
+    SingularProgramError,
+)
 from ..closed_loop import ClosedLoop
 
 Array = NDArray[np.float64]
+ENDS: tuple[type[BaseException], ...] = (
+    SingularProgramError,
+    ContradictoryProgramError,
+    NotFiniteError,
+    NotConvergedError,
+    KeyboardInterrupt,
+)
+"""What a controller called from Python raises to end a run; anything else of Erugin's is a mistake of the user's."""
 BLOCK = 100
 """Steps per block: few enough for a progress bar and Ctrl-C, many enough that Python between them costs nothing."""
 
@@ -103,7 +117,7 @@ def step_by_step(
                 after = x if i + 1 == wanted else follow(t, x)
                 if correct is not None and i + 1 < wanted and np.isfinite(after).all():
                     after = correct(t + step, after)
-            except (SingularProgramError, NotFiniteError, NotConvergedError, KeyboardInterrupt) as error:
+            except ENDS as error:
                 block.error = error
                 break
             except EruginError:

@@ -27,12 +27,14 @@ class Reduced(Integrator):
     v = U w + W σ and q = q₀ + N₀U₀ ξ + N₀W₀ η with fixed orthogonal [U W]; σ and η follow from the natural constraints,
     by elimination and by Newton's method in the directions W. Places and velocities keep them to rounding, for any
     number of steps, without gains; the order is 4 in q and v. U is turned towards V₂ and w₊ = U₊ᵀ v carried over when
-    the elimination asks for it: rows of |(A W)(A W)₀⁻¹ − E| sum to more than 0.3.
+    the elimination asks for it: rows of |(A W)₀⁻¹(A W) − E| sum to more than 0.3.
 
-    Redundant rows are harmless. The mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular
-    positions, where A loses rank, on the branch that it came on; see :mod:`erugin.robots.crossing`. It may start in one
-    if its velocities tell the branch. Steps near them are taken from Python. Energy is not kept by construction: its
-    error is that of a method of order 4.
+    Redundant rows are harmless as long as they follow from the others; where they do not, the run ends by name. The
+    mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on
+    the branch that it came on; see :mod:`erugin.robots.crossing`. It may start in one if its velocities tell the
+    branch. Steps near them are taken from Python. Lengths of a tenth of a metre and more are looked at there: curves
+    that turn within a centimetre want other units, and are told as lost in metres. Energy is not kept by construction:
+    its error is that of a method of order 4.
 
     Without natural constraints it is :class:`RK4`.
 

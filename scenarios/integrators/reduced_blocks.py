@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...robots.branch import Branch
+from ...robots.branch import MISFIT, Branch
 from ...robots.branch_kernels import solve_least
 from ...robots.chart import Chart
-from ...robots.crossing import ZONE
+from ...robots.crossing import ZONE, is_near
 from ...robots.manifold import Manifold
 from ...symbolic.errors import NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
@@ -43,6 +43,7 @@ class _Loop:
     recorded: dict[str, Array]
     turned: Array
     missed: Array
+    left: Array
 
     def load(self, first: int, x: Array, matrices: dict[str, Array]) -> None:
         """Set where to begin, and in which chart."""
@@ -75,7 +76,7 @@ class ReducedBlocks:
             t0: time of the first sample [s].
         """
         loop, block = self._loop, Block.of(self._loop)
-        nq = loop.robot.coordinates.nq
+        nq, places = loop.robot.coordinates.nq, self._manifold.place.numel()
         single = step_by_step(Block.of(loop), loop.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
         loops: dict[int, _Loop] = {}
         matrices: dict[str, Array] | None = None
@@ -86,9 +87,8 @@ class ReducedBlocks:
             nonlocal matrices
             chart = steps.chart_at(t, x)
             q, v = x[:nq], x[nq:]
-            near = branch.nearness(t, q, v, chart.held.shape[1]) <= 1.3 * ZONE * branch.typical
+            near = is_near(branch, chart, t, q, v, 1.3 * ZONE)
             if not near:
-                # A compiled step meets as many combinations of rows as are independent; here all are looked at.
                 branch.solve(chart, t, q, v)
             matrices = None if near or 0 in chart.free.shape else self._matrices(branch, chart, t, q, v)
             if matrices is not None and not loops:
@@ -105,6 +105,10 @@ class ReducedBlocks:
             one.run()
             scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
             good = (one.turned[0] <= TURNED) & (one.missed[0] <= MISSED * scale)
+            # A compiled step meets as many combinations of rows as are independent; redundant ones must follow.
+            usual = np.concatenate([branch.lengths[:places], branch.lengths])[: len(one.left), None]
+            allowed = MISFIT * (1.0 + np.abs(one.after).max(axis=0)) * usual
+            good &= (np.abs(one.left) <= allowed).all(axis=0)
             served = int(np.argmin(good)) if not good.all() else one.count
             n, at = min(served, wanted), block.filled
             block.states[:, at : at + n] = np.column_stack([x, one.after[:, : max(n - 1, 0)]])[:, :n]
@@ -179,4 +183,6 @@ class ReducedBlocks:
         room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in kernel.outputs.items()}
         run = kernel.loop(count, 2, [index, x, steps, starts, numbers, *matrices.values()], list(room.values()))
         recorded = {key: room[key] for key in self._loop.recorded}
-        return _Loop(count, run, index, x, matrices, room["after"], recorded, room["turned"], room["missed"])
+        return _Loop(
+            count, run, index, x, matrices, room["after"], recorded, room["turned"], room["missed"], room["left"]
+        )

@@ -35,8 +35,9 @@ def step_kernel(loop: SymbolicLoop, manifold: Manifold, chart: Chart) -> Kernel:
     """Classical Runge–Kutta in (ξ, w), and what is recorded at its start.
 
     A stage moves (q, v) by its slopes, then along N₀W₀ and W only back to φ = 0 and ρ = 0: in the chart that is the
-    classical method for ξ and w. Two more outputs tell whether the chart serves: ``turned``, the greatest row sum of
-    |C A W − E| and of G − U in the directions W over the stages, and ``missed``, |C₀ φ| at the end.
+    classical method for ξ and w. Three more outputs tell whether the chart serves: ``turned``, the greatest row sum of
+    |C A W − E| and of G − U in the directions W over the stages, ``missed``, |C₀ φ| at the end, and ``left``, φ and ρ
+    there if some rows are redundant, else nothing.
 
     Args:
         loop: closed loop of the plant.
@@ -74,6 +75,10 @@ def step_kernel(loop: SymbolicLoop, manifold: Manifold, chart: Chart) -> Kernel:
     after, _ = stage(t + h, s.x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
     recorded = _function("g", [s.t, s.x, s.p], list(loop.recorded.values())).call([t, s.x, s.p])
     missed = ca.mmax(ca.fabs(ca.vertcat(ca.SX(0), miss.call([t + h, after[: c.nq], s.p, C0])[0])))
+    left = ca.SX(0, 1)
+    if len(manifold.rows) > W.size2():
+        ends = _function("ends", [c.t, s.x, s.p], [ca.vertcat(manifold.place, manifold.velocity)])
+        left = ends.call([t + h, after, s.p])[0]
     inputs = {
         "k": index,
         "x": s.x,
@@ -88,6 +93,7 @@ def step_kernel(loop: SymbolicLoop, manifold: Manifold, chart: Chart) -> Kernel:
         **dict(zip(loop.recorded, recorded, strict=True)),
         "turned": ca.mmax(ca.vertcat(*turns)),
         "missed": missed,
+        "left": left,
     }
     whole = ca.Function("whole", list(inputs.values()), list(outputs.values()), {"cse": True})
     worth = whole.n_instructions() <= WORTH_COMPILING

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 SEARCH = 24
 """Places across the box among which the deepest inside of an obstacle is looked for."""
 HALVINGS = 40
+LABEL: dict[str, Any] = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.6}
 
 
 def draw_field_in_space(
@@ -68,10 +69,11 @@ def draw_field_in_space(
             axes.plot_surface(*surface, color=OBSTACLE_COLOR, alpha=0.6 * shade, linewidth=0.0, shade=True)
             if i == len(times) - 1:
                 top = surface[:, :, 0].mean(axis=1)
-                axes.text(float(top[0]), float(top[1]), float(top[2]) + 0.05, obstacle.name, fontsize=8, ha="center")
+                place = (float(top[0]), float(top[1]), float(top[2]) + 0.05)
+                axes.text(*place, obstacle.name, fontsize=8, ha="center", bbox=LABEL, zorder=4)
         here = motion.x[min(int(np.searchsorted(motion.t, time)), len(motion) - 1)]
         axes.plot(*here[:, None], "o", color=POINT_COLOR, markersize=5, zorder=6)
-        axes.text(*here, f"  {time:g} s", fontsize=8, color=POINT_COLOR)
+        axes.text(*here, f"   {time:g} s", fontsize=8, color=POINT_COLOR, va="bottom", bbox=LABEL, zorder=4)
     axes.set(xlim=(view.low[0], view.high[0]), ylim=(view.low[1], view.high[1]), zlim=(view.low[2], view.high[2]))
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
