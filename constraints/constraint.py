@@ -79,7 +79,8 @@ class Constraint:
         """The same constraint, on only at times: a row that is off asks for no force, and its deviation is still told.
 
         Nothing happens to the velocities where it goes on: what they miss decays as its perturbation equation says, or
-        is taken away at once by :func:`~erugin.controllers.consistent_velocity`.
+        is taken away at once by :func:`~erugin.controllers.consistent_velocity`. A fixed step that goes across a switch
+        is of first order there; :func:`~erugin.scenarios.simulate_phases` locates switches instead.
 
         Args:
             when: a scalar expression in the robot's t, q, v and p and the constraint's parameters, positive where the

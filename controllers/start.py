@@ -25,18 +25,22 @@ def start_on(
     guess: ArrayLike,
     *,
     at: Sequence[tuple[ca.SX, ArrayLike]] = (),
+    velocity_guess: ArrayLike | None = None,
     t: float = 0.0,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> tuple[Array, Array]:
     """Coordinates and velocities at which a program, and the natural constraints, hold exactly.
 
     Coordinates solve the constraints of order 0 and ``at``, by Gauss–Newton steps of least norm from the guess, halved
-    while they do not help. Velocities are the least that satisfy the rates of order 0 and the constraints of order 1.
+    while they do not help. Velocities satisfy the rates of order 0 and the constraints of order 1, likewise from their
+    guess; from rest they are the least that do. A row that says nothing at rest (a speed |ẋ| = s) needs a guess that
+    moves.
 
     Args:
         program: what must hold.
         guess: coordinates to start from, shape (nq,); it chooses the branch (elbow up or down).
         at: pairs of an expression in q, such as ``robot.points["tip"]``, and the value it shall have.
+        velocity_guess: velocities to start from, shape (nv,); zero if not given.
         t: time [s].
         p: parameters of the program: nominal, overridden by name, or the whole vector.
 
@@ -62,7 +66,8 @@ def start_on(
     free = {"t": c.t, "v": c.v, "p": program.p}
     q = _solve(robot, program.parameters, positions, c.q, q, free, [t, np.zeros(c.nv), numbers], "coordinates")
     given = {"t": c.t, "q": c.q, "p": program.p}
-    v = _solve(robot, program.parameters, velocities, c.v, np.zeros(c.nv), given, [t, q, numbers], "velocities")
+    v = np.zeros(c.nv) if velocity_guess is None else vector("velocity_guess", velocity_guess, c.nv)
+    v = _solve(robot, program.parameters, velocities, c.v, v, given, [t, q, numbers], "velocities")
     return q, v
 
 

@@ -28,6 +28,7 @@ from erugin.constraints import (
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, together, with_inputs
 from erugin.scenarios import Trajectory, simulate
+from erugin.symbolic import NotConvergedError
 
 Array = NDArray[np.float64]
 
@@ -213,3 +214,16 @@ def test_redundant_rows_stay_allowed() -> None:
     alone = held.evaluate(held.acceleration, q=[0.6, 0.8], v=[0.8, -0.6])
     found = both.evaluate(both.acceleration, q=[0.0, 0.0, 0.6, 0.8], v=[0.0, 0.0, 0.8, -0.6])
     np.testing.assert_allclose(found[2:], alone, atol=1e-12)
+
+
+def test_a_start_on_a_speed_needs_velocities_to_start_from() -> None:
+    """|v|² = V² says nothing at rest; from a guess the nearest velocity in the guess's direction is found."""
+    robot = point()
+    program = Program(robot, nonholonomic(ca.sumsqr(robot.v) - 4.0, name="pace"))
+    with pytest.raises(NotConvergedError, match="'pace' is missed by -4"):
+        start_on(program, [0.0, 0.0])
+    q, v = start_on(program, [0.0, 0.0], velocity_guess=[0.3, 0.4])
+    np.testing.assert_allclose(v, [1.2, 1.6], rtol=1e-12)
+    np.testing.assert_array_equal(q, [0.0, 0.0])
+    with pytest.raises(ValueError, match="velocity_guess"):
+        start_on(program, [0.0, 0.0], velocity_guess=[1.0])

@@ -178,3 +178,13 @@ def test_a_singular_mass_matrix_is_not_blamed_on_the_program() -> None:
     solution = ProgramController(Program(robot, nonholonomic(robot.v))).solve(0.0, [0.1, 0.2], [0.0, 0.0])
     assert solution.status is Status.NOT_FINITE
     assert "mass matrix is singular" in solution.message
+
+
+@pytest.mark.parametrize("calls", [1, 3, 4])
+def test_the_sample_before_a_failing_step_stays(calls: int) -> None:
+    """Observed with one call, at t = 0.2; the stages of the step after it fail."""
+    controller = Table(two_link_arm(), 5 * 20 + calls, IndexError("table ended"))
+    with pytest.raises(SimulationError, match=r"in the step after t = 0\.2 s") as caught:
+        simulate(controller.robot, controller, [0.3, 0.8], [0.0, 0.0], 2.0, step=0.01)
+    assert len(caught.value.trajectory) == 21
+    assert caught.value.trajectory.u[-1].tolist() == [20.0, 5.0]

@@ -114,6 +114,11 @@ def step_by_step(
             t = t0 + (first + i) * step
             try:
                 recorded = observe(t, x)
+                # Kept now: what was observed stays, whatever happens in the step after it.
+                block.states[:, i], block.after[:, i] = x, x
+                for key, value in recorded.items():
+                    block.recorded[key][:, i] = value
+                block.filled = i + 1
                 after = x if i + 1 == wanted else follow(t, x)
                 if correct is not None and i + 1 < wanted and np.isfinite(after).all():
                     after = correct(t + step, after)
@@ -125,10 +130,7 @@ def step_by_step(
             except Exception as error:
                 block.error = error
                 break
-            block.states[:, i], block.after[:, i] = x, after
-            for key, value in recorded.items():
-                block.recorded[key][:, i] = value
-            block.filled, x = i + 1, after
+            block.after[:, i] = x = after
             if (recorded["stop"] > 0.0).any() or not np.isfinite(after).all():
                 break
         return block

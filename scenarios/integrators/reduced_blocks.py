@@ -13,10 +13,9 @@ from ...robots.branch_kernels import solve_least
 from ...robots.chart import Chart
 from ...robots.crossing import ZONE, is_near
 from ...robots.manifold import Manifold
-from ...symbolic.errors import NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ..closed_loop import SymbolicLoop
-from .integrator import BLOCK, Advance, Block, step_by_step
+from .integrator import BLOCK, ENDS, Advance, Block, step_by_step
 from .reduced_stages import ReducedSteps
 from .reduced_step import step_kernel
 
@@ -134,7 +133,7 @@ class ReducedBlocks:
                 try:
                     if n == 0 and np.isfinite(x).all() and serve(t, x):
                         n = compiled(first + block.filled, x, left)
-                except (SingularProgramError, NotFiniteError) as error:
+                except ENDS as error:
                     block.error = error
                     return block
                 if n == 0:
