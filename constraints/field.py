@@ -194,9 +194,9 @@ class EruginField:
     def verify(
         self,
         *,
-        low: ArrayLike,
-        high: ArrayLike,
-        times: ArrayLike,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        times: ArrayLike | None = None,
         samples: int = 300,
         start: ArrayLike | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
@@ -204,9 +204,9 @@ class EruginField:
         """What is found of the field at many places; :func:`constraints.verify` does it, and takes more arguments.
 
         Args:
-            low: lower corner of the region to look at, shape (n,) [m].
+            low: lower corner of the region to look at, shape (n,) [m]; where the curves lie if not given.
             high: upper corner of it, shape (n,) [m].
-            times: instants to look at, shape (k,) [s].
+            times: instants to look at, shape (k,) [s]; three on the way through the region if not given.
             samples: random places, spread over the instants.
             start: where a point will start at the first instant, shape (n,) [m].
             p: parameters: nominal, overridden by name, or the whole vector.

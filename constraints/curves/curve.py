@@ -45,3 +45,7 @@ class Curve(ABC):
     def extent(self, t: ca.SX) -> ca.SX | None:
         """Radius [m] of a ball about the reference that contains the curve at time t [s]; None if no ball does."""
         return None
+
+    def landmarks(self, t: ca.SX) -> ca.SX | None:
+        """Places on a path that tell where it lies, shape (n, k) [m], at time t; None if it knows of none."""
+        return None

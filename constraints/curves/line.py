@@ -34,6 +34,11 @@ class Line(Curve):
         start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
         return normal_frame((end - start) / ca.norm_2(end - start), self.axis).T @ (x - start)
 
+    def landmarks(self, t: ca.SX) -> ca.SX:
+        """Its two points, shape (n, 2)."""
+        n = self.dimension
+        return ca.horzcat(self.parameters.symbols[:n], self.parameters.symbols[n:])
+
     def progress(self, x: ca.SX) -> ca.SX:
         """Distance of the foot of the perpendicular from x along the line, from the first point [m]."""
         n = self.dimension

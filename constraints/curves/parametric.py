@@ -57,6 +57,10 @@ class Parametric(Curve):
         _, (_, first, _) = self._foot(x, t)
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
+    def landmarks(self, t: ca.SX) -> ca.SX:
+        """Its samples, shape (n, k)."""
+        return ca.horzcat(*(self.path(ca.SX(value), t) for value in self.samples))
+
     def progress(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Parameter s of the foot of the perpendicular from x at time t."""
         return self._foot(x, t)[0]

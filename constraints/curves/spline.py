@@ -53,6 +53,11 @@ class Spline(Curve):
         _, (_, first, _) = self._foot(x)
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
+    def landmarks(self, t: ca.SX) -> ca.SX:
+        """The points that it goes through and the middles between them, shape (n, 2k − 1)."""
+        middles = (self.breaks[1:] + self.breaks[:-1]) / 2
+        return ca.SX(ca.DM(self.at(np.sort(np.concatenate([self.breaks, middles]))).T))
+
     def progress(self, x: ca.SX) -> ca.SX:
         """Parameter s of the foot of the perpendicular from x: 0 at the first point, ``length`` at the last [m]."""
         return self._foot(x)[0]

@@ -16,6 +16,7 @@ from .probe import FieldProbe
 from .report import FieldReport, point
 from .rows import Places, Region, Row, rows_of
 from .subject import Subject
+from .surroundings import surroundings
 
 Array = NDArray[np.float64]
 
@@ -23,9 +24,9 @@ Array = NDArray[np.float64]
 def verify(
     field: Subject,
     *,
-    low: ArrayLike,
-    high: ArrayLike,
-    times: ArrayLike,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    times: ArrayLike | None = None,
     samples: int = 300,
     offsets: float | Sequence[float] = (1e-3, 1e-2),
     start: ArrayLike | None = None,
@@ -55,9 +56,10 @@ def verify(
 
     Args:
         field: what is looked at.
-        low: lower corner of the region, shape (n,) [m].
-        high: upper corner of it, shape (n,) [m].
-        times: instants to look at, shape (k,) [s].
+        low: lower corner of the region, shape (n,) [m]; that of a box about the curves if not given.
+        high: upper corner of it, shape (n,) [m]; likewise.
+        times: instants to look at, shape (k,) [s]; 0, half and all of the time that the region's diagonal takes at
+            cruise speed if not given.
         samples: random places, spread over the instants in turn; each also starts one search of every kind.
         offsets: distances from the curves at which the approach is measured [m].
         start: where a point will start at the first instant, shape (n,) [m]; to be outside of every obstacle.
@@ -74,7 +76,11 @@ def verify(
     """
     if not callable(getattr(field, "velocity", None)):
         raise ModelError(f"verify() needs a field, such as EruginField(path, obstacles, ...), got {field!r}")
-    n = field.dimension
+    n, values = field.dimension, field.parameters.values(p)
+    if low is None or high is None or times is None:
+        corner, opposite, three = surroundings(field, values)
+        low, high = corner if low is None else low, opposite if high is None else high
+        times = three if times is None else times
     instants = np.atleast_1d(np.asarray(times, dtype=np.float64))
     region = Region(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
     if not (region.high > region.low).all():
@@ -93,7 +99,6 @@ def verify(
         for name, limit in (("speed_limit", speed_limit), ("acceleration_limit", acceleration_limit))
     ]
     rng, largest = np.random.default_rng(seed), positive("tolerance", tolerance)
-    values = field.parameters.values(p)
     probe, rows, starts = FieldProbe.of(field, values), rows_of(field, values), region.draw(samples, rng)
     looks = [look_at(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows]
     seen = Places(
