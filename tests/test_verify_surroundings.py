@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, EruginField, circle, implicit, line, parametric, spline
+from erugin.constraints import Curve, EruginField, box, circle, implicit, line, parametric, spline
 from erugin.symbolic import ModelError
 
 
@@ -35,3 +35,20 @@ def test_a_curve_that_tells_nothing_needs_a_region() -> None:
     field = EruginField(implicit(lambda x, t: x[1] - ca.sin(x[0]), 2, length=1.0, name="wave"), speed=0.5)
     with pytest.raises(ModelError, match=r"'wave' does not tell where it lies.*low= and high="):
         field.verify()
+
+
+def test_a_sharp_corner_is_noted_and_does_not_drown_the_accelerations() -> None:
+    """Random places on a square fall on its corners, where rounding decides the direction of the boundary."""
+    crates = {
+        key: box((2.0, 0.1), (0.6, 0.6), rounding=size, name="crate") for key, size in (("sharp", 0.0), ("round", 0.1))
+    }
+    reports = {
+        key: EruginField(line((0.0, 0.0), (6.0, 0.0)), [crate], speed=0.8, margin=0.15).verify(
+            low=(-0.5, -1.4), high=(6.5, 1.4)
+        )
+        for key, crate in crates.items()
+    }
+    assert reports["sharp"].corners > 0 == reports["round"].corners
+    assert [note for note in reports["sharp"].notes if "billionth" in note]
+    assert not [note for note in reports["round"].notes if "billionth" in note]
+    assert 0.1 < reports["round"].acceleration.value < reports["sharp"].acceleration.value < 1e9

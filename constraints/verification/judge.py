@@ -26,6 +26,11 @@ def judged(report: FieldReport, *, speed_limit: float | None, acceleration_limit
             f"lie outside of obstacles, where ∇f = 0 and f_t ≠ 0; this field has {max(o.speed for o in unbounded):.3g} "
             "m/s there at most"
         )
+    if report.corners:
+        notes.append(
+            f"at {report.corners} places the field turns round within a billionth of the region, at a corner or edge: "
+            "accelerations are unbounded there, and left out of the largest"
+        )
     still = [one for one in report.stagnation_points if not one.inside and not one.trap]
     if still:
         notes.append(

@@ -114,6 +114,7 @@ class FieldReport:
         speed: largest |w| where no barrier is crossed [m/s].
         slowest: smallest |w| there [m/s].
         acceleration: largest |∂w/∂x w + ∂w/∂t| there [m/s²]: what a point needs to move with the field.
+        corners: at how many places the field turns round within a billionth of the region.
         critical_points: places where ∇f = 0, f = ∏ f_i.
         stagnation_points: places where w = 0.
         not_finite: how many places have a w or an f_i that is not a finite number.
@@ -135,6 +136,7 @@ class FieldReport:
     speed: Extreme
     slowest: Extreme
     acceleration: Extreme
+    corners: int
     critical_points: tuple[CriticalPoint, ...]
     stagnation_points: tuple[CriticalPoint, ...]
     not_finite: int
