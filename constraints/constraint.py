@@ -54,6 +54,8 @@ class Constraint:
         name: prefix of its rows and gains in messages and parameter names.
         when: on what it is on: builds a scalar expression from the coordinates of a robot, positive where it is on; or
             a schedule. Always, if not given.
+        clearances: builds distances that must be positive where a motion starts, by the name of what they are kept
+            from [m]; none if not given.
     """
 
     order: int
@@ -62,6 +64,7 @@ class Constraint:
     parameters: Parameters
     name: str
     when: Callable[[Coordinates], ca.SX] | Schedule | None = None
+    clearances: Callable[[Coordinates], Mapping[str, ca.SX]] | None = None
 
     def __post_init__(self) -> None:
         """Check that the perturbation equation fits the order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
+from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from .constraint import Constraint
 from .field import EruginField
@@ -39,11 +40,18 @@ def follow(
             f"constraint {name!r}: the field lives in {field.dimension} dimensions, so the point must be a column of "
             f"{field.dimension} CasADi SX expressions, got {point!r}"
         )
+
+    def clearances(coordinates: Coordinates) -> dict[str, ca.SX]:
+        every = ca.vertsplit(field.functions(point, coordinates.t))
+        names = [barrier.name for barrier in field.barriers]
+        return dict(zip(names, every[len(every) - len(names) :], strict=True))
+
     constraint = Constraint(
         1,
         lambda coordinates: coordinates.rate(point) - field.velocity(point, coordinates.t),
         FirstOrder() if perturbation is None else perturbation,
         field.parameters,
         name,
+        clearances=clearances,
     )
     return constraint if when is None else constraint.switched(when)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..robots.least_squares import gauss_newton
 from ..robots.robot import Robot
 from ..symbolic.arrays import vector
-from ..symbolic.errors import NotConvergedError
+from ..symbolic.errors import ModelError, NotConvergedError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import Parameters
 from .program import Program
@@ -49,6 +49,7 @@ def start_on(
 
     Raises:
         NotConvergedError: if no such state is found; the message says what is missed and by how much.
+        ModelError: if a point that is to follow a field is beyond one of its barriers there.
     """
     robot, c = program.robot, program.robot.coordinates
     every = (*robot.natural, *program.constraints)
@@ -65,10 +66,31 @@ def start_on(
     q = vector("guess", guess, c.nq)
     free = {"t": c.t, "v": c.v, "p": program.p}
     q = _solve(robot, program.parameters, positions, c.q, q, free, [t, np.zeros(c.nv), numbers], "coordinates")
+    _require_clearances(program, t, q, numbers)
     given = {"t": c.t, "q": c.q, "p": program.p}
     v = np.zeros(c.nv) if velocity_guess is None else vector("velocity_guess", velocity_guess, c.nv)
     v = _solve(robot, program.parameters, velocities, c.v, v, given, [t, q, numbers], "velocities")
     return q, v
+
+
+def _require_clearances(program: Program, t: float, q: Array, numbers: Array) -> None:
+    """Raise ModelError if a point that a constraint keeps clear of something is beyond its boundary."""
+    c = program.robot.coordinates
+    for constraint in program.constraints:
+        found = {} if constraint.clearances is None else dict(constraint.clearances(c))
+        if not found:
+            continue
+        kernel = Kernel(
+            "clearances", {"t": c.t, "q": c.q, "p": program.p}, {"d": ca.vertcat(*found.values())}, compiled=False
+        )
+        distances = np.atleast_1d(kernel(t, q, numbers)[0])
+        worst = int(np.argmin(distances))
+        if not distances[worst] > 0.0:
+            raise ModelError(
+                f"the start of {constraint.name!r} lies beyond the boundary of {list(found)[worst]!r}, "
+                f"{-distances[worst]:.4g} m deep, at q = {np.array2string(q, precision=4)}: start elsewhere, by guess= "
+                "or at=, or move what is in the way"
+            )
 
 
 def _solve(

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..constraints import EruginField, require_start
 from ..constraints.verification.subject import Subject
 from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError
@@ -70,7 +71,8 @@ def move_along(
         p: parameters of the field: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: for a duration or a step that is not positive, or more than a million steps.
+        ModelError: for a duration or a step that is not positive, more than a million steps, or a place where no
+            motion along an Erugin field can begin, such as one inside an obstacle.
         ShapeError: for a place of another shape, or one that is not finite.
         NotFiniteError: if the velocity becomes NaN or infinite; the message says where.
     """
@@ -79,6 +81,8 @@ def move_along(
     if count > LONGEST:
         raise ModelError(f"{count} steps are too many (at most {LONGEST}): shorten duration= or lengthen step=")
     place, values, h = vector("start", start, n), field.parameters.values(p), duration / count
+    if isinstance(field, EruginField):
+        require_start(field, place, p, t=first)
     x, t, symbols = ca.SX.sym("x", n), ca.SX.sym("t"), field.parameters.symbols
     w = ca.Function("w", [t, x, symbols], [field.velocity(x, t)], {"cse": True})
 
