@@ -12,6 +12,9 @@ from .ldl import Ldl
 TOLERANCE = 1e-10
 """Share of its scale below which a pivot counts as zero: the square of an angle of 1e-5."""
 
+ROUNDING = 2e-14
+"""Hundred units of rounding: what a pivot may be off by, as a share of its scale, before small pivots amplify it."""
+
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteLdl:
@@ -41,7 +44,8 @@ class SemidefiniteLdl:
         Args:
             matrix: A, shape (n, n), positive semidefinite; only its lower triangle is read.
             scale: what each pivot is compared with, shape (n,); the diagonal of A if not given.
-            tolerance: a pivot not above this share of its scale is left out.
+            tolerance: a pivot not above this share of its scale is left out, and one that small pivots before it may
+                have made of rounding.
 
         Raises:
             ModelError: for a matrix that is not square, or a scale of another length.
@@ -54,11 +58,15 @@ class SemidefiniteLdl:
         lower = ca.SX.zeros(n, n)
         pivots: list[ca.SX] = []
         kept: list[ca.SX] = []
+        noise: list[ca.SX] = []
         for j in range(n):
             pivot = matrix[j, j]
             for k in range(j):
                 pivot = pivot - lower[j, k] ** 2 * pivots[k]
-            least = tolerance * (matrix[j, j] if scale is None else scale[j])
+            size = matrix[j, j] if scale is None else scale[j]
+            # A small pivot that is kept hands its own rounding on to later ones, L_jk² times.
+            noise.append(ROUNDING * size + sum((lower[j, k] ** 2 * noise[k] for k in range(j)), ca.SX(0)))
+            least = ca.fmax(tolerance * size, noise[j])
             # Of a number that is none neither comparison holds: it stays one, and is not taken for a zero pivot.
             here = ca.if_else(pivot > least, 1, ca.if_else(pivot <= least, 0, float("nan")))
             divisor = ca.if_else(pivot > least, pivot, 1)

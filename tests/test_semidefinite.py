@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -44,6 +44,7 @@ def rows_of_rank(seed: int, rank: int) -> Array:
 
 
 @settings(max_examples=60, deadline=None)
+@example(seed=667, rank=3)  # Two rows at an angle of 1.6e-3: what is left of the third is their rounding, 1e-9 of it.
 @given(seed=st.integers(0, 10**6), rank=st.integers(0, N))
 def test_least_norm_solution_is_that_of_the_pseudo_inverse(seed: int, rank: int) -> None:
     F = rows_of_rank(seed, rank)
@@ -52,9 +53,12 @@ def test_least_norm_solution_is_that_of_the_pseudo_inverse(seed: int, rank: int)
     if rank and values[rank - 1] < 0.05:
         return
     b = A @ np.random.default_rng(seed + 1).normal(size=(N, 2))
-    product, _, kept, x, basic = KERNEL(A, b, np.ones(N))
+    product, pivots, kept, x, basic = KERNEL(A, b, np.ones(N))
     size = max(1.0, float(np.abs(A).max()))
-    np.testing.assert_allclose(product, A, rtol=0, atol=1e-12 * size)
+    # Nothing is missing but the pivots that were left out, and they are rounding.
+    left_out = float(np.abs(pivots[kept == 0.0]).max(initial=0.0))
+    assert left_out <= 1e-7 * size
+    np.testing.assert_allclose(product, A, rtol=0, atol=1e-12 * size + left_out)
     assert kept.sum() == rank
     expected = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ b
     np.testing.assert_allclose(x, expected, rtol=0, atol=1e-8 * max(1.0, float(np.abs(expected).max())))
