@@ -9,9 +9,12 @@ from .program import Program
 from .program_controller import ProgramController
 from .reduced import ReducedEquations, reduced
 from .reduced_state import ReducedState
+from .reference import Reference
 from .solution import Solution
 from .start import start_on
 from .status import Status
+from .symbolic_controller import SymbolicController
+from .traits import Trait, traits
 
 __all__ = [
     "Analysis",
@@ -28,10 +31,14 @@ __all__ = [
     "ProximalMultipliers",
     "ReducedEquations",
     "ReducedState",
+    "Reference",
     "Solution",
     "Status",
+    "SymbolicController",
+    "Trait",
     "analyse",
     "consistent_velocity",
     "reduced",
     "start_on",
+    "traits",
 ]

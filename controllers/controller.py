@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
+from ..symbolic.arrays import vector
+from ..symbolic.errors import ModelError, NotFiniteInputError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .status import Status
+from .traits import Trait, traits
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +38,25 @@ class Law:
     """
 
     output: ca.SX
-    deviation: ca.SX
-    pivots: ca.SX
-    relative_pivots: ca.SX
-    rows: tuple[str, ...]
-    tolerance: float
+    deviation: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    pivots: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    relative_pivots: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    rows: tuple[str, ...] = ()
+    tolerance: float = 0.0
     linearizations: tuple[tuple[str, ca.SX], ...] = ()
     active: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+    @classmethod
+    def of_errors(cls, output: ca.SX, errors: ca.SX, rows: tuple[str, ...]) -> Law:
+        """The law of a controller that has no program: what it wants to vanish takes the deviations' place.
+
+        Args:
+            output: what ``control`` returns.
+            errors: shape (m,).
+            rows: name of each, m of them.
+        """
+        ones = ca.SX.ones(errors.numel(), 1)
+        return cls(output, errors, ones, ones, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +68,16 @@ class Observation:
         pivots: as in :class:`Law`, shape (m,).
         relative_pivots: as in :class:`Law`, shape (m,).
         active: as in :class:`Law`, shape (m,) or empty.
+        status: OK, LIMITED or HELD; a controller without a safe output raises instead.
+        message: if the status is not OK, what happened, which row or input, by how much, and what to try.
     """
 
     output: NDArray[np.float64]
     pivots: NDArray[np.float64]
     relative_pivots: NDArray[np.float64]
     active: NDArray[np.float64]
+    status: Status = Status.OK
+    message: str = ""
 
 
 class Controller(ABC):
@@ -67,6 +91,13 @@ class Controller(ABC):
 
     applies_force: bool = False
     """True if the output is a generalized force R, shape (nv,); False for inputs u, shape (nu,)."""
+
+    handles: ClassVar[frozenset[Trait]] = frozenset()
+    """Which of what makes a robot harder than an arm with a drive in every joint this law is made for."""
+
+    memory: object | None = None
+    """Everything that :meth:`advance` changes, as one value that is replaced and never altered, so that it can be kept
+    and put back; None for a law without memory."""
 
     @property
     def law(self) -> Law | None:
@@ -155,5 +186,69 @@ class Controller(ABC):
         """
         return ""
 
-    def reset(self) -> None:  # noqa: B027 - a law without state has nothing to forget
-        """Forget all internal state, before a new run."""
+    def advance(  # noqa: B027 - a law without memory has nothing to remember
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> None:
+        """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.
+
+        Only this changes the :attr:`memory`. ``control`` may then be called any number of times, at that state and at
+        the stages that an integrator tries between it and the next sample, and changes nothing. A simulation calls it
+        once per sample, in the order of time.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+
+    def reset(self) -> None:  # noqa: B027 - a law without memory has nothing to forget
+        """Put the memory at its start, before a new run."""
+
+    @classmethod
+    def refusal(cls, robot: Robot) -> str:
+        """Why this law cannot drive a robot, as the end of a sentence; empty if it can.
+
+        Args:
+            robot: the model.
+        """
+        missing = sorted(trait.value for trait in traits(robot) - cls.handles)
+        return f"the robot has {', '.join(missing)}, for which it is not made" if missing else ""
+
+    @classmethod
+    def require_served(cls, robot: Robot) -> None:
+        """Raise ModelError with the :meth:`refusal` if there is one.
+
+        Args:
+            robot: the model.
+        """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"{cls.__name__} needs a Robot as its model, got {type(robot).__name__}")
+        if reason := cls.refusal(robot):
+            raise ModelError(f"{cls.__name__} cannot drive {robot.name}: {reason}")
+
+    def arguments(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
+    ) -> tuple[float, Array, Array, Array]:
+        """t, q, v and the whole vector p, checked.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            ParameterError: for an unknown or missing parameter.
+        """
+        time = float(t)
+        if not np.isfinite(time):
+            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        c = self.robot.coordinates
+        numbers = self._nominal if p is None else self.parameters.values(p)
+        return time, vector("q", q, c.nq), vector("v", v, c.nv), numbers
+
+    @functools.cached_property
+    def _nominal(self) -> Array:
+        return self.parameters.values()

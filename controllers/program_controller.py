@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Literal
 
@@ -18,7 +17,6 @@ from ..symbolic.errors import (
     ModelError,
     NotConvergedError,
     NotFiniteError,
-    ShapeError,
     SingularProgramError,
 )
 from .controller import Controller, Law, Observation
@@ -29,6 +27,7 @@ from .program_kernels import ProgramKernels
 from .realization import Actuated, Ideal, Realization
 from .solution import Solution
 from .status import Status, contradicting_rows, dependent_row, judge
+from .traits import Trait
 
 Array = NDArray[np.float64]
 
@@ -54,6 +53,8 @@ class ProgramController(Controller):
         program: what is realised.
         realization: how R becomes real.
     """
+
+    handles = frozenset(Trait)
 
     def __init__(
         self,
@@ -162,7 +163,7 @@ class ProgramController(Controller):
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
-        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         output, pivots = map(np.atleast_1d, self._kernels.tick(*arguments))
         status = self._judge(bool(np.isfinite(output).all()), pivots, failure)
         if status is not Status.OK:
@@ -174,7 +175,7 @@ class ProgramController(Controller):
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
         """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
-        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         output, relative, pivots, active = map(np.atleast_1d, self._kernels.observed(*arguments))
         status = self._judge(True, relative, failure)
         if status is Status.NOT_CONVERGED:
@@ -191,7 +192,7 @@ class ProgramController(Controller):
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
         """Deviation of the program's rows."""
-        arguments = self._arguments(t, q, v, p)
+        arguments = self.arguments(t, q, v, p)
         return np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
@@ -210,7 +211,7 @@ class ProgramController(Controller):
             ShapeError: for a wrong shape or a number that is not finite.
         """
         # Vectors of one entry come as scalars.
-        arguments, failure = self._with_acceleration(self._arguments(t, q, v, p))
+        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         values = map(np.atleast_1d, self._kernels.whole(*arguments))
         lam, force, u, a, mu, deviation, pivots, motion, rows, natural, misses = values
         finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
@@ -235,7 +236,7 @@ class ProgramController(Controller):
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> str:
         """Which rows contradict others, and by how much."""
-        arguments, _ = self._with_acceleration(self._arguments(t, q, v, p))
+        arguments, _ = self._with_acceleration(self.arguments(t, q, v, p))
         return contradicting_rows(self.program.rows, self._misses(arguments))
 
     def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
@@ -279,17 +280,3 @@ class ProgramController(Controller):
             return ""
         what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
         return f" The reactions {what}: natural rows {', '.join(names)} depend on others."
-
-    def _arguments(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None
-    ) -> tuple[float, Array, Array, Array]:
-        time = float(t)
-        if not np.isfinite(time):
-            raise ShapeError(f"t must be finite, got {t!r}")
-        c = self.robot.coordinates
-        numbers = self._nominal if p is None else self.parameters.values(p)
-        return time, vector("q", q, c.nq), vector("v", v, c.nv), numbers
-
-    @functools.cached_property
-    def _nominal(self) -> Array:
-        return self.parameters.values()

@@ -18,6 +18,8 @@ class Status(IntEnum):
     FAILED = 3
     NOT_CONVERGED = 4
     CONTRADICTORY = 5
+    LIMITED = 6
+    HELD = 7
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -27,6 +29,11 @@ class Status(IntEnum):
     def sentence(self) -> str:
         """What happened and what to try."""
         return _SENTENCES[self]
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether there is an output that can be applied, be it not the one that was asked for."""
+        return self in (Status.OK, Status.LIMITED, Status.HELD)
 
 
 _SENTENCES = {
@@ -48,6 +55,14 @@ _SENTENCES = {
     Status.CONTRADICTORY: (
         "No force satisfies all rows here: take one of them away, keep away from a position in which they contradict "
         "each other, or start where their deviations agree. Proximal steps may also have been too few."
+    ),
+    Status.LIMITED: (
+        "Limits of inputs, power or joints do not leave room for the whole program: what is applied violates it least, "
+        "the rows of higher priority first. Ask for a slower motion or slower gains, or for less."
+    ),
+    Status.HELD: (
+        "There is no new output for this sample: the last safe one is applied in its place. See the message for what "
+        "went wrong."
     ),
     Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }

@@ -36,7 +36,11 @@ def cut_at_crossing(
     start, q, v = float(run.t[-2]), run.q[-2], run.v[-2]
     h = float(run.t[-1]) - start
 
+    controller, memory = simulator.controller, simulator.memory
+
     def step(length: float) -> Trajectory:
+        if controller is not None:
+            controller.memory = memory
         return simulator.run(q, v, length, step=length, p=p, law_p=law_p, t0=start, anew=False)
 
     def value(length: float) -> float:

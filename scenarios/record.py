@@ -63,7 +63,7 @@ class Record:
             t0: time of the first sample [s].
             before: pivots of natural rows one step before, shape (k,), if known.
         """
-        self._robot, self._controller = loop.robot, controller
+        self._loop, self._robot, self._controller = loop, loop.robot, controller
         self._rows = () if controller is None else controller.rows
         self._tolerance = 0.0 if controller is None else controller.tolerance
         self._step, self._p, self._t0 = step, p, t0
@@ -121,6 +121,10 @@ class Record:
         """The samples so far."""
         n, nq, split = self.count, self._robot.coordinates.nq, len(self._robot.parameters)
         status = np.zeros(n, dtype=np.int64)
+        told = self._data["status"][:n]
+        if told.shape[1]:
+            # Where a state was not finite the controller was not asked.
+            status[:] = np.where(np.isfinite(told[:, 0]), told[:, 0], Status.OK)
         if n and self.failure is not Status.OK:
             status[-1] = self.failure
         return Trajectory(
@@ -139,6 +143,7 @@ class Record:
             law_p=self._p[split:].copy(),
             wall_time=wall_time,
             ending=self.ending,
+            notes=self._loop.notes,
         )
 
     def _ahead(self, key: str, first: int, end: int) -> Array:

@@ -16,7 +16,8 @@ from ..robots.robot import Robot
 from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import EruginError, ModelError, ParameterError
 from ..symbolic.parameters import NO_PARAMETERS
-from .closed_loop import ClosedLoop, close_loop
+from .close_loop import close_loop
+from .closed_loop import ClosedLoop
 from .integrators import RK4, Integrator
 from .natural_check import NaturalCheck
 from .record import Record
@@ -100,6 +101,11 @@ class Simulator:
         self._natural = NaturalCheck(robot, dependent=chosen.passes_dependent_rows) if robot.natural else None
         linear = () if controller is None else controller.linearizations
         self._limit = StepLimit(linear, self.law_parameters, chosen) if linear else None
+
+    @property
+    def memory(self) -> object | None:
+        """What the controller remembered before it took in the last sample but one of the last run."""
+        return self._loop.memory
 
     def run(
         self,

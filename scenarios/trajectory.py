@@ -37,6 +37,7 @@ class Trajectory:
         pivots: relative pivots of the program's rows, shape (N, m): zero where a row depends on the ones before it.
         active: whether each of the program's rows is on, shape (N, m).
         status: a :class:`~erugin.controllers.Status` per sample, shape (N,).
+        notes: times at which a controller without a symbolic law changed its status, and what it said then.
         robot: the plant.
         controller: what drove it, or None.
         p: the plant's parameters, shape (np,).
@@ -60,6 +61,7 @@ class Trajectory:
     law_p: Array = field(repr=False)
     wall_time: float = 0.0
     ending: str = "the duration is over"
+    notes: tuple[tuple[float, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""

@@ -9,11 +9,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import ModelError, ShapeError
+from .errors import ModelError, NotFiniteInputError, ShapeError
 
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
-    """A copy of ``value`` as a finite vector of shape (length,); raises ShapeError with the offending numbers."""
+    """A copy of ``value`` as a finite vector of shape (length,); raises ShapeError with the offending numbers.
+
+    Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
+    """
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -22,7 +25,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
         raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
     if not np.isfinite(array).all():
         index = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ShapeError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
+        raise NotFiniteInputError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
     return array
 
 

@@ -37,6 +37,10 @@ class NotFiniteError(EruginError, RuntimeError):
     """A result is NaN or infinite although what went in was finite."""
 
 
+class NotFiniteInputError(ShapeError, NotFiniteError):
+    """What went in is NaN or infinite, such as a sample of a broken sensor."""
+
+
 class NotConvergedError(EruginError, RuntimeError):
     """An iteration ended without reaching its tolerance."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import erugin
 from erugin.constraints import Curve, Perturbation
-from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers import Controller, ProgramController, Status
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
     LdlMultipliers,
@@ -42,8 +43,11 @@ from erugin.scenarios import DOP853, RK4, Integrator, Projected, Reduced, simula
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.integrators import CanonicalEuler
 from erugin.scenarios.scenario import Scenario
+from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError
 
 from .arms import disc_program, two_link_arm
+from .controller_cases import BUILDERS
+from .controller_cases.robots import CASES, robot_case
 
 INTEGRATORS: dict[Integrator, int] = {RK4(): 4, Reduced(): 4, DOP853(1e-13, 1e-13): 7, CanonicalEuler(Cholesky()): 1}
 SOLVERS: list[LegendreSolver] = [Cholesky(), Factored(), ConjugateDirections(1e-14), MinimalResiduals(1e-13, 1.0)]
@@ -54,7 +58,6 @@ METHODS: list[MultiplierMethod] = [
     ProximalMultipliers(),
     AugmentedMultipliers(),
 ]
-CONTROLLERS: list[type[Controller]] = [ProgramController]
 
 
 def concrete(base: type[Any]) -> Iterator[type[Any]]:
@@ -77,7 +80,7 @@ def concrete(base: type[Any]) -> Iterator[type[Any]]:
         (QuadraticForm, FORMS),
         (MultiplierMethod, {type(m) for m in METHODS}),
         (Realization, {type(r) for r in REALIZATIONS}),
-        (Controller, set(CONTROLLERS)),
+        (Controller, set(BUILDERS)),
         (Scenario, {type(s) for s in SCENARIOS}),
     ],
     ids=lambda x: x.__name__ if isinstance(x, type) else "",
@@ -156,26 +159,52 @@ def test_every_method_serves_every_realization(method: MultiplierMethod, realiza
     assert controller.applies_force is realization.applies_force
 
 
-@pytest.mark.parametrize("cls", CONTROLLERS)
-def test_every_controller_runs_a_second_and_its_law_is_what_it_returns(cls: type[Controller]) -> None:
-    assert cls is ProgramController
-    program: Program = disc_program()
-    controller = ProgramController(program, realization="actuated")
+@pytest.mark.parametrize("cls", BUILDERS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("name", CASES)
+def test_every_controller_runs_a_second_on_every_robot_that_it_serves(cls: type[Controller], name: str) -> None:
+    case = robot_case(name)
+    if refusal := cls.refusal(case.robot):
+        with pytest.raises(ModelError, match=re.escape(refusal)):
+            BUILDERS[cls](case)
+        return
+    controller = BUILDERS[cls](case)
+    motion = simulate(case.robot, controller, case.q0, case.v0, 1.0, step=case.step)
+    assert motion.t[-1] == pytest.approx(1.0)
+    for values in (motion.q, motion.v, motion.u, motion.deviation):
+        assert np.isfinite(values).all()
+    assert all(Status(int(status)).is_safe for status in motion.status)
+    assert np.abs(motion.u).max(initial=0.0) > 0.0
+
+
+@pytest.mark.parametrize("cls", BUILDERS, ids=lambda cls: cls.__name__)
+def test_a_law_is_what_a_controller_returns_and_a_broken_sensor_is_refused(cls: type[Controller]) -> None:
+    case = next(case for case in map(robot_case, CASES) if not cls.refusal(case.robot))
+    controller = BUILDERS[cls](case)
+    controller.reset()
+    controller.advance(0.0, case.q0, case.v0)
+    output = controller.control(0.0, case.q0, case.v0)
+    assert np.isfinite(output).all()
     law = controller.law
-    assert law is not None
-    f = ca.Function(
-        "f", [controller.robot.t, controller.robot.q, controller.robot.v, controller.parameters.symbols], [law.output]
-    )
-    numbers = controller.parameters.values()
-    rng = np.random.default_rng(2)
-    for _ in range(20):
-        q, v = rng.uniform(0.2, 1.0, (2, 2))
-        np.testing.assert_allclose(
-            controller.control(0.4, q, v), np.array(f.call([0.4, q, v, numbers])[0].full())[:, 0], rtol=1e-13
-        )
-    motion = simulate(program.robot, controller, [-1.0, 1.2], [0.0, 0.0], 1.0, step=1e-3)
-    assert np.isfinite(motion.q).all()
-    assert np.isfinite(motion.u).all()
+    if law is not None:
+        robot = controller.robot
+        f = ca.Function("f", [robot.t, robot.q, robot.v, controller.parameters.symbols], [ca.densify(law.output)])
+        expected = f.call([0.0, case.q0, case.v0, controller.parameters.values()])[0].full()[:, 0]
+        np.testing.assert_allclose(output, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+        assert controller.memory is None
+    for broken in (np.nan, np.inf):
+        q, v = case.q0.copy(), case.v0.copy()
+        q[0], v[-1] = broken, broken
+        for state in ((q, case.v0), (case.q0, v)):
+            before = controller.memory
+            try:
+                controller.advance(0.0, *state)
+                given = controller.observe(0.0, *state)
+            except (NotFiniteError, NotFiniteInputError):
+                controller.memory = before
+                continue
+            # Only with the last safe output in its place, and a word about it.
+            assert given.status is Status.HELD
+            assert np.isfinite(given.output).all()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)

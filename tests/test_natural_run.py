@@ -19,7 +19,7 @@ from erugin.robots.examples.four_bar import four_bar, iftomm_four_bars
 from erugin.robots.examples.slider_crank import slider_crank
 from erugin.robots.mechanism import with_inputs
 from erugin.scenarios import DOP853, RK4, Integrator, Projected, Reduced, Simulator, Trajectory, simulate
-from erugin.scenarios.closed_loop import close_loop
+from erugin.scenarios.close_loop import close_loop
 from erugin.scenarios.simulate import SimulationError
 from erugin.symbolic import ModelError, Parameters
 

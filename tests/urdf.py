@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -109,3 +111,14 @@ def in_pinocchio(robot: Robot, path: Path, *, base: str = "fixed") -> PinocchioR
 def without_dissipation(robot: Robot) -> dict[str, float]:
     """Parameters that switch off what Pinocchio's equations do not hold."""
     return {name: 0.0 for name in robot.nominal if name.endswith((".damping", ".friction"))}
+
+
+@functools.cache
+def seven_joint_arm() -> Robot:
+    """The Panda of ``example-robot-data`` with its fingers held: seven joints, seven drives, the limits of its file."""
+    text = real_robots()["panda"].read_text(encoding="utf-8")
+    finger = r'(<joint name="panda_finger_joint\d" type=")prismatic(">.*?)<axis.*?</joint>'
+    held, count = re.subn(finger, r"\1fixed\2</joint>", text, flags=re.DOTALL)
+    assert count == 2
+    with tempfile.TemporaryDirectory() as folder:
+        return load_quietly(write(Path(folder), held))

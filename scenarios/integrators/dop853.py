@@ -56,8 +56,11 @@ class DOP853(Integrator):
 
             def follow(t: float, x: Array) -> Array:
                 nonlocal solver
-                # A corrected state is another one than where the solver is: it starts anew there.
-                if solver is None or loop.correction is not None:
+                # A corrected state, or a memory that has changed, make it another motion than the one the solver is on:
+                # it starts anew, and with a memory goes no further than the sample.
+                if loop.remembers:
+                    solver = self._solver(f, t, x, t + step)
+                elif solver is None or loop.correction is not None:
                     solver = self._solver(f, t, x)
                 return _reach(solver, t + step)
 
@@ -65,8 +68,8 @@ class DOP853(Integrator):
 
         return start
 
-    def _solver(self, f: Callable[[float, Array], Array], t: float, x: Array) -> _Solver:
-        solver = integrate.DOP853(f, t, x, np.inf, rtol=self.relative_tolerance, atol=self.absolute_tolerance)
+    def _solver(self, f: Callable[[float, Array], Array], t: float, x: Array, end: float = np.inf) -> _Solver:
+        solver = integrate.DOP853(f, t, x, end, rtol=self.relative_tolerance, atol=self.absolute_tolerance)
         return cast(_Solver, solver)
 
 

@@ -1,0 +1,1 @@
+"""Servo-constraints: programs that the inputs reach only after more derivatives."""

@@ -1,0 +1,1 @@
+"""What lies between a control law and a machine: sampling, delay, limits, sensors, motors; around any controller."""

@@ -1,0 +1,132 @@
+"""Plant and a controller that is called from Python, joined."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..controllers.status import Status
+from ..robots.robot import Robot
+from ..symbolic.errors import ModelError
+from ..symbolic.kernel import Kernel
+from .closed_loop import RECORDED, ClosedLoop
+from .natural_rank import natural_pivots
+
+Array = NDArray[np.float64]
+
+
+class NumericLoop(ClosedLoop):
+    """A loop whose controller is any Python object: the plant is compiled, the controller is called.
+
+    Attributes:
+        controller: what is called.
+    """
+
+    def __init__(self, robot: Robot, controller: Controller, stop: ca.SX | None, *, judged: bool = True) -> None:
+        """Compile the plant with a free force or input."""
+        self.robot, self.controller = robot, controller
+        c = robot.coordinates
+        self.nx = c.nq + c.nv
+        self._nu = c.nv if controller.applies_force else robot.u.numel()
+        u = ca.SX.sym("output", self._nu)
+        force = u if controller.applies_force else robot.input_matrix @ u
+        a = robot.drift[0] + robot.mobility(force)[0]
+        inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
+        self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
+        self._force = Kernel("plant_force", inputs, {"force": force}, compiled=False)
+        energy = robot.kinetic_energy + robot.potential_energy
+        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop, **natural_pivots(robot, judged)}
+        # Parameters that the plant shares with the controller's model stay the plant's.
+        self._extra, extra = controller.parameters.beyond(robot.parameters)
+        symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
+        self._observed, self._observe = tuple(recorded), Kernel("plant_observed", symbols, recorded)
+        self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu}
+        self.sizes |= {key: expression.numel() for key, expression in recorded.items()}
+        told = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
+        self.sizes |= dict.fromkeys(told, len(controller.rows)) | {"status": 1}
+        self._notes: list[tuple[float, str]] = []
+        self._memories: deque[object | None] = deque(maxlen=2)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the controller has a memory."""
+        return self.controller.memory is not None
+
+    @property
+    def memory(self) -> object | None:
+        """Of the controller."""
+        return self._memories[0] if self._memories else None
+
+    @property
+    def notes(self) -> tuple[tuple[float, str], ...]:
+        """What the controller said when its status changed."""
+        return tuple(self._notes)
+
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ, calling the controller."""
+        plant, act = p[: len(self.robot.parameters)], self._actor(p)
+        return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
+
+    def force(self, p: Array) -> Callable[[float, Array], Array]:
+        """B u or R, calling the controller."""
+        plant, act = p[: len(self.robot.parameters)], self._actor(p)
+        return lambda t, x: np.atleast_1d(self._force(t, x, act(t, x), plant)[0])
+
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded, calling the controller, which takes in the sample first."""
+        self._notes, before = [], Status.OK
+        split = len(self.robot.parameters)
+        nq, plant, own, extra = self.robot.coordinates.nq, p[:split], p[split:], p[split:][self._extra]
+
+        def observe(t: float, x: Array) -> dict[str, Array]:
+            nonlocal before
+            values = {key: np.full(size, np.nan) for key, size in self.sizes.items()}
+            values |= zip(self._observed, map(np.atleast_1d, self._observe(t, x, plant, extra)), strict=True)
+            if not np.isfinite(x).all():
+                return values
+            self._memories.append(self.controller.memory)
+            self.controller.advance(t, x[:nq], x[nq:], own)
+            told = self.controller.observe(t, x[:nq], x[nq:], own)
+            if told.status is not before:
+                before = told.status
+                self._notes.append((t, told.message or told.status.sentence))
+            values |= {"output": self._checked(told.output), "active": told.active}
+            values["status"] = np.array([float(told.status)])
+            values |= {"pivots": told.pivots, "relative_pivots": told.relative_pivots}
+            if self.sizes["deviation"]:
+                # The plant's own acceleration, which its model's need not be.
+                a = self._rate(t, x, values["output"], plant)[0][nq:]
+                if np.isfinite(a).all():
+                    values["deviation"] = self.controller.deviation(t, x[:nq], x[nq:], a, own)
+            for key in ("deviation", "pivots", "relative_pivots", "active"):
+                if values[key].shape != (self.sizes[key],):
+                    raise ModelError(
+                        f"{type(self.controller).__name__} must tell {key} of shape ({self.sizes[key]},), as many as "
+                        f"its rows, got {values[key].shape}"
+                    )
+            return values
+
+        return observe
+
+    def _checked(self, output: Array) -> Array:
+        numbers = np.asarray(output, dtype=np.float64)
+        if numbers.shape != (self._nu,):
+            raise ModelError(
+                f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {numbers.shape}"
+            )
+        return numbers
+
+    def _actor(self, p: Array) -> Callable[[float, Array], Array]:
+        nq, own = self.robot.coordinates.nq, p[len(self.robot.parameters) :]
+
+        def act(t: float, x: Array) -> Array:
+            if not np.isfinite(x).all():
+                return np.full(self._nu, np.nan)
+            return self._checked(self.controller.control(t, x[:nq], x[nq:], own))
+
+        return act
