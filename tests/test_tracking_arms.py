@@ -28,7 +28,7 @@ def chain(n: int) -> Robot:
 def circling(robot: Robot, center: Array, radius: float) -> ca.SX:
     """Once round in 2 s."""
     angle = np.pi * robot.t
-    return ca.vertcat(center[0] + radius * ca.cos(angle), center[1] + radius * ca.sin(angle))
+    return ca.vertcat(ca.cos(angle), ca.sin(angle)) * radius + ca.SX(ca.DM(center))
 
 
 def critically_damped(y0: Array, rate0: Array, t: Array) -> Array:
