@@ -184,7 +184,11 @@ class _State:
 
     def _found(self, program: Program, p: Array) -> Array:
         """Accelerations that satisfy rows nonlinear in them, or where the search for such ended."""
-        controller = ProgramController(program, method=LeastNormMultipliers())
+        try:
+            controller = ProgramController(program, method=LeastNormMultipliers())
+        except ModelError:
+            # Without inertia the search has no free motion to start from.
+            return np.zeros(program.robot.coordinates.nv)
         a = controller.solve(self._time, self._q, self._v, p).acceleration
         return a if np.isfinite(a).all() else np.zeros(a.shape)
 

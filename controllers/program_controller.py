@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..robots.natural import dependent_rows
 from ..symbolic.arrays import positive, vector
-from ..symbolic.errors import (
-    ContradictoryProgramError,
-    EruginError,
-    ModelError,
-    NotConvergedError,
-    NotFiniteError,
-    SingularProgramError,
-)
+from ..symbolic.errors import ModelError
+from .bounded_holding import Holding
+from .bounded_inputs import BoundedInputs
+from .bounded_limits import ControlLimits
+from .bounded_memory import BoundedMemory
 from .controller import Controller, Law, Observation
-from .multipliers import LdlMultipliers, MultiplierMethod
+from .multipliers import MultiplierMethod, chosen_method
 from .newton_branch import NewtonBranch
 from .program import Program
 from .program_kernels import ProgramKernels
-from .realization import Actuated, Ideal, Realization
+from .program_verdict import ERRORS, ProgramVerdict
+from .quadratic_program import QpSolver
+from .realization import Actuated, Bounded, Ideal, Realization
 from .solution import Solution
-from .status import Status, contradicting_rows, dependent_row, judge
+from .status import Status, contradicting_rows
 from .traits import Trait
 
 Array = NDArray[np.float64]
 
-ERRORS: Mapping[Status, type[EruginError]] = {
-    Status.SINGULAR: SingularProgramError,
-    Status.CONTRADICTORY: ContradictoryProgramError,
-    Status.NOT_FINITE: NotFiniteError,
-    Status.NOT_CONVERGED: NotConvergedError,
-}
-
-REALISED = (
-    "The force realises the program. Where rows depend on each other, their multipliers are those of least norm among "
-    "many."
-)
-
-REALIZATIONS: tuple[Realization, ...] = (Ideal(), Actuated())
+REALIZATIONS: tuple[Realization, ...] = (Ideal(), Actuated(), Bounded())
 
 
 class ProgramController(Controller):
@@ -52,6 +38,7 @@ class ProgramController(Controller):
     Attributes:
         program: what is realised.
         realization: how R becomes real.
+        method: how the multipliers are found; as given, or as chosen for the structure of the problem.
     """
 
     handles = frozenset(Trait)
@@ -60,22 +47,31 @@ class ProgramController(Controller):
         self,
         program: Program,
         *,
-        realization: Literal["ideal", "actuated"] = "ideal",
+        realization: Literal["ideal", "actuated", "bounded"] = "ideal",
         method: MultiplierMethod | None = None,
         tolerance: float = 1e-10,
         acceleration_guess: ArrayLike | ca.SX | None = None,
+        limits: ControlLimits | None = None,
+        priorities: Iterable[str | Iterable[str]] | None = None,
+        solver: QpSolver | None = None,
     ) -> None:
         """Build the law.
 
         Args:
             program: constraints of a robot.
-            realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs.
-            method: how the multipliers are found; LDLᵀ if not given.
+            realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs;
+                ``"bounded"``, from inputs within limits, with the rows satisfied as far as these let them be.
+            method: how the multipliers are found; if not given, what fits the structure of the problem, see
+                :func:`~erugin.controllers.multipliers.chosen_method`. What was chosen is the attribute ``method``.
             tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
                 relative to the largest row of its constraint, is not above this.
             acceleration_guess: for rows nonlinear in the accelerations, where the search for the first root starts and
                 so which branch is kept: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
                 without control if not given.
+            limits: of inputs, power and joints, when bounded; the robot's own if not given.
+            priorities: names of constraints, or groups of names, in the order in which they are to be satisfied when
+                limits leave no room for all; those not named come last. All are equal if not given.
+            solver: of quadratic programmes, when bounded.
 
         Raises:
             ModelError: for no program, no method, an unknown realisation, one that cannot serve this program, or a
@@ -95,15 +91,21 @@ class ProgramController(Controller):
         self.realization = chosen[0]
         self.applies_force = self.realization.applies_force
         self._tolerance = positive("tolerance", tolerance)
-        self._method = method or LdlMultipliers()
-        self._realized = self.realization.build(program, self._method)
+        self.method = chosen_method(program) if method is None else method
+        self._verdict = ProgramVerdict(program, self.method, self._tolerance)
+        self._realized = self.realization.build(program, self.method)
+        self._bounded: BoundedInputs | None = None
+        if isinstance(self.realization, Bounded):
+            self._bounded = BoundedInputs(program, self.method, limits, priorities, solver)
+        elif not (limits is None and priorities is None and solver is None):
+            raise ModelError(f"limits, priorities and solver need realization='bounded', got {realization!r}")
         output = self._realized.force if self.applies_force else self._realized.input
         if program.is_affine and acceleration_guess is not None:
             raise ModelError("acceleration_guess is of use only where rows are nonlinear in the accelerations; none is")
         self._branch = (
             None
             if program.is_affine
-            else NewtonBranch(program, lambda p: self.realization.build(p, self._method), acceleration_guess)
+            else NewtonBranch(program, lambda p: self.realization.build(p, self.method), acceleration_guess)
         )
         self._law = Law(
             output=output,
@@ -116,11 +118,12 @@ class ProgramController(Controller):
             active=program.active if any(program.switched) else ca.SX(0, 1),
         )
         self._kernels = ProgramKernels(program, self._realized, self._law)
+        self.reset()
 
     @property
     def law(self) -> Law | None:
-        """Output, deviation and pivots as expressions; None where rows nonlinear in the accelerations are solved."""
-        return self._law if self._branch is None else None
+        """Output, deviation and pivots as expressions; None where each tick solves equations or a programme."""
+        return self._law if self._branch is None and self._bounded is None else None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -143,9 +146,31 @@ class ProgramController(Controller):
         return self.program.linearizations
 
     def reset(self) -> None:
-        """Forget the branch of accelerations, where rows are nonlinear in them."""
+        """Forget the branch of accelerations, where rows are nonlinear in them, and the last samples when bounded."""
         if self._branch is not None:
             self._branch.reset()
+        self.memory = None if self._bounded is None else BoundedMemory()
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Take in a sample: the input at it is what a rate limit and a failing solver go by until the next."""
+        if self._bounded is not None:
+            self.memory = self._bounded.advanced(self.memory, *self.arguments(t, q, v, p))
+
+    def holding(self, t: float, q: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Holding:
+        """Whether the limits of a bounded realisation allow to stand still at q, and which input would be too weak.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: if the realisation is not bounded.
+        """
+        if self._bounded is None:
+            raise ModelError(f"only realization='bounded' has limits, this one is {self.realization.name!r}")
+        time, place, _, numbers = self.arguments(t, q, np.zeros(self.robot.coordinates.nv), p)
+        return self._bounded.holding(time, place, numbers)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
@@ -163,11 +188,13 @@ class ProgramController(Controller):
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
+        if self._bounded is not None:
+            return self._bounded.decide(self.memory, *self.arguments(t, q, v, p)).input.copy()
         arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         output, pivots = map(np.atleast_1d, self._kernels.tick(*arguments))
-        status = self._judge(bool(np.isfinite(output).all()), pivots, failure)
+        status = self._verdict.status(bool(np.isfinite(output).all()), pivots, failure)
         if status is not Status.OK:
-            message = self._message(status, pivots, failure, self._misses(arguments))
+            message = self._verdict.message(status, pivots, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return output
 
@@ -175,11 +202,15 @@ class ProgramController(Controller):
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> Observation:
         """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
-        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
+        known = self.arguments(t, q, v, p)
+        told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
+        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
         output, relative, pivots, active = map(np.atleast_1d, self._kernels.observed(*arguments))
-        status = self._judge(True, relative, failure)
+        if told is not None:
+            return Observation(output, pivots, relative, active, told.status, told.message)
+        status = self._verdict.status(True, relative, failure)
         if status is Status.NOT_CONVERGED:
-            message = self._message(status, relative, failure, np.zeros(0))
+            message = self._verdict.message(status, relative, failure, np.zeros(0))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return Observation(output, pivots, relative, active)
 
@@ -210,32 +241,36 @@ class ProgramController(Controller):
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
         """
+        known = self.arguments(t, q, v, p)
+        told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
+        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
         # Vectors of one entry come as scalars.
-        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
-        values = map(np.atleast_1d, self._kernels.whole(*arguments))
-        lam, force, u, a, mu, deviation, pivots, motion, rows, natural, misses = values
-        finite = bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all())
-        status = self._judge(finite, pivots, failure)
-        for array in (lam, force, u, a, mu, deviation, pivots):
-            array.setflags(write=False)
-        return Solution(
+        lam, force, u, a, mu, pivots, misses = map(np.atleast_1d, self._kernels.whole(*arguments))
+        data = self._kernels.data.at(*known, a)
+        status = self._verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
+        message = self._verdict.message(status, pivots, failure, misses)
+        if told is not None:
+            status, message = told.status, told.message
+        return Solution.of(
+            data,
+            known[2],
             multipliers=lam,
             force=force,
             input=u,
             acceleration=a,
             reactions=mu,
-            deviation=deviation,
             pivots=pivots,
-            motion_residual=float(np.abs(motion).max()),
-            program_residual=float(np.abs(rows).max()),
+            ideal=self.applies_force,
             status=status,
-            message=self._message(status, pivots, failure, misses) + self._of_reactions(natural),
+            message=message + self._verdict.of_reactions(data.natural),
         )
 
     def contradiction(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> str:
-        """Which rows contradict others, and by how much."""
+        """Which rows contradict others, and by how much; when bounded the status of each sample says what is missed."""
+        if self._bounded is not None:
+            return ""
         arguments, _ = self._with_acceleration(self.arguments(t, q, v, p))
         return contradicting_rows(self.program.rows, self._misses(arguments))
 
@@ -249,34 +284,3 @@ class ProgramController(Controller):
         t, q, v, p = arguments
         found = self._branch.follow(float(np.asarray(t)), np.asarray(q), np.asarray(v), np.asarray(p))
         return (*arguments, found.acceleration), found.failure
-
-    def _judge(self, finite: bool, pivots: Array, failure: str) -> Status:
-        """Status of a tick; rows that vanish are why no acceleration was found, where they do."""
-        status = judge(finite, pivots, self._tolerance)
-        if status is Status.SINGULAR and self._method.handles_dependence:
-            return Status.CONTRADICTORY
-        return Status.NOT_CONVERGED if failure and status is not Status.SINGULAR else status
-
-    def _message(self, status: Status, pivots: Array, failure: str, misses: Array) -> str:
-        if status is Status.CONTRADICTORY:
-            return f"{contradicting_rows(self.program.rows, misses)} {status.sentence}"
-        if status is Status.OK and self._method.handles_dependence:
-            return REALISED
-        if status is Status.NOT_CONVERGED:
-            return f"{failure} {status.sentence}"
-        if status is Status.SINGULAR:
-            return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
-        return status.sentence
-
-    def _of_reactions(self, natural: Array) -> str:
-        """A sentence on reactions that are not determined; empty where they are."""
-        robot = self.robot
-        if not natural.size or not np.isfinite(natural).all():
-            return ""
-        A = natural.reshape(-1, robot.coordinates.nv, order="F")
-        sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]
-        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A, sizes)]
-        if not names:
-            return ""
-        what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
-        return f" The reactions {what}: natural rows {', '.join(names)} depend on others."

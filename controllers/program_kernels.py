@@ -9,11 +9,12 @@ import casadi as ca
 from ..symbolic.kernel import Kernel
 from .controller import Law
 from .program import Program
-from .realization import Realized, active_rows
+from .program_data import ProgramMatrices
+from .realization import Realized
 
 
 class ProgramKernels:
-    """Functions of t, q, v, p and, where rows are nonlinear in it, the acceleration about which they are linearized."""
+    """Functions of t, q, v, p; of the acceleration about which rows are linearized; of u where a programme finds it."""
 
     def __init__(self, program: Program, realized: Realized, law: Law) -> None:
         """Keep the expressions.
@@ -27,6 +28,8 @@ class ProgramKernels:
         robot = program.robot
         self._state = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.parameters.symbols}
         self._symbols = self._state if program.is_affine else {**self._state, "a": robot.coordinates.a}
+        if realized.input.numel() and ca.is_equal(realized.input, robot.u):
+            self._symbols = {**self._state, "u": robot.u}
 
     @functools.cached_property
     def tick(self) -> Kernel:
@@ -49,22 +52,20 @@ class ProgramKernels:
 
     @functools.cached_property
     def whole(self) -> Kernel:
-        """Everything about one state, with residuals."""
-        r, program, robot = self._realized, self._program, self._program.robot
-        a, (A, _) = robot.coordinates.a, robot.natural_form
-        # Rows linearized about a are judged by themselves, at the acceleration that came out.
-        rows = ca.substitute(program.theta @ a - program.beta, a, r.acceleration)
+        """Everything that the method finds at one state."""
+        r = self._realized
         outputs = {
             "multipliers": r.multipliers,
             "force": r.force,
             "input": r.input,
             "acceleration": r.acceleration,
             "reactions": r.reactions,
-            "deviation": ca.substitute(program.deviation, a, r.acceleration),
             "pivots": r.relative_pivots,
-            "motion": robot.mass_matrix @ r.acceleration + robot.bias - r.force - A.T @ r.reactions,
-            "rows": active_rows(program, rows),
-            "natural": A,
             "misses": r.misses,
         }
-        return Kernel("program_solution", self._symbols, {key: ca.vec(value) for key, value in outputs.items()})
+        return Kernel("program_solution", self._symbols, outputs)
+
+    @functools.cached_property
+    def data(self) -> ProgramMatrices:
+        """What the solution is checked against."""
+        return ProgramMatrices(self._program)

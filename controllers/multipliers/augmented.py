@@ -5,14 +5,15 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...robots.natural_factor import natural_factor
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
 from ...symbolic.ldl import Ldl
 from ...symbolic.samples import samples
 from ..program import Program
+from .capability import DEPENDENCE, REGULAR, Capability
 from .least_norm import LeastNormMultipliers
 from .multipliers import Movable, MultiplierMethod, Multipliers
+from .units import undetermined
 
 SMALLEST = 1e-13
 """A singular value counts as zero below this share of the largest; what is zero but for rounding has 1e-16."""
@@ -31,6 +32,11 @@ class AugmentedMultipliers(MultiplierMethod):
     """
 
     handles_dependence = True
+
+    @property
+    def handles(self) -> frozenset[Capability]:
+        """All that there is."""
+        return REGULAR | DEPENDENCE | {Capability.PROGRAMMED_INERTIA}
 
     def __init__(self, weight: float = 1.0, method: MultiplierMethod | None = None) -> None:
         """Fix weight and method.
@@ -62,17 +68,7 @@ class AugmentedMultipliers(MultiplierMethod):
         every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
         C = ca.diag(self.weight * _weights(program, ca.vertcat(A, program.theta)))
         factor = Ldl.of(robot.mass_matrix + every.T @ C @ every)
-        reach = factor.solve(A.T)
-        natural = natural_factor(A @ reach, robot.natural, robot.coordinates, robot.redundant)
-
-        def held(free: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
-            mu = natural.solve(wanted - A @ free)
-            return free + reach @ mu, mu
-
-        def mobility(forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-            return held(factor.solve(forces), ca.SX(A.size1(), forces.size2()))
-
-        return Movable(factor, held(factor.solve(every.T @ C @ right - robot.bias), b), mobility)
+        return Movable.of(robot, factor, factor.solve(every.T @ C @ right - robot.bias))
 
 
 def _weights(program: Program, rows: ca.SX) -> ca.DM:
@@ -95,7 +91,4 @@ def _weights(program: Program, rows: ca.SX) -> ca.DM:
             return ca.DM(weights)
         share = np.abs(vectors[:, 0] / scale)
         names = ", ".join(c.v[int(i)].name() for i in np.flatnonzero(share > 0.1 * share.max()))
-    raise ModelError(
-        f"{robot.name}: neither inertia, natural constraints nor the program determine {names}: [M; A; Θ] has not full "
-        "column rank. Give it a mass, or a row that holds it"
-    )
+    raise undetermined(robot, names)

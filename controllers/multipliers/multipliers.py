@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from ...robots.augmentation import require_regular
 from ...robots.dynamics import Factor
+from ...robots.natural_factor import natural_factor
+from ...robots.robot import Robot
+from ...symbolic.ldl import Ldl
 from ..program import Program
+from .capability import DEPENDENCE, REGULAR, Capability
 
 MISSED = 1e-5
 """A row holds if it misses its right side by not more than this share of what it is made of."""
+SMALLEST = 1e-13
+"""A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
 ROUNDING = 1e-8
 """Nor by this many units of it, m/s² or rad/s²: deviations that are rounding may be of any relative size."""
 
@@ -50,12 +57,42 @@ class Movable:
     drift: tuple[ca.SX, ca.SX]
     mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
 
+    @classmethod
+    def of(cls, robot: Robot, factor: Factor, free: ca.SX) -> Movable:
+        """What the natural constraints leave of a mass matrix's motion.
+
+        Args:
+            robot: whose natural constraints.
+            factor: the factorized mass matrix, or what stands for it.
+            free: the acceleration without natural constraints and control, shape (nv,).
+        """
+        A, b = robot.natural_form
+        free = sound(factor, free)
+        reach = factor.solve(A.T)
+        natural = natural_factor(A @ reach, robot.natural, robot.coordinates, robot.redundant)
+
+        def held(moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+            if A.size1() == 0:
+                return moved, ca.SX(0, moved.size2())
+            mu = natural.solve(wanted - A @ moved)
+            return moved + reach @ mu, mu
+
+        def mobility(forces: ca.SX) -> tuple[ca.SX, ca.SX]:
+            return held(factor.solve(forces), ca.SX(A.size1(), forces.size2()))
+
+        return cls(factor, held(free, b), mobility)
+
 
 class MultiplierMethod(ABC):
     """Way of solving K λ = r, where K = Θ M⁻¹ Θᵀ is symmetric and positive semidefinite."""
 
     handles_dependence: bool = False
     """Whether rows may depend on each other, vanish, or be more than the velocities; if so, ``holds`` judges them."""
+
+    @property
+    def handles(self) -> frozenset[Capability]:
+        """What it deals with; what is not among it is refused when a controller is built, or has a status."""
+        return REGULAR | DEPENDENCE if self.handles_dependence else REGULAR
 
     @abstractmethod
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
@@ -75,10 +112,33 @@ class MultiplierMethod(ABC):
             program: what is solved.
             theta: Θ with zeros in the rows that are off, shape (m, nv).
             beta: β likewise, shape (m,).
+
+        Raises:
+            ModelError: if the robot has a mass matrix that is singular in every position and nothing stands in for it.
         """
         del theta, beta
         robot = program.robot
-        return Movable(robot.factor, robot.drift, robot.mobility)
+        if robot.tree is None:
+            # Divided by, rounding in the place of a zero pivot would give numbers.
+            require_regular(robot)
+        free, reactions = robot.drift
+        return Movable(robot.factor, (sound(robot.factor, free), reactions), robot.mobility)
+
+
+def sound(factor: Factor, values: ca.SX) -> ca.SX:
+    """The values, or NaN where nothing but rounding is left of a pivot of M, and dividing by it would give numbers.
+
+    Args:
+        factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
+        values: what was divided, any shape.
+    """
+    if not isinstance(factor, Ldl) or not factor.diagonal.numel():
+        return values
+    shares = factor.relative_pivots
+    least = shares[0]
+    for i in range(1, shares.numel()):
+        least = ca.fmin(least, shares[i])
+    return values * ca.if_else(least > SMALLEST, 1, float("nan"))
 
 
 def judged(matrix: ca.SX, right: ca.SX, values: ca.SX, pivots: ca.SX, share: float = MISSED) -> Multipliers:
@@ -92,16 +152,26 @@ def judged(matrix: ca.SX, right: ca.SX, values: ca.SX, pivots: ca.SX, share: flo
         share: of |r_i| and √K_ii √(λᵀKλ) that a row may miss.
     """
     reached = matrix @ values
-    missed = right - reached
     # |K λ|_i ≤ √K_ii √(λᵀKλ); |K| |λ| would grow with what λ has in the null space of K.
     size = ca.fabs(right) + ca.sqrt(ca.fabs(ca.diag(matrix) * (values.T @ reached)))
+    return Multipliers(values, pivots, *verdicts(right - reached, size, share))
+
+
+def verdicts(missed: ca.SX, size: ca.SX, share: float = MISSED) -> tuple[ca.SX, ca.SX]:
+    """``holds`` and ``misses`` of :class:`Multipliers`.
+
+    Args:
+        missed: right side less left side of each row, shape (m,).
+        size: what each row is made of, shape (m,).
+        share: of it that a row may miss.
+    """
     holds: list[ca.SX] = []
     misses: list[ca.SX] = []
-    for i in range(right.numel()):
+    for i in range(missed.numel()):
         far = ca.fabs(missed[i]) > share * size[i] + ROUNDING
         near = ca.fabs(missed[i]) <= share * size[i] + ROUNDING
         # Of a number that is none neither holds.
         holds.append(ca.if_else(far, 0, ca.if_else(near, 1, float("nan"))))
         misses.append(ca.if_else(near, 0, missed[i]))
     empty = ca.SX(0, 1)
-    return Multipliers(values, pivots, ca.vertcat(empty, *holds), ca.vertcat(empty, *misses))
+    return ca.vertcat(empty, *holds), ca.vertcat(empty, *misses)

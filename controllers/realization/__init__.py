@@ -1,7 +1,8 @@
-"""How R becomes u: ideal or actuated."""
+"""How R becomes u: ideal, actuated or bounded."""
 
 from .actuated import Actuated
+from .bounded import Bounded
 from .ideal import Ideal
 from .realization import Realization, Realized, active_rows
 
-__all__ = ["Actuated", "Ideal", "Realization", "Realized", "active_rows"]
+__all__ = ["Actuated", "Bounded", "Ideal", "Realization", "Realized", "active_rows"]

@@ -47,19 +47,19 @@ class Actuated(Realization):
         factor = None if idle else Ldl.of(weight)
         back = gain.T if factor is None else factor.solve(gain.T)
         K = decoupled(program, gain @ back)
-        scale = None
-        if method.handles_dependence:
+        whole = None
+        if method.handles_dependence or robot.natural:
             # What a row would be if nothing cancelled: what natural constraints leave of one they imply is rounding.
             factors = ca.fabs(theta) @ ca.fabs(reach)
             whole = factors @ factors.T if factor is None else theta @ moved.factor.solve(theta.T)
-            scale = row_scales(program, whole)
+        scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
         found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
         u = back @ found.values
         turning = None
         if not program.is_affine:
             change = active_rows(program, turned(program, free) @ reach)
             turning = ca.diag(change @ (change.T if factor is None else factor.solve(change.T)))
-        pivots, relative, misses = verdict(program, K, found, turning)
+        pivots, relative, misses = verdict(program, K, found, turning, whole)
         return Realized(
             multipliers=found.values,
             force=B @ u,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ...symbolic.errors import ModelError
-from ..multipliers import MultiplierMethod
+from ..multipliers import DirectMethod, MultiplierMethod
 from ..program import Program
 from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
 
@@ -29,15 +29,30 @@ class Ideal(Realization):
                 f"the program has {len(steady)} rows ({', '.join(steady)}), more than the "
                 f"{robot.coordinates.nv} velocities of {robot.name}: no force can satisfy all of them"
             )
-        moved = method.movable(program, theta, active_rows(program, program.beta))
+        beta = active_rows(program, program.beta)
+        if isinstance(method, DirectMethod):
+            motion = method.motion(program, theta, beta)
+            return Realized(
+                multipliers=motion.multipliers,
+                force=theta.T @ motion.multipliers,
+                input=ca.SX(0, 1),
+                acceleration=motion.acceleration,
+                reactions=motion.reactions,
+                pivots=motion.pivots,
+                relative_pivots=motion.relative_pivots,
+                misses=motion.misses,
+            )
+        moved = method.movable(program, theta, beta)
         free, reactions = moved.drift
         reach, pull = moved.mobility(theta.T)
         K = decoupled(program, theta @ reach)
         # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
-        scale = row_scales(program, theta @ moved.factor.solve(theta.T)) if method.handles_dependence else None
+        asked = method.handles_dependence or bool(robot.natural)
+        whole = theta @ moved.factor.solve(theta.T) if asked else None
+        scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
         found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
         lam = found.values
-        pivots, relative, misses = verdict(program, K, found, self._turning(program, free))
+        pivots, relative, misses = verdict(program, K, found, self._turning(program, free), whole)
         return Realized(
             multipliers=lam,
             force=theta.T @ lam,

@@ -10,6 +10,9 @@ import casadi as ca
 from ..multipliers import MultiplierMethod, Multipliers
 from ..program import Program
 
+CANCELLED = 1e-13
+"""Share of a row's squared length below which what natural constraints and inputs leave of it is rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Realized:
@@ -112,7 +115,9 @@ def turned(program: Program, free: ca.SX) -> ca.SX:
     return ca.reshape(ca.jtimes(ca.vec(transposed), a, a - free), *transposed.shape).T
 
 
-def verdict(program: Program, matrix: ca.SX, found: Multipliers, turning: ca.SX | None) -> tuple[ca.SX, ca.SX, ca.SX]:
+def verdict(
+    program: Program, matrix: ca.SX, found: Multipliers, turning: ca.SX | None, whole: ca.SX | None = None
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Pivots, relative pivots and misses of :class:`Realized`, each of shape (m,), the last one maybe empty.
 
     Args:
@@ -120,9 +125,10 @@ def verdict(program: Program, matrix: ca.SX, found: Multipliers, turning: ca.SX 
         matrix: K, shape (m, m).
         found: what the method found.
         turning: as for :func:`relative_pivots`.
+        whole: as for :func:`relative_pivots`.
     """
     if found.holds is None or found.misses is None:
-        return found.pivots, relative_pivots(program, matrix, found.pivots, turning), ca.SX(0, 1)
+        return found.pivots, relative_pivots(program, matrix, found.pivots, turning, whole), ca.SX(0, 1)
     return found.holds, found.holds, found.misses
 
 
@@ -142,7 +148,9 @@ def row_scales(program: Program, matrix: ca.SX) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *scales)
 
 
-def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.SX | None = None) -> ca.SX:
+def relative_pivots(
+    program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.SX | None = None, whole: ca.SX | None = None
+) -> ca.SX:
     """Pivots relative to the largest row of the same constraint, shape (m,); zero if all rows of it vanish.
 
     A row that is not affine in a is also compared with what it changes by along the way from the motion without it: it
@@ -156,6 +164,8 @@ def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.
         matrix: K, shape (m, m).
         pivots: D, shape (m,).
         turning: by how much the row changes along the way, squared in the metric of K, shape (m,); zero if not given.
+        whole: K of the rows before natural constraints and inputs leave their part of it, shape (m, m): a row of which
+            they leave rounding only has vanished, even if it is the only one of its constraint. Not asked if not given.
     """
     size = [matrix[i, i] if turning is None else matrix[i, i] + turning[i] for i in range(matrix.size1())]
     relative: list[ca.SX] = []
@@ -165,5 +175,6 @@ def relative_pivots(program: Program, matrix: ca.SX, pivots: ca.SX, turning: ca.
             largest = ca.fmax(largest, size[j])
         # A number that is none must stay one: it is not the rows' fault.
         vanished = ca.if_else(largest <= 0, 0, float("nan"))
-        relative.append(ca.if_else(largest > 0, pivots[i] / largest, vanished))
+        share = ca.if_else(largest > 0, pivots[i] / largest, vanished)
+        relative.append(share if whole is None else ca.if_else(matrix[i, i] <= CANCELLED * whole[i, i], 0, share))
     return ca.vertcat(*relative)

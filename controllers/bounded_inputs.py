@@ -1,0 +1,216 @@
+"""Inputs within limits: the tick of ``realization="bounded"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..symbolic.errors import ModelError, NotConvergedError, NotFiniteError
+from .bounded_holding import Holding, Rest
+from .bounded_levels import BoundedLevels
+from .bounded_limits import ControlLimits
+from .bounded_memory import BoundedMemory, BoundedOutcome, Sample
+from .bounded_messages import limited_sentence
+from .bounded_priorities import priority_groups
+from .bounded_problem import BoundedProblem, BoundedTick
+from .multipliers import MultiplierMethod
+from .program import Program
+from .quadratic_program import QpSolver
+from .quadratic_program_conic import ConicSolver
+from .status import Status
+
+Array = NDArray[np.float64]
+
+EXACT = 1e-9
+"""Share by which the input without limits may miss rows that it is taken to keep."""
+MISSED = 1e-7
+"""A row is told as missed from this share of what it is made of."""
+ROUNDING = 1e-8
+"""And from so many units of it, m/s² or rad/s²."""
+
+
+class BoundedInputs:
+    """Decides at each tick which inputs are applied.
+
+    Attributes:
+        program: what is realised.
+        limits: what is kept.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        method: MultiplierMethod,
+        limits: ControlLimits | None,
+        priorities: Iterable[str | Iterable[str]] | None,
+        solver: QpSolver | None,
+    ) -> None:
+        """Check what is given and write the problem down.
+
+        Args:
+            program: what is realised.
+            method: how multipliers are found where no limit is reached.
+            limits: of the robot; its own if not given.
+            priorities: groups of names of constraints, the highest first; all are equal if not given.
+            solver: of quadratic programmes.
+
+        Raises:
+            ModelError: for limits, priorities or a solver that cannot serve, a program without inputs, or rows
+                nonlinear in the accelerations.
+        """
+        robot = program.robot
+        if not program.is_affine:
+            rows = ", ".join(repr(row) for row, ok in zip(program.rows, program.affine, strict=True) if not ok)
+            raise ModelError(
+                f"realization='bounded' needs rows affine in the accelerations, {rows} is not: use 'actuated', or "
+                "write the row with its accelerations linear"
+            )
+        if robot.u.numel() == 0:
+            raise ModelError(f"{robot.name} has no inputs, so that there is nothing to bound: use realization='ideal'")
+        if limits is not None and not isinstance(limits, ControlLimits):
+            raise ModelError(f"limits must be ControlLimits such as ControlLimits.of(robot, effort=…), got {limits!r}")
+        if solver is not None and not isinstance(solver, QpSolver):
+            raise ModelError(f"solver must be a QpSolver such as ConicSolver(), got {solver!r}")
+        self.program, self.limits = program, limits or ControlLimits.of(robot)
+        self.limits.require_sizes(robot)
+        self._at_rest = Rest(robot, program.parameters, self.limits)
+        self._solver = solver or ConicSolver()
+        self._problem = BoundedProblem(program, method, self.limits)
+        self._levels = BoundedLevels(self._solver, priority_groups(program, priorities), self._problem.hard)
+        self._none_missed = _frozen(np.zeros(len(program.rows)))
+        self._none_beyond = _frozen(np.zeros(len(self._problem.rows)))
+        self._none_short = _frozen(np.zeros(robot.u.numel() + 1))
+        self._rates = np.isfinite(self.limits.rate).any()
+
+    def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
+        """The memory after one more sample.
+
+        Args:
+            memory: before it.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+        """
+        before = _samples(memory).anchor(t)
+        return BoundedMemory(before, Sample(t, q, v, p, self._decide(t, q, v, p, before)))
+
+    def decide(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+        """The inputs at one tick; a pure function of its arguments.
+
+        Args:
+            memory: of the samples so far.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+
+        Raises:
+            NotFiniteError: if a number of the model is not finite.
+            NotConvergedError: if the solver fails and no input has been applied before.
+        """
+        samples = _samples(memory)
+        if samples.last is not None and samples.last.is_at(t, q, v, p):
+            return samples.last.outcome
+        return self._decide(t, q, v, p, samples.anchor(t))
+
+    def tell(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+        """The same as :meth:`decide`, with a message: what was missed, by how much, and what to try.
+
+        Args:
+            memory: of the samples so far.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+        """
+        outcome = self.decide(memory, t, q, v, p)
+        parts = [outcome.status.sentence]
+        if outcome.status is not Status.OK:
+            holding = self.holding(t, q, p)
+            said = limited_sentence(self.program, self.limits, self._problem.rows, outcome)
+            parts = [said, "" if holding.possible else holding.message, *parts]
+        return replace(outcome, message=" ".join(filter(None, parts)))
+
+    def holding(self, t: float, q: Array, p: Array) -> Holding:
+        """Whether the inputs can hold the robot at rest.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            p: parameters, whole vector.
+        """
+        return self._at_rest.holding(t, q, p)
+
+    def _decide(self, t: float, q: Array, v: Array, p: Array, before: Sample | None) -> BoundedOutcome:
+        low, high = self.limits.lower, self.limits.upper
+        if before is not None and self._rates:
+            change = self.limits.rate * max(t - before.t, 0.0)
+            low = np.maximum(low, before.outcome.input - change)
+            high = np.minimum(high, before.outcome.input + change)
+        tick = self._problem.quick(t, q, v, p, low, high)
+        u, fit = tick.input, tick.fit
+        if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
+            return BoundedOutcome(_frozen(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
+        tick = self._problem.whole()
+        found = self._levels.solve(tick, None if before is None else before.outcome.found)
+        if found.x is None:
+            self._require_finite(t, tick)
+            return self._held(t, tick, before, found.failed)
+        u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
+        failed = f"{found.failed} ({self._word})" if found.failed else ""
+        missed = self._none_missed if found.reached else self._missed(tick, u)
+        beyond = self._beyond(tick, u) if found.relaxed else self._none_beyond
+        if not (found.reached or missed.any()):
+            found = replace(found, reached=True)
+        fine = not failed and not missed.any() and not beyond.any() and not tick.short.any()
+        status = Status.OK if fine else Status.LIMITED
+        return BoundedOutcome(_frozen(u), status, missed, beyond, _frozen(tick.short), failed, found)
+
+    def _held(self, t: float, tick: BoundedTick, before: Sample | None, failed: str) -> BoundedOutcome:
+        what = f"{failed} ({self._word})"
+        if before is None:
+            raise NotConvergedError(
+                f"at t = {t:g}: no input was found for {what}, and none has been applied before that could be held. "
+                f"{Status.NOT_CONVERGED.sentence}"
+            )
+        u = np.clip(before.outcome.input, tick.low, tick.high)
+        missed, beyond = self._missed(tick, u), self._beyond(tick, u)
+        return BoundedOutcome(_frozen(u), Status.HELD, missed, beyond, _frozen(tick.short), what)
+
+    @property
+    def _word(self) -> str:
+        return self._solver.word or "the solver's numbers miss the conditions of optimality"
+
+    def _missed(self, tick: BoundedTick, u: Array) -> Array:
+        """What is left of the program, in its units; 0 for rounding."""
+        x = u / tick.scale
+        rest = (tick.gain @ x - tick.right) / tick.gain_scale
+        size = (np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)) / tick.gain_scale
+        return _frozen(np.where(np.abs(rest) > MISSED * size + ROUNDING, rest, 0.0))
+
+    def _beyond(self, tick: BoundedTick, u: Array) -> Array:
+        """How far the inputs are beyond the limit rows, in their units; 0 for rounding."""
+        x = u / tick.scale
+        value = tick.rows @ x
+        over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale
+        size = (np.abs(tick.rows) @ np.abs(x)) / tick.row_scale
+        return _frozen(np.where(over > MISSED * size + ROUNDING, over, 0.0))
+
+    def _require_finite(self, t: float, tick: BoundedTick) -> None:
+        for array in (tick.effort, tick.gain, tick.right, tick.rows):
+            if not np.isfinite(array).all():
+                raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
+
+
+def _samples(memory: object) -> BoundedMemory:
+    return memory if isinstance(memory, BoundedMemory) else BoundedMemory()
+
+
+def _frozen(array: Array) -> Array:
+    copied = array.copy()
+    copied.setflags(write=False)
+    return copied

@@ -1,0 +1,218 @@
+"""What limits leave of a program at one state, as expressions and compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..symbolic.errors import ModelError
+from ..symbolic.kernel import Kernel
+from ..symbolic.samples import samples
+from .bounded_limits import ControlLimits
+from .bounded_rows import LimitRows
+from .multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
+from .program import Program
+from .realization import Actuated, Realized, active_rows
+
+Array = NDArray[np.float64]
+
+RELATIVE_FLOOR = 1e-12
+"""Added to the diagonal of the scaled effort matrix, which is 1: it is definite even where two inputs do the same."""
+
+DEPENDENT = 1e-11
+"""Share of what it is made of below which a number counts as rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedTick:
+    """A problem at one state, in inputs x with u = scale · x. The arrays are overwritten by the next tick.
+
+    Attributes:
+        input: of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
+        fit: by how much that input is beyond its bounds, beyond the limit rows, and the program beyond its right side,
+            the last two as a share of what they are made of; and the greatest of ``short``; shape (4,).
+        low: least input that torque, rate and power allow, shape (nu,).
+        high: the greatest, shape (nu,).
+        scale: shape (nu,).
+        effort: matrix of the effort ½ xᵀHx, with a diagonal of ones, shape (nu, nu).
+        rows: limit rows, shape (l, nu).
+        least: their lower bounds, shape (l,).
+        most: their upper bounds, shape (l,).
+        row_scale: unit of a limit row times this is 1, shape (l,).
+        gain: program rows, shape (m, nu).
+        right: what they must be, shape (m,).
+        gain_scale: unit of a program row times this is 1, shape (m,).
+        short: by how much rate and bounds make each input, and then the sum, exceed its power [W], shape (nu + 1,).
+    """
+
+    input: Array
+    fit: Array
+    low: Array
+    high: Array
+    scale: Array
+    effort: Array
+    rows: Array
+    least: Array
+    most: Array
+    row_scale: Array
+    gain: Array
+    right: Array
+    gain_scale: Array
+    short: Array
+
+
+class BoundedProblem:
+    """The functions that make a :class:`BoundedTick`.
+
+    Program rows are measured in the unit Θ M̂ Θᵀ, averaged over the rows of a constraint: squares of what they miss are
+    then what the missing force would do, |R|² in the metric M⁻¹, whatever the units of the rows, and rows of one
+    constraint, which share a unit, weigh the same. Limit rows likewise.
+
+    Attributes:
+        rows: names of the limit rows.
+        hard: so many of them, the first ones, can always be kept.
+    """
+
+    def __init__(self, program: Program, method: MultiplierMethod, limits: ControlLimits) -> None:
+        """Assemble the expressions.
+
+        Args:
+            program: affine in the accelerations.
+            method: how the multipliers of the program without limits are found, if its rows are reachable.
+            limits: of the program's robot.
+        """
+        robot = program.robot
+        self._program, nu = program, robot.u.numel()
+        theta, beta = active_rows(program, program.theta), active_rows(program, program.beta)
+        moved = method.movable(program, theta, beta)
+        free, reach = moved.drift[0], moved.mobility(robot.input_matrix)[0]
+        weight = ca.densify(robot.input_matrix.T @ reach)
+        H = ca.SX.eye(nu) if dependent_inputs(program, weight, moved.factor.solve(robot.input_matrix)) else weight
+        scale = ca.vertcat(*(ca.if_else(H[i, i] > 0, 1 / ca.sqrt(H[i, i]), 1) for i in range(nu)))
+        D = ca.diag(scale)
+        gain, right = theta @ reach, beta - theta @ free
+        unit = _row_unit(program, ca.diag(theta @ moved.mobility(theta.T)[0]))
+        best = self._without_limits(program, method)
+        low, high = ca.SX.sym("low", nu), ca.SX.sym("high", nu)
+        limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
+        self.rows, self.hard, u = limited.names, limited.hard, best.input
+        missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+        beyond = limited.beyond(u)
+        fit = ca.vertcat(
+            _greatest(ca.vertcat(limited.low - u, u - limited.high)),
+            _greatest(beyond),
+            _greatest(missed),
+            _greatest(limited.short),
+        )
+        c = robot.coordinates
+        self._symbols = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols, "low": low, "high": high}
+        self._outputs = {
+            "input": u,
+            "fit": fit,
+            "low": limited.low,
+            "high": limited.high,
+            "scale": scale,
+            "effort": D @ H @ D + RELATIVE_FLOOR * ca.SX.eye(nu),
+            "rows": ca.diag(limited.scale) @ limited.matrix @ D,
+            "least": limited.scale * limited.least,
+            "most": limited.scale * limited.most,
+            "row_scale": limited.scale,
+            "gain": ca.diag(unit) @ gain @ D,
+            "right": unit * right,
+            "gain_scale": unit,
+            "short": limited.short,
+        }
+        sizes = (c.nq, c.nv, len(program.parameters), nu, nu)
+        self._arguments = [np.zeros(1), *(np.zeros(size) for size in sizes)]
+        self._results = {
+            key: np.zeros((e.size1(), e.size2()) if key in ("effort", "rows", "gain") else e.numel(), order="F")
+            for key, e in self._outputs.items()
+        }
+        self._tick = BoundedTick(**self._results)
+
+    def quick(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> BoundedTick:
+        """A tick of which only input, fit, low and high are filled in.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+            low: least input at this time, torque and rate limits taken together, shape (nu,).
+            high: the greatest, shape (nu,).
+        """
+        self._arguments[0][0] = t
+        for array, value in zip(self._arguments[1:], (q, v, p, low, high), strict=True):
+            array[:] = value
+        self._run_quick()
+        return self._tick
+
+    def whole(self) -> BoundedTick:
+        """The rest of the tick that :meth:`quick` was called for last."""
+        self._run_whole()
+        return self._tick
+
+    def _without_limits(self, program: Program, method: MultiplierMethod) -> Realized:
+        try:
+            return Actuated().build(program, method)
+        except ModelError:
+            if isinstance(method, DirectMethod):
+                raise
+            # More rows than inputs, or some out of reach: with limits what they miss is told at each tick.
+            return Actuated().build(program, LeastNormMultipliers())
+
+    @functools.cached_property
+    def _run_quick(self) -> Callable[[], None]:
+        return self._bound("bounded_tick", ("input", "fit", "low", "high"))
+
+    @functools.cached_property
+    def _run_whole(self) -> Callable[[], None]:
+        return self._bound("bounded_whole", tuple(self._outputs))
+
+    def _bound(self, name: str, keys: tuple[str, ...]) -> Callable[[], None]:
+        kernel = Kernel(name, self._symbols, {key: self._outputs[key] for key in keys})
+        return kernel.bind(self._arguments, [self._results[key] for key in keys])
+
+
+def dependent_inputs(program: Program, weight: ca.SX, free: ca.SX) -> bool:
+    """Whether some inputs can do nothing that others cannot, at all sampled places.
+
+    Args:
+        program: whose robot it is.
+        weight: W = Bᵀ M̂ B, shape (nu, nu).
+        free: M⁻¹ B, what inputs do without natural constraints, shape (nv, nu).
+    """
+    robot, c = program.robot, program.robot.coordinates
+    looked_at = {"W": weight, "free": ca.diag(robot.input_matrix.T @ free)}
+    for W, free_alone in samples(looked_at, {"t": c.t, "q": c.q, "v": c.v}, program.parameters):
+        if not (np.isfinite(W).all() and np.isfinite(free_alone).all()):
+            return False
+        scale = np.sqrt(np.abs(free_alone[:, 0]))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        if W.size and np.linalg.eigvalsh(W / np.outer(scale, scale))[0] > DEPENDENT:
+            return False
+    return True
+
+
+def _row_unit(program: Program, mobility: ca.SX) -> ca.SX:
+    """1/√ of the mean mobility of the rows of each constraint, shape (m,); 1 where all of them vanish."""
+    units: list[ca.SX] = []
+    for block in program.blocks:
+        total = ca.SX(0)
+        for i in block:
+            total = total + mobility[i]
+        units.append(ca.if_else(total > 0, ca.sqrt(len(block) / total), 1))
+    return ca.vertcat(ca.SX(0, 1), *units)
+
+
+def _greatest(values: ca.SX) -> ca.SX:
+    """Of the entries of a column; −inf of none."""
+    found = ca.SX(-np.inf)
+    for i in range(values.numel()):
+        found = ca.fmax(found, values[i])
+    return found

@@ -1,0 +1,183 @@
+"""The closed-loop motion of a program in canonical variables: coordinates and momenta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..constraints.constraint import Constraint
+from ..constraints.perturbations import Deviation
+from ..symbolic.errors import ModelError
+from ..symbolic.ldl import Ldl
+from .multipliers import CanonicalMotion
+from .multipliers.canonical import regular_form
+from .program import Program
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalProgram:
+    """q̇ = N H_p and ṗ = R + Q − H_q − D_v under R = Θᵀ K⁻¹ (A − B), [Matukhina]_ eqs. (15)–(17).
+
+    K₁₁ … K₂₂ are the blocks of K = Θ H_pp Θᵀ that belong to rows of order 0 and 1; A are the right sides of the
+    perturbation equations, A₁ = g and A₂ = h; B what the rows have without control, in which the article leaves the
+    bracket S = H_pq H_p + H_pp (Q − H_q − D_v) + H_pt undefined:
+    B₁ = Φ_q S + (d/dt Φ_q) H_p + d/dt Φ_t and B₂ = Ψ_v S + Ψ_q H_p + Ψ_t. Rows of order 2 make up blocks with number 3,
+    and natural rows, which the article does not have, are solved for together with the program's.
+
+    All expressions are in t, q, the momenta and the program's parameters.
+
+    Attributes:
+        program: what is realised.
+        motion: H_p, H_pp and S of the robot.
+        rows: Θ, shape (m, nv).
+        matrix: K, shape (m, m).
+        wanted: A, shape (m,).
+        own: B, shape (m,).
+        reach: natural rows and Θ, one above the other, shape (k + m, nv).
+        natural_right: what natural rows ask for less what they have without reactions, shape (k,).
+    """
+
+    program: Program
+    motion: CanonicalMotion
+    rows: ca.SX
+    matrix: ca.SX
+    wanted: ca.SX
+    own: ca.SX
+    reach: ca.SX
+    natural_right: ca.SX
+
+    @property
+    def hamiltonian(self) -> ca.SX:
+        """H(t, q, p) [J]."""
+        return self.motion.form.hamiltonian
+
+    @property
+    def momenta(self) -> ca.SX:
+        """Symbols of p, shape (nv,)."""
+        return self.motion.form.momenta
+
+    @property
+    def symbols(self) -> Mapping[str, ca.SX]:
+        """Inputs of a :class:`~erugin.symbolic.Kernel`: t, q, momenta and p, the parameters."""
+        robot = self.program.robot
+        return {"t": robot.t, "q": robot.q, "momenta": self.momenta, "p": self.program.parameters.symbols}
+
+    @property
+    def blocks(self) -> Mapping[tuple[int, int], ca.SX]:
+        """K₁₁, K₁₂, K₂₁ and K₂₂ by their numbers; only those that have rows."""
+        places: dict[int, list[int]] = {}
+        for place, order in enumerate(row_orders(self.program)):
+            places.setdefault(order + 1, []).append(place)
+        return {(i, j): self.matrix[places[i], places[j]] for i in sorted(places) for j in sorted(places)}
+
+    @property
+    def multipliers(self) -> ca.SX:
+        """λ = K⁻¹ (A − B), shape (m,)."""
+        return self.multipliers_for(self.wanted)[0]
+
+    @property
+    def force(self) -> ca.SX:
+        """R(q, p, t) = Θᵀλ, shape (nv,)."""
+        return self.rows.T @ self.multipliers
+
+    @property
+    def coordinate_rate(self) -> ca.SX:
+        """q̇ = N H_p, eq. (16), shape (nq,)."""
+        return self.motion.form.coordinate_rate
+
+    @property
+    def momentum_rate(self) -> ca.SX:
+        """ṗ = R + Q − H_q − D_v, and the natural reactions, eq. (17), shape (nv,)."""
+        return self.momentum_rate_for(self.wanted)
+
+    def multipliers_for(self, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """λ, shape (m,), and μ, shape (k,), for other right sides of the perturbation equations.
+
+        Args:
+            wanted: A, shape (m,), in any symbols.
+        """
+        k = self.natural_right.numel()
+        K = self.reach @ self.motion.mobility @ self.reach.T
+        found = Ldl.of(K).solve(ca.vertcat(self.natural_right, wanted - self.own))
+        return found[k:, :], found[:k, :]
+
+    def momentum_rate_for(self, wanted: ca.SX) -> ca.SX:
+        """ṗ for other right sides of the perturbation equations, shape (nv,).
+
+        Args:
+            wanted: A, shape (m,), in any symbols.
+        """
+        lam, mu = self.multipliers_for(wanted)
+        return self.motion.momentum_rate + self.reach.T @ ca.vertcat(mu, lam)
+
+
+def canonical_program(program: Program) -> CanonicalProgram:
+    """The closed loop of a program and its ideal force in coordinates and momenta.
+
+    Args:
+        program: of independent rows, affine in the accelerations and always on.
+
+    Raises:
+        ModelError: for other rows, natural rows that may depend on each other, or a robot without a canonical form or
+            with a mass matrix that is singular in every position.
+    """
+    if not isinstance(program, Program):
+        raise ModelError(f"only a Program has a canonical closed loop, got {program!r}")
+    robot, c = program.robot, program.robot.coordinates
+    for name, affine, switched in zip(program.rows, program.affine, program.switched, strict=True):
+        if switched or not affine:
+            what = "is on at times only" if switched else "is not affine in the accelerations"
+            raise ModelError(
+                f"the canonical closed loop has rows that are always on and affine in a, but {name!r} {what}"
+            )
+    if robot.redundant != "refused":
+        raise ModelError(f"{robot.name}: natural rows may depend on each other; leave the spare ones out")
+    motion = CanonicalMotion.of(regular_form(program))
+    form = motion.form
+    wanted, own = ca.SX(0, 1), ca.SX(0, 1)
+    for constraint, deviation, gains in deviations(program):
+        wanted = ca.vertcat(wanted, constraint.perturbation.right_side(deviation, gains))
+        highest = c.rate(c.rate(deviation.value)) if constraint.order == 0 else c.rate(deviation.value)
+        own = ca.vertcat(own, deviation.value if constraint.order == 2 else highest)
+    A, b = robot.natural_form
+    reach = form.in_momenta(ca.vertcat(A, program.theta))
+    k = A.size1()
+    return CanonicalProgram(
+        program=program,
+        motion=motion,
+        rows=reach[k:, :],
+        matrix=reach[k:, :] @ motion.mobility @ reach[k:, :].T,
+        wanted=form.in_momenta(ca.densify(wanted)),
+        # B is what the highest derivatives are where the accelerations are S.
+        own=ca.substitute(ca.densify(own), ca.vertcat(c.v, c.a), ca.vertcat(form.velocity, motion.free)),
+        reach=reach,
+        natural_right=form.in_momenta(b) - reach[:k, :] @ motion.free,
+    )
+
+
+def row_orders(program: Program) -> list[int]:
+    """Order of the constraint of each row, m of them.
+
+    Args:
+        program: whose rows.
+    """
+    c = program.robot.coordinates
+    return [k.order for k in program.constraints for _ in range(k.residual(c).numel())]
+
+
+def deviations(program: Program) -> list[tuple[Constraint, Deviation, Mapping[str, ca.SX]]]:
+    """Each constraint, what it deviates by, and the symbols of its gains (velocities).
+
+    Args:
+        program: whose constraints.
+    """
+    c = program.robot.coordinates
+    found: list[tuple[Constraint, Deviation, Mapping[str, ca.SX]]] = []
+    for (label, _), constraint in zip(program.linearizations, program.constraints, strict=True):
+        residual = ca.densify(constraint.residual(c))
+        rate = c.rate(residual) if constraint.order == 0 else ca.SX(0, 1)
+        gains = {key: program.parameters[f"{label}.{key}"] for key in constraint.perturbation.gains}
+        found.append((constraint, Deviation(residual, rate, c.t), gains))
+    return found

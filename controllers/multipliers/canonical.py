@@ -1,0 +1,138 @@
+"""Multipliers in canonical variables: coordinates and momenta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ...robots.canonical import CanonicalForm, canonical_form
+from ...symbolic.errors import ModelError
+from ..program import Program
+from .capability import Capability
+from .ldl import LdlMultipliers
+from .multipliers import Movable, MultiplierMethod, Multipliers, sound
+from .sweep import require_solver
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalMotion:
+    """v̇ = S + H_pp R: accelerations in coordinates and momenta, all expressions in ``form.momenta`` in place of v.
+
+    With q̇ = N H_p and ṗ = R + Q − H_q − D_v the velocities v = H_p(t, q, p) have the derivative
+    S + H_pp R, S = H_pq N H_p + H_pp (Q − H_q − D_v) + H_pt. It is the bracket in B₁ and B₂ of [Matukhina]_ (15), which
+    the article leaves undefined: B₁ = Φ_q S + (d/dt Φ_q) H_p + d/dt Φ_t and B₂ = Ψ_v S + Ψ_q H_p + Ψ_t.
+
+    Attributes:
+        form: the robot's canonical form.
+        velocity: H_p, shape (nv,).
+        momentum_rate: ṗ at R = 0, Q − H_q − D_v, shape (nv,).
+        mobility: H_pp, shape (nv, nv).
+        free: S, shape (nv,).
+    """
+
+    form: CanonicalForm
+    velocity: ca.SX
+    momentum_rate: ca.SX
+    mobility: ca.SX
+    free: ca.SX
+
+    @classmethod
+    def of(cls, form: CanonicalForm) -> CanonicalMotion:
+        """Differentiate the Hamiltonian.
+
+        Args:
+            form: of a robot with a regular mass matrix.
+        """
+        c = form.robot.coordinates
+        # H = ½ (p − s)ᵀ z* − L₀, the same function as pᵀz* − L(z*) with fewer operations in its derivatives.
+        H, p = ca.dot(form.momenta - form.shift, form.velocity) / 2 - form.constant, form.momenta
+        Hpp, Hp = ca.hessian(H, p)
+        rate = form.in_momenta(form.free_rate)
+        if c.are_rates:
+            # ∂L/∂q = −∂H/∂q, so that what is not −H_q of the rate are Q and −D_v.
+            others = form.free_rate - ca.gradient(form.lagrangian, c.q)
+            rate = form.in_momenta(others) - ca.gradient(H, c.q)
+        moved = ca.jtimes(Hp, ca.vertcat(c.q, c.t), ca.vertcat(c.N @ Hp, ca.SX(1)))
+        return cls(form, ca.densify(Hp), ca.densify(rate), ca.densify(Hpp), ca.densify(moved + Hpp @ rate))
+
+    def in_velocities(self, expression: ca.SX) -> ca.SX:
+        """An expression in momenta with p = ∂L/∂v inserted.
+
+        Args:
+            expression: any shape.
+        """
+        return ca.substitute(expression, self.form.momenta, self.form.momentum)
+
+
+@dataclass(frozen=True, eq=False)
+class _Hessian:
+    matrix: ca.SX
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        return self.matrix @ right
+
+
+class CanonicalMultipliers(MultiplierMethod):
+    """λ = K⁻¹ (A − B) with K = Θ H_pp Θᵀ, [Matukhina]_ eq. (15), all derived from H(t, q, p), then p = ∂L/∂v inserted.
+
+    A are the right sides of the perturbation equations, B what the rows have under no control; see
+    :class:`CanonicalMotion` and :func:`~erugin.controllers.canonical_program`. Natural rows are added to the article's:
+    their reactions are solved for in the same way. The mass matrix is inverted as ∂²H/∂p² alone and M is never formed
+    as such, so that it is a check of every other way, more than a fast one.
+
+    Attributes:
+        method: how K λ = A − B is then solved.
+    """
+
+    def __init__(self, method: MultiplierMethod | None = None) -> None:
+        """Fix how K is solved.
+
+        Args:
+            method: LDLᵀ if not given; LeastNormMultipliers or ProximalMultipliers for dependent rows.
+
+        Raises:
+            ModelError: for a method that puts something else in the place of M.
+        """
+        self.method = LdlMultipliers() if method is None else method
+        self.handles_dependence = self.method.handles_dependence
+        require_solver(self, self.method)
+
+    @property
+    def handles(self) -> frozenset[Capability]:
+        """What ``method`` does, but for singular mass matrices."""
+        return self.method.handles - {Capability.HELD_INERTIA}
+
+    def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
+        """As ``method`` does."""
+        return self.method.solve(matrix, right, scale)
+
+    def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
+        """The robot with H_pp in place of M⁻¹ and S in place of its free acceleration.
+
+        Raises:
+            ModelError: for a robot without a canonical form, or with a singular mass matrix.
+        """
+        del theta, beta
+        motion = CanonicalMotion.of(regular_form(program))
+        mobility, free = motion.in_velocities(motion.mobility), motion.in_velocities(motion.free)
+        return Movable.of(program.robot, _Hessian(mobility), sound(program.robot.factor, free))
+
+
+def regular_form(program: Program) -> CanonicalForm:
+    """The canonical form of a program's robot.
+
+    Args:
+        program: any.
+
+    Raises:
+        ModelError: if the robot has none, or a mass matrix that is singular in every position.
+    """
+    robot = program.robot
+    if np.any(robot.augmentation.full()):
+        raise ModelError(
+            f"{robot.name}: its mass matrix is singular and natural constraints stand in for it, so that velocities do "
+            "not follow from momenta alone; take LdlMultipliers or UdwadiaPhohomsiriMultipliers"
+        )
+    return canonical_form(robot)

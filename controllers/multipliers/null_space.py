@@ -1,0 +1,92 @@
+"""Multipliers by what the rows leave free: Larin's generalized velocities."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...symbolic.errors import ModelError
+from ...symbolic.ldl import Ldl
+from ..program import Program
+from .capability import REGULAR, Capability
+from .direct import DirectMethod, DirectMotion
+from .multipliers import sound
+from .row_reflections import RowReflections
+from .units import velocity_units
+
+
+class NullSpaceMultipliers(DirectMethod):
+    """a = Θ⁺β + V₂ ẇ with V₂ᵀ M V₂ ẇ = V₂ᵀ (Q − M Θ⁺β), then Θᵀλ = M a − Q, [Larin1993]_ eqs. (2.4) and (3.1).
+
+    Θ holds the natural rows too, and Q = −h. V = [V₁ V₂] is the product of one-row reflections, Θ = L V₁ᵀ: Θ⁺β =
+    V₁ L⁻¹β and λ = L⁻ᵀ V₁ᵀ (M a − Q), so that nothing is squared as in (ΘΘᵀ)λ = Θ (M a − Q). Only V₂ᵀ M V₂ is
+    divided by, which is regular if and only if [M; Θ] has full column rank: M itself may be singular. With few freedoms
+    and many rows it is small.
+
+    Angles between velocities are those in units in which each has about unit inertia.
+    """
+
+    @property
+    def handles(self) -> frozenset[Capability]:
+        """Independent rows, always on; no inputs."""
+        missing = {
+            Capability.REDUNDANT_NATURAL_ROWS,
+            Capability.SWITCHED_ROWS,
+            Capability.NONLINEAR_ROWS,
+            Capability.ACTUATED,
+        }
+        return (REGULAR - missing) | {Capability.PROGRAMMED_INERTIA}
+
+    def motion(self, program: Program, theta: ca.SX, beta: ca.SX) -> DirectMotion:
+        """By reflections and one factorization of the size of the freedom."""
+        robot, n, m = program.robot, program.robot.coordinates.nv, theta.size1()
+        A, b = robot.natural_form
+        k = A.size1()
+        _require_independent(program, k + m)
+        S = ca.SX(velocity_units(program))
+        rows = ca.vertcat(A, theta) @ ca.diag(S)
+        M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
+        V = RowReflections.of_rows(rows)
+        along = V.along(ca.vertcat(b, beta))
+        turned, pushed = V.turned(V.turned(M).T).T, V.turned(force)
+        free = ca.SX(0, 1)
+        if k + m < n:
+            reduced = Ldl.of(turned[k + m :, k + m :])
+            free = sound(reduced, reduced.solve(pushed[k + m :, :] - turned[k + m :, : k + m] @ along))
+        motion = ca.vertcat(along, free)
+        weights = V.weights((turned @ motion - pushed)[: k + m, :])
+        lengths = ca.sum2(rows**2)
+        longest = [ca.SX(lengths[k + block[0]]) for block in program.blocks]
+        for i, block in enumerate(program.blocks):
+            for j in block[1:]:
+                longest[i] = ca.fmax(longest[i], lengths[k + j])
+        left = V.remainders[k:, :]
+        # Of a number that is none neither holds: it must not pass for a row that vanishes.
+        none = float("nan")
+        shares = [ca.if_else(x > 0, left[i] / x, ca.if_else(x <= 0, 0, none)) for i, x in enumerate(longest)]
+        return DirectMotion(
+            acceleration=S * V.back(motion),
+            multipliers=weights[k:, :],
+            reactions=weights[:k, :],
+            pivots=left,
+            relative_pivots=ca.vertcat(ca.SX(0, 1), *shares),
+        )
+
+
+def _require_independent(program: Program, count: int) -> None:
+    robot = program.robot
+    switched = [repr(name) for name, off in zip(program.rows, program.switched, strict=True) if off]
+    if switched:
+        reason = f"rows {', '.join(switched)} are on at times only, and with them the number of freedoms changes"
+    elif not program.is_affine:
+        curved = [repr(name) for name, affine in zip(program.rows, program.affine, strict=True) if not affine]
+        reason = f"rows {', '.join(curved)} are not affine in the accelerations"
+    elif robot.redundant != "refused":
+        reason = "natural rows may depend on each other"
+    elif count > robot.coordinates.nv:
+        reason = f"there are {count} rows, natural ones included, for {robot.coordinates.nv} velocities"
+    else:
+        return
+    raise ModelError(
+        f"NullSpaceMultipliers needs independent rows of a fixed number, but in this program of {robot.name} {reason}: "
+        "take UdwadiaPhohomsiriMultipliers or LeastNormMultipliers"
+    )

@@ -1,0 +1,191 @@
+"""Bounded inputs: the same as unbounded where nothing is reached, within their bounds always, and a word about it."""
+
+from __future__ import annotations
+
+import functools
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.constraints import Baumgarte, holonomic
+from erugin.controllers import ConicSolver, ControlLimits, LdlMultipliers, Program, ProgramController, Status
+from erugin.controllers.bounded_levels import BoundedLevels
+from erugin.controllers.bounded_priorities import priority_groups
+from erugin.controllers.bounded_problem import BoundedProblem
+from erugin.scenarios import simulate
+
+from .arms import two_link_arm
+from .bounded_cases import CASES, bounded_case, effort_only, loose, two_links
+from .controller_cases.programs import braking_program
+from .controller_cases.robots import CASES as ROBOTS
+from .controller_cases.robots import robot_case
+
+Array = NDArray[np.float64]
+
+
+@functools.cache
+def pair(name: str) -> tuple[ProgramController, ProgramController]:
+    """Unbounded, and bounded by limits that nothing comes near to."""
+    program = bounded_case(name).program
+    free = ProgramController(program, realization="actuated")
+    return free, ProgramController(program, realization="bounded", limits=loose(program.robot))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loose_bounds_change_no_input(name: str) -> None:
+    case = bounded_case(name)
+    free, bounded = pair(name)
+    u = free.control(0.3, case.q, case.v)
+    solution = bounded.solve(0.3, case.q, case.v)
+    np.testing.assert_allclose(solution.input, u, rtol=1e-8, atol=1e-8 * np.abs(u).max())
+    assert np.abs(u).max() > 0.1
+    assert solution.status is Status.OK
+    assert solution.program_residual < 1e-8
+    assert solution.motion_residual < 1e-8
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "seven" in name else []) for name in CASES]
+)
+def test_loose_bounds_change_no_motion(name: str) -> None:
+    case = bounded_case(name)
+    motions = [simulate(case.program.robot, c, case.q, case.v, 0.1, step=2e-3) for c in pair(name)]
+    for key in ("q", "v", "u"):
+        expected, found = (getattr(motion, key) for motion in motions)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-8 * max(1.0, np.abs(expected).max()))
+    assert (motions[1].status == Status.OK).all()
+
+
+@pytest.mark.parametrize("solver", ["daqp", "qrqp"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_programme_itself_finds_the_unbounded_input(name: str, solver: str) -> None:
+    """Without the short cut for inputs that reach no limit."""
+    if not ca.has_conic(solver):
+        pytest.skip(f"this CasADi has no {solver}")
+    case = bounded_case(name)
+    program, robot = case.program, case.program.robot
+    u = pair(name)[0].control(0.3, case.q, case.v)
+    limits = effort_only(robot, 3.0 * float(np.abs(u).max()))
+    problem = BoundedProblem(program, LdlMultipliers(), limits)
+    problem.quick(0.3, case.q, case.v, program.parameters.values(), limits.lower, limits.upper)
+    tick = problem.whole()
+    found = BoundedLevels(ConicSolver(solver), priority_groups(program, None), problem.hard).solve(tick)
+    assert found.x is not None
+    np.testing.assert_allclose(tick.scale * found.x, u, rtol=1e-8, atol=1e-8 * np.abs(u).max())
+
+
+def test_an_arm_that_saturates_comes_back_to_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = two_links()
+    bound = np.array([28.0, 10.0])
+    limits = ControlLimits.of(case.program.robot, effort=bound)
+    controller = ProgramController(case.program, realization="bounded", limits=limits)
+    calls: list[Array] = []
+    whole = controller.control
+
+    def recorded(*state: object) -> Array:
+        calls.append(whole(*state))  # type: ignore[arg-type]
+        return calls[-1]
+
+    monkeypatch.setattr(controller, "control", recorded)
+    motion = simulate(case.program.robot, controller, [-1.6, 0.6], [0.0, 0.0], 2.0, step=4e-3)
+    # At the samples and at every stage between them.
+    assert len(calls) >= 2000
+    assert (np.abs(np.vstack(calls)) <= bound).all()
+    assert (np.abs(motion.u) <= bound).all()
+    limited = motion.status == Status.LIMITED
+    assert limited.sum() > 100
+    assert np.isclose(np.abs(motion.u[limited]), bound, rtol=1e-9).any(axis=1).all()
+    assert np.abs(motion.deviation[0]).max() > 0.5
+    assert np.abs(motion.deviation[-1]).max() < 1e-4
+    assert motion.status[-1] == Status.OK
+    assert any("Rows of the program are missed: 'tip[" in said for _, said in motion.notes)
+
+
+def test_an_input_that_is_out_of_reach_is_the_nearest_one() -> None:
+    """More rows than inputs: ordinary least squares, which NumPy knows."""
+    arm = two_link_arm()
+    rows = ca.vertcat(arm.q - 0.3, arm.q[0] + 2.0 * arm.q[1])
+    program = Program(arm, holonomic(rows, perturbation=Baumgarte(3.0), name="posture"))
+    controller = ProgramController(program, realization="bounded", limits=loose(arm))
+    q, v = np.array([0.4, 0.9]), np.array([0.1, 0.2])
+    solution = controller.solve(0.0, q, v)
+    theta = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
+    beta = -9.0 * (theta @ q - [0.3, 0.3, 0.0]) - 6.0 * theta @ v
+    np.testing.assert_allclose(solution.acceleration, np.linalg.lstsq(theta, beta)[0], rtol=1e-9)
+    assert solution.status is Status.LIMITED
+    rest = theta @ solution.acceleration - beta
+    assert f"'posture[2]' by {rest[2]:.6g}" in solution.message
+
+
+def test_a_row_that_no_input_moves_is_told_and_the_others_hold() -> None:
+    case = bounded_case("two-wheel robot")
+    robot = case.program.robot
+    program = Program(
+        robot,
+        [
+            holonomic(robot.q[3:5] - 1.0, perturbation=Baumgarte(3.0), name="wheels"),
+            holonomic(robot.q[3] - robot.q[4] - 0.5, perturbation=Baumgarte(3.0), name="against"),
+        ],
+    )
+    controller = ProgramController(program, realization="bounded", limits=loose(robot), priorities=["wheels"])
+    solution = controller.solve(0.0, case.q, case.v)
+    expected = -9.0 * (case.q[3:5] - 1.0) - 6.0 * case.v[3:5]
+    np.testing.assert_allclose(solution.acceleration[3:5], expected, rtol=1e-9)
+    assert solution.status is Status.LIMITED
+    assert "'against' by" in solution.message
+    assert "wheels[" not in solution.message
+
+
+def test_at_a_singular_position_the_inputs_stay_bounded() -> None:
+    """Where ``actuated`` stops: an arm stretched out, whose tip is pulled outwards."""
+    arm = two_link_arm()
+    program = Program(arm, holonomic(arm.points["tip"] - ca.DM([1.3, 0.0]), perturbation=Baumgarte(3.0), name="tip"))
+    controller = ProgramController(program, realization="bounded", limits=effort_only(arm, 60.0))
+    told = controller.observe(0.0, [0.0, 0.0], [0.0, 0.0])
+    assert told.status is Status.LIMITED
+    assert np.isfinite(told.output).all()
+    assert "'tip[0]' by" in told.message
+    motion = simulate(arm, controller, [0.0, 0.0], [0.0, 0.1], 0.5, step=2e-3)
+    assert motion.t[-1] == pytest.approx(0.5)
+    assert (np.abs(motion.u) <= 60.0).all()
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_robot_brakes_within_its_bounds(name: str) -> None:
+    """Loops, rolling, passive joints, quasi-velocities, more drives than degrees of freedom."""
+    case = robot_case(name)
+    program, robot = braking_program(case, rate=20.0), case.robot
+    u = ProgramController(program, realization="actuated").control(0.0, case.q0, case.v0 + 0.5)
+    bound = 0.7 * float(np.abs(u).max())
+    controller = ProgramController(program, realization="bounded", limits=effort_only(robot, bound))
+    motion = simulate(robot, controller, case.q0, case.v0, 0.1, step=case.step)
+    assert motion.t[-1] == pytest.approx(0.1)
+    assert np.isfinite(motion.q).all()
+    assert (np.abs(motion.u) <= bound).all()
+    solution = controller.solve(0.0, case.q0, case.v0 + 0.5)
+    assert solution.status in (Status.OK, Status.LIMITED)
+    assert (np.abs(solution.input) <= bound).all()
+    assert np.abs(solution.input).max() == pytest.approx(bound, rel=1e-9)
+    assert solution.motion_residual < 1e-8 * max(1.0, bound)
+    assert solution.natural_residual < 1e-8
+
+
+def test_a_row_that_is_off_asks_for_nothing() -> None:
+    arm = two_link_arm()
+    rows = [
+        holonomic(arm.q[0] - 0.3, perturbation=Baumgarte(4.0), name="always"),
+        holonomic(arm.q[1] - 0.9, perturbation=Baumgarte(4.0), name="late", when=arm.t - 1.0),
+    ]
+    controllers = [
+        ProgramController(Program(arm, rows), realization="actuated"),
+        ProgramController(Program(arm, rows), realization="bounded", limits=loose(arm)),
+    ]
+    for t in (0.5, 1.5):
+        expected, found = (c.control(t, [0.1, 0.4], [0.2, -0.3]) for c in controllers)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    tight = ProgramController(Program(arm, rows), realization="bounded", limits=effort_only(arm, 12.0))
+    said = [tight.observe(t, [0.1, 0.4], [0.2, -0.3]).message for t in (0.5, 1.5)]
+    assert "'always' by" in said[1]
+    assert "'late'" not in said[0]
