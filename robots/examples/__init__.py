@@ -1,14 +1,17 @@
 """Ready-made robots with numbers from papers and public data."""
 
+from .acrobot import realaigym_acrobot
 from .body_model import body_model, body_posture
 from .bricard import bricard_mechanism
 from .butterworth_ladder import butterworth_ladder
 from .electric_circuit import GROUND, Branch, electric_circuit
 from .five_bar import five_bar
+from .flexible_joint_arm import flexible_joint_arm
 from .four_bar import four_bar, iftomm_four_bars, pinocchio_four_bar
 from .growth_model import growth_model
 from .leg import leg, leg_posture
 from .magnetic_levitation import khalil_suspension, magnetic_levitation
+from .overhead_crane import altmann_heiland_crane, overhead_crane
 from .quaternion_body import heavy_top, quaternion_body
 from .redundant_chain import redundant_chain, torn_oscillator
 from .six_bar import klann_leg, six_bar
@@ -19,6 +22,7 @@ from .two_wheel import fukao_robot, maxon_re40, turtlebot3_burger
 __all__ = [
     "GROUND",
     "Branch",
+    "altmann_heiland_crane",
     "andrews_squeezer",
     "body_model",
     "body_posture",
@@ -26,6 +30,7 @@ __all__ = [
     "butterworth_ladder",
     "electric_circuit",
     "five_bar",
+    "flexible_joint_arm",
     "flores_slider_crank",
     "four_bar",
     "fukao_robot",
@@ -38,8 +43,10 @@ __all__ = [
     "leg_posture",
     "magnetic_levitation",
     "maxon_re40",
+    "overhead_crane",
     "pinocchio_four_bar",
     "quaternion_body",
+    "realaigym_acrobot",
     "redundant_chain",
     "six_bar",
     "slider_crank",

@@ -1,0 +1,232 @@
+"""What a servo-program does not determine: its zero dynamics, and whether they are stable."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError, NotFiniteError
+from ...symbolic.samples import sampled_parameters
+from .on_program import ProgramMotion
+from .relative_degree import RelativeDegree
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-6
+"""Real parts below this share of the largest zero are none: a double zero comes out with the root of rounding."""
+EXACT = 1e-12
+"""A zero below this share of the largest entry of the state matrix is none."""
+DECIDED = 10.0
+"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature."""
+
+
+class InternalDynamicsWarning(UserWarning):
+    """The internal dynamics of a servo-program could not be judged where its controller was built."""
+
+
+class Stability(Enum):
+    """Of the internal dynamics."""
+
+    NONE = "none: the outputs are flat"
+    STABLE = "stable"
+    MARGINAL = "marginal"
+    UNSTABLE = "unstable"
+
+
+@dataclass(frozen=True, eq=False)
+class InternalDynamics:
+    """The motion that is left while every row of a program is obeyed.
+
+    Attributes:
+        dimension: of its state.
+        stability: the verdict.
+        zeros: eigenvalues of its linearization at a state of rest, the transmission zeros of the linearized robot
+            with these outputs, shape (dimension,) [1/s]; empty along a motion.
+        exponents: along a motion, mean rates of growth of perturbations, the largest first, shape (dimension,) [1/s];
+            empty at rest.
+        t: time of the place, or of the start [s].
+        q: coordinates there, shape (nq,).
+        v: velocities there, shape (nv,).
+        duration: of the motion [s]; zero at rest.
+    """
+
+    dimension: int
+    stability: Stability
+    zeros: NDArray[np.complex128]
+    exponents: Array
+    t: float
+    q: Array
+    v: Array
+    duration: float
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.zeros, self.exponents, self.q, self.v):
+            array.setflags(write=False)
+
+    @classmethod
+    def none(cls, motion: ProgramMotion) -> InternalDynamics:
+        """Of a flat output.
+
+        Args:
+            motion: the closed loop.
+        """
+        nothing = np.zeros(0)
+        place = (motion.q.copy(), motion.v.copy())
+        return cls(0, Stability.NONE, np.zeros(0, dtype=np.complex128), nothing, 0.0, *place, 0.0)
+
+    def __str__(self) -> str:
+        """The verdict and what it rests on, in one sentence."""
+        if self.stability is Stability.NONE:
+            return f"Internal dynamics: {self.stability.value}."
+        head = f"Internal dynamics of dimension {self.dimension}: {self.stability.value}"
+        if self.duration:
+            rates = ", ".join(f"{rate:+.4g}" for rate in self.exponents)
+            hint = "" if self.stability is not Stability.MARGINAL else "; too little happened for a verdict"
+            return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
+        zeros = ", ".join(_written(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
+        hint = "" if self.stability is not Stability.MARGINAL else "; the linearization decides nothing"
+        return f"{head}, zeros {zeros} 1/s{hint}."
+
+
+def _eigenvalues(matrix: Array) -> NDArray[np.complex128]:
+    found: NDArray[np.complex128] = np.zeros(len(matrix), dtype=np.complex128)
+    if matrix.size:
+        found[:] = np.linalg.eigvals(matrix)
+    return found
+
+
+def _written(zero: complex, largest: float) -> str:
+    """A zero as text, without the parts that are rounding."""
+    tiny = ROUNDING * largest
+    real = "" if abs(zero.real) <= tiny and abs(zero.imag) > tiny else f"{zero.real:+.4g}"
+    imaginary = f"{zero.imag:+.4g}i" if abs(zero.imag) > tiny else ""
+    return f"{real}{imaginary}" if abs(zero) > tiny else "0"
+
+
+def internal_at(motion: ProgramMotion, t: float, x: Array, p: Array) -> InternalDynamics:
+    """Zeros at a state of rest on the program.
+
+    On the program F is tangent to the set of states that obey it, so ∂F/∂x maps the tangent space Z into itself: the
+    zeros are the eigenvalues of Zᵀ ∂F/∂x Z, without the infinite ones of a pencil.
+
+    Args:
+        motion: the closed loop.
+        t: time [s].
+        x: the state.
+        p: parameters.
+    """
+    Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
+    inside = Z.T @ slope @ Z
+    zeros = _eigenvalues(inside)
+    zeros[np.abs(zeros) <= EXACT * float(np.abs(slope).max(initial=0.0))] = 0.0
+    zeros = zeros[np.lexsort((np.imag(zeros), -np.real(zeros)))]
+    # A multiple zero comes out with the root of rounding in the matrix, of which it may be far the smallest part.
+    margin = ROUNDING * max(float(np.abs(zeros).max(initial=0.0)), float(np.abs(inside).max(initial=0.0)))
+    largest = float(np.real(zeros).max(initial=-np.inf))
+    kind = Stability.UNSTABLE if largest > margin else Stability.MARGINAL if largest >= -margin else Stability.STABLE
+    nq = motion.robot.coordinates.nq
+    return InternalDynamics(
+        dimension=Z.shape[1],
+        stability=kind if Z.shape[1] else Stability.NONE,
+        zeros=zeros,
+        exponents=np.zeros(0),
+        t=t,
+        q=x[:nq].copy(),
+        v=x[nq:].copy(),
+        duration=0.0,
+    )
+
+
+def internal_along(
+    motion: ProgramMotion, t: float, x: Array, p: Array, duration: float, step: float
+) -> InternalDynamics:
+    """Growth of perturbations that stay on the program, along its motion.
+
+    ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized anew after each step, and the
+    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_.
+
+    Args:
+        motion: the closed loop.
+        t: time at the start [s].
+        x: the state there, on the program.
+        p: parameters.
+        duration: [s].
+        step: h [s].
+
+    Raises:
+        NotFiniteError: if the motion diverges.
+    """
+    count = max(1, round(positive("duration", duration) / positive("step", step)))
+    h, Z, start = duration / count, motion.tangent(t, x, p), x
+    grown = np.zeros(Z.shape[1])
+
+    def rate(t: float, x: Array, Z: Array) -> tuple[Array, Array]:
+        F, slope = motion.field(t, x, p)
+        return F, slope @ Z
+
+    for i in range(count):
+        s = t + i * h
+        k1, K1 = rate(s, x, Z)
+        k2, K2 = rate(s + h / 2, x + h / 2 * k1, Z + h / 2 * K1)
+        k3, K3 = rate(s + h / 2, x + h / 2 * k2, Z + h / 2 * K2)
+        k4, K4 = rate(s + h, x + h * k3, Z + h * K3)
+        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        Z = Z + h / 6 * (K1 + 2 * K2 + 2 * K3 + K4)
+        if not (np.isfinite(x).all() and np.isfinite(Z).all()):
+            raise NotFiniteError(
+                f"the motion on the program is not finite at t = {s + h:g} s: it diverges, or meets a singular place"
+            )
+        Z, R = np.linalg.qr(Z)
+        grown += np.log(np.abs(np.diag(R)))
+    most = float(grown.max(initial=-np.inf))
+    margin = float(np.log(DECIDED))
+    kind = Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
+    nq = motion.robot.coordinates.nq
+    return InternalDynamics(
+        dimension=Z.shape[1],
+        stability=kind if Z.shape[1] else Stability.NONE,
+        zeros=np.zeros(0, dtype=np.complex128),
+        exponents=-np.sort(-grown / duration),
+        t=t,
+        q=start[:nq].copy(),
+        v=start[nq:].copy(),
+        duration=duration,
+    )
+
+
+def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool) -> InternalDynamics | None:
+    """What is left inside at rest near the place for which a law was built; None if no rest is found there.
+
+    Args:
+        motion: the closed loop.
+        degree: of its program.
+        allowed: whether unstable internal dynamics, or ones that cannot be judged, pass without a word.
+
+    Raises:
+        ModelError: if they are unstable and that is not allowed.
+    """
+    if degree.is_flat:
+        return InternalDynamics.none(motion)
+    name, p = motion.robot.name, sampled_parameters(motion.parameters, np.random.default_rng(0))
+    x = motion.rest(0.0, np.concatenate([motion.q, np.zeros(motion.v.size)]), p)
+    found = None if x is None else internal_at(motion, 0.0, x, p)
+    if found is None and not allowed:
+        warnings.warn(
+            f"the program of {name} leaves {degree.internal_dimension} dimensions inside, and no state of rest was "
+            "found on it at t = 0, at which they could be judged: look at internal_dynamics(controller, q, v, "
+            "duration=…), then pass allow_unstable_internal=True",
+            InternalDynamicsWarning,
+            stacklevel=3,
+        )
+    if found is not None and found.stability is Stability.UNSTABLE and not allowed:
+        raise ModelError(
+            f"{found} Every row would be obeyed while the rest of {name} and its inputs grow without bound. Choose "
+            "other outputs, find a bounded motion by stable_inversion, or pass allow_unstable_internal=True"
+        )
+    return found

@@ -1,0 +1,283 @@
+"""The controller of a program that the inputs reach only after more derivatives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.arrays import positive, vector
+from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters
+from ..controller import Controller, Law, Observation
+from ..program import Program
+from ..status import Status, dependent_row, judge
+from ..traits import Trait
+from .build_structure import build_structure
+from .gains import Poles, row_gains
+from .integrators import IntegratorMemory
+from .internal_dynamics import judged_at_rest
+from .laws import dynamic, orders, quasi_static
+from .on_program import Feedforward, ProgramMotion
+from .relative_degree import natural_rows, report, structure_of
+
+Array = NDArray[np.float64]
+
+EXTENSIONS = ("quasi-static", "integrators")
+DEFAULT = 2.0
+"""Of rates [1/s]."""
+LOST = "The row loses its relative degree here: no input moves its highest derivative."
+
+
+class ServoController(Controller):
+    """Input–output linearization of a program: y^{(n)} + k_{n−1} y^{(n−1)} + … + k₀ y = 0 for every row.
+
+    Each row is differentiated until an input reaches it, y^{(ρ)} = b + A u, and u solves for what its equation asks
+    [Isidori1995]_. Where A has dependent rows there are two ways on. With integrators before some of the inputs
+    [DescusseMoog1985]_ the rows are differentiated further; what the integrators hold is the memory of the law. Or some
+    rows are ruled at the order at which they block the others: their equations then give their further derivatives,
+    which integrators would hold, as functions of the state [DelaleauRudolph1998]_. That quasi-static law is static,
+    symbolic and of lower order, but singular where such a row alone loses its degree; so it prefers rows that do not
+    near the given place.
+
+    The perturbation equations of the program's constraints are not used: they are of order 2, and the rows here of
+    another. What no row determines, the internal dynamics, is left to itself; where it is unstable the controller
+    refuses, because the inputs then grow without bound while every row is obeyed.
+
+    Attributes:
+        program: what is realised.
+        orders: of the equation of each row.
+        relative_degree: what was found about its rows.
+        internal: what was found about what they leave over near the given place; None where no rest was found there.
+        motion: the closed loop as numbers, for what looks at it on the program.
+    """
+
+    handles = frozenset(Trait)
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        near: ArrayLike,
+        near_velocity: ArrayLike | None = None,
+        rates: float | Sequence[float] = DEFAULT,
+        poles: Poles | None = None,
+        extension: Literal["quasi-static", "integrators"] = "quasi-static",
+        tolerance: float = 1e-10,
+        allow_unstable_internal: bool = False,
+    ) -> None:
+        """Differentiate the program, judge what it leaves over, and build the law.
+
+        Args:
+            program: rows of orders 0 and 1, at most as many as there are inputs.
+            near: coordinates near which it is to work, shape (nq,).
+            near_velocity: velocities likewise, shape (nv,); zero if not given.
+            rates: all poles of a row lie at −rate; one for all rows or one for each [1/s]. Each is a parameter.
+            poles: of each row, in place of rates, as many as the order of its equation [1/s]; the coefficients of that
+                are parameters then.
+            extension: how dependent rows of A are dealt with; without them it makes no difference.
+            tolerance: a row is dependent when the square of what is left of it outside the rows before it, relative to
+                its typical size near the given place, is not above this.
+            allow_unstable_internal: go on although what is left over is unstable, or could not be judged.
+
+        Raises:
+            ModelError: for a program that cannot be controlled, with the reason; for unstable internal dynamics; for
+                poles or rates that do not fit.
+            ShapeError: for a wrong shape or a number that is not finite.
+        """
+        if not isinstance(program, Program):
+            raise ModelError(f"a ServoController realises a Program, got {type(program).__name__}")
+        self.require_served(program.robot)
+        if extension not in EXTENSIONS:
+            raise ModelError(f"extension must be one of {', '.join(map(repr, EXTENSIONS))}, got {extension!r}")
+        self.program, self.robot = program, program.robot
+        self._tolerance = positive("tolerance", tolerance)
+        structure = structure_of(program, near, near_velocity)
+        self.relative_degree = report(structure)
+        if structure.failure:
+            raise ModelError(str(self.relative_degree))
+        kept = extension == "integrators" and any(structure.integrators)
+        whole = build_structure(program, structure.places, "inputs") if kept else structure
+        if whole.failure:
+            raise ModelError(f"integrators before the inputs do not help: {whole.failure}")
+        self.orders = orders(whole, integrators=kept)
+        gains = row_gains(program.rows, self.orders, rates, poles)
+        own = Parameters.collect([self.robot.parameters, *(k.parameters for k in program.constraints)])
+        self.parameters = Parameters.collect([own, *(gain.parameters for gain in gains)])
+        self._linearizations = tuple((row, g.companion) for row, g in zip(program.rows, gains, strict=True))
+        static = row_gains(program.rows, orders(structure, integrators=False), DEFAULT, None) if kept else gains
+        plain = quasi_static(structure, static)
+        self._servo = dynamic(whole, gains) if kept else plain
+        self._extended = whole.extended if kept else ca.SX(0, 1)
+        self._empty = IntegratorMemory.empty(whole.extended.numel()) if kept else None
+        self._deviation = program.deviation
+        c, places = self.robot.coordinates, structure.places
+        self._symbols = {"t": c.t, "q": c.q, "v": c.v, "p": self.parameters.symbols}
+        # What lies on the program is no matter of gains: there they become numbers.
+        extra = Parameters.collect(gain.parameters for gain in static)
+        numbers = ca.SX(ca.DM(extra.values()))
+        output, errors = (ca.substitute(e, extra.symbols, numbers) for e in (plain.output, plain.errors))
+        self.motion = ProgramMotion(self.robot, own, (places.q, places.v), output, errors, natural_rows(places))
+        self.internal = judged_at_rest(self.motion, self.relative_degree, allow_unstable_internal)
+        self.reset()
+
+    @classmethod
+    def refusal(cls, robot: Robot) -> str:
+        """Why this law cannot drive a robot, as the end of a sentence: it has no inputs.
+
+        Args:
+            robot: the model.
+        """
+        return super().refusal(robot) if robot.u.numel() else "it has no inputs"
+
+    @property
+    def law(self) -> Law | None:
+        """Output, deviation and pivots as expressions; None with integrators."""
+        return self._law if self._empty is None else None
+
+    @functools.cached_property
+    def _law(self) -> Law:
+        return Law(
+            output=self._servo.output,
+            deviation=self._deviation,
+            pivots=self._servo.pivots,
+            relative_pivots=self._servo.relative_pivots,
+            rows=self.program.rows,
+            tolerance=self._tolerance,
+            linearizations=self._linearizations,
+        )
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the program's rows."""
+        return self.program.rows
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return self._tolerance
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Name of each row and the state matrix of its equation."""
+        return self._linearizations
+
+    def reset(self) -> None:
+        """Empty the integrators; at the first sample they start so that the rows obey as well as they can."""
+        self.memory = self._empty
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Take in one sample: the integrators go on to it, with inputs in a straight line between the samples."""
+        memory = self.memory
+        if not isinstance(memory, IntegratorMemory):
+            return
+        arguments = self.arguments(t, q, v, p)
+        held = self._start(*arguments) if memory.time is None else None
+        after = memory.advanced(arguments[0], lambda held: self._tick(arguments, held)[3], held)
+        if not (np.isfinite(after.held).all() and np.isfinite(after.rate).all()):
+            raise NotFiniteError(
+                f"at t = {arguments[0]:g}: what the integrators hold is not finite. {Status.NOT_FINITE.sentence}"
+            )
+        self.memory = after
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The input u, shape (nu,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+            SingularProgramError: if a row loses its relative degree at this state; the message says which, by how much.
+            NotFiniteError: if the output is not finite although the rows are independent.
+        """
+        arguments = self.arguments(t, q, v, p)
+        output, relative, _, _ = self._tick(arguments, self._contents(arguments))
+        status = judge(bool(np.isfinite(output).all()), relative, self._tolerance)
+        if status is Status.SINGULAR:
+            row = dependent_row(self.program.rows, relative)
+            raise SingularProgramError(f"at t = {arguments[0]:g}: {row} {LOST} {status.sentence}")
+        if status is not Status.OK:
+            raise NotFiniteError(f"at t = {arguments[0]:g}: {status.sentence}")
+        return output
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """Output and pivots, which show where a row loses its relative degree."""
+        arguments = self.arguments(t, q, v, p)
+        output, relative, pivots, _ = self._tick(arguments, self._contents(arguments))
+        return Observation(output, pivots, relative, np.zeros(0))
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """Deviation of the program's rows; accelerations have no part in it."""
+        vector("a", a, self.robot.coordinates.nv)
+        return np.atleast_1d(self._looked(*self.arguments(t, q, v, p))[1])
+
+    def feedforward(
+        self,
+        t: float,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Feedforward:
+        """The state on the program at a time, and the inputs that keep it there, by Newton's method.
+
+        Where the outputs are flat, that is the exact motion of the program: y = ẏ = … = 0 determine the state. Where
+        they are not, it is a state on the program near the one given, and what happens inside is not determined.
+
+        Args:
+            t: time [s].
+            q: coordinates to start from, shape (nq,); those given as ``near`` if not given.
+            v: velocities likewise, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+            NotConvergedError: if no such state is found.
+        """
+        motion = self.motion
+        time, q0, v0, numbers = self.arguments(t, motion.q if q is None else q, motion.v if v is None else v, p)
+        own = numbers[: len(motion.parameters)]
+        x = motion.on_program(time, np.concatenate([q0, v0]), own)
+        nq, left = self.robot.coordinates.nq, motion.errors(time, x, own)
+        return Feedforward(x[:nq], x[nq:], motion.output(time, x, own), float(np.abs(left).max(initial=0.0)))
+
+    def _tick(self, arguments: tuple[float, Array, Array, Array], held: Array) -> tuple[Array, Array, Array, Array]:
+        output, relative, pivots, rate = map(np.atleast_1d, self._kernel(*arguments, held))
+        return output, relative, pivots, rate
+
+    def _contents(self, arguments: tuple[float, Array, Array, Array]) -> Array:
+        memory = self.memory
+        if not isinstance(memory, IntegratorMemory):
+            return np.zeros(0)
+        return self._start(*arguments) if memory.time is None else memory.at(arguments[0])
+
+    def _start(self, t: float, q: Array, v: Array, p: Array) -> Array:
+        return np.atleast_1d(self._looked(t, q, v, p)[0])
+
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        law = self._servo
+        outputs = {"u": law.output, "relative": law.relative_pivots, "pivots": law.pivots, "rate": law.rate}
+        return Kernel("servo", {**self._symbols, "x": self._extended}, outputs)
+
+    @functools.cached_property
+    def _looked(self) -> Kernel:
+        return Kernel("servo_told", self._symbols, {"held": self._servo.held, "y": self._deviation}, compiled=False)

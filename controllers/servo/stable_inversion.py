@@ -1,0 +1,136 @@
+"""Bounded motions of programs whose internal dynamics are unstable, as boundary value problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...symbolic.arrays import finite
+from ...symbolic.errors import ModelError, NotConvergedError
+from .servo_controller import ServoController
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class InvertedMotion:
+    """A motion on which every row is obeyed and nothing grows.
+
+    Attributes:
+        t: times, shape (N,) [s].
+        q: coordinates, shape (N, nq).
+        v: velocities, shape (N, nv).
+        u: inputs, shape (N, nu).
+        residual: largest relative residual of the equations of motion between the times.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    residual: float
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.t, self.q, self.v, self.u):
+            array.setflags(write=False)
+
+
+def stable_inversion(
+    controller: ServoController,
+    start: float,
+    end: float,
+    *,
+    nodes: int = 201,
+    tolerance: float = 1e-8,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> InvertedMotion:
+    """The bounded motion of a program that goes from rest to rest [DevasiaChenPaden1996]_.
+
+    Unstable internal dynamics are bounded only if they begin on their unstable manifold and end on their stable one:
+    the motion starts before the program does, and looks ahead. With time for that on both sides, ẋ = F(t, x) is a
+    boundary value problem: all rows obeyed at the start, no component along stable zeros there, none along unstable
+    ones at the end.
+
+    Args:
+        controller: of the program, built with ``allow_unstable_internal=True``.
+        start: time [s], before the program begins to move by several times 1/|zero|.
+        end: time [s], after it has come to rest likewise.
+        nodes: of the first mesh.
+        tolerance: of the relative residual.
+        p: parameters of the controller: nominal, overridden by name, or the whole vector.
+
+    Raises:
+        ModelError: if the program is not at rest at start and end, a zero has no real part, or the numbers of stable
+            and unstable zeros differ between the two.
+        NotConvergedError: if the boundary value problem is not solved.
+    """
+    from scipy.integrate import solve_bvp  # takes a second to load, which few programs need
+
+    if not isinstance(controller, ServoController):
+        raise ModelError(f"stable_inversion needs a ServoController, got {type(controller).__name__}")
+    first, last = finite("start", start), finite("end", end)
+    if not last > first:
+        raise ModelError(f"end must be after start, got {start!r} and {end!r}")
+    motion, nq = controller.motion, controller.robot.coordinates.nq
+    own = controller.arguments(first, motion.q, motion.v, p)[3][: len(motion.parameters)]
+    place = np.concatenate([motion.q, np.zeros(motion.v.size)])
+    rests: list[Array] = []
+    for time in (first, last):
+        rest = motion.rest(time, place, own)
+        if rest is None:
+            raise ModelError(f"no state of rest found on the program at t = {time:g} s: give it time before and after")
+        rests.append(rest)
+        place = rest
+    before, after = (_left(controller, time, rest, own) for time, rest in zip((first, last), rests, strict=True))
+    inside = controller.relative_degree.internal_dimension or 0
+    if len(before[0]) + len(after[1]) != inside or len(before[0]) != len(after[0]):
+        raise ModelError(
+            f"the program has {len(before[0])} stable zeros at the start and {len(after[1])} unstable ones at the "
+            f"end, together not the {inside} dimensions inside: zeros without real part cannot be kept bounded so"
+        )
+    # Natural constraints are kept by the equations of motion themselves: their rows at the start hold them.
+    rows = motion.independent_errors(first, rests[0], own)
+
+    def field(t: Array, x: Array) -> Array:
+        return np.array([motion.field(float(s), column, own)[0] for s, column in zip(t, x.T, strict=True)]).T
+
+    def slope(t: Array, x: Array) -> Array:
+        each = [motion.field(float(s), column, own)[1] for s, column in zip(t, x.T, strict=True)]
+        return np.stack(each, axis=2)
+
+    def ends(a: Array, b: Array) -> Array:
+        return np.concatenate([rows(a), before[0] @ (a - rests[0]), after[1] @ (b - rests[1])])
+
+    mesh = np.linspace(first, last, nodes)
+    share = (mesh - first) / (last - first)
+    guess = rests[0][:, None] + (rests[1] - rests[0])[:, None] * share
+    found = solve_bvp(field, ends, mesh, guess, fun_jac=slope, tol=tolerance, max_nodes=50 * nodes)
+    if not found.success:
+        raise NotConvergedError(
+            f"the boundary value problem was not solved: {found.message} Give more nodes, or time before and after; or "
+            "ask for a slower motion, for a row may lose its relative degree on the way"
+        )
+    t, x = np.asarray(found.x, dtype=np.float64), np.asarray(found.y, dtype=np.float64).T
+    u = np.array([motion.output(float(s), state, own) for s, state in zip(t, x, strict=True)])
+    return InvertedMotion(t, x[:, :nq].copy(), x[:, nq:].copy(), u, float(np.max(found.rms_residuals)))
+
+
+def _left(controller: ServoController, t: float, x: Array, p: Array) -> tuple[Array, Array]:
+    """Rows that take out of x − x₀ its components along stable and along unstable zeros, each as real rows."""
+    motion = controller.motion
+    Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
+    found = np.linalg.eig((Z.T @ slope @ Z).T)
+    values, vectors = np.asarray(found[0], dtype=np.complex128), np.asarray(found[1], dtype=np.complex128)
+    real = np.asarray(np.real(values), dtype=np.float64)
+    limit = 1e-6 * float(np.abs(values).max(initial=0.0))
+    parts: list[Array] = []
+    for chosen in (real < -limit, real > limit):
+        spanned = vectors[:, chosen]
+        both: Array = np.hstack([np.real(spanned), np.imag(spanned)])
+        left, sizes, _ = np.linalg.svd(both, full_matrices=False)
+        parts.append((left[:, sizes > 1e-9 * sizes.max(initial=0.0)].T) @ Z.T)
+    return parts[0], parts[1]

@@ -1,0 +1,37 @@
+"""A smooth way from rest to rest, as an expression of time."""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError
+
+
+def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int = 4) -> ca.SX:
+    """0 before the start, 1 a duration later, and between them the polynomial of least degree that is as smooth.
+
+    s(τ) = τ^{k+1} Σ_j C(k+j, j) C(2k+1, k−j) (−τ)^j, j = 0 … k, of degree 2k + 1, whose first k derivatives vanish at
+    both ends: for k = 4 it is 126τ⁵ − 420τ⁶ + 540τ⁷ − 315τ⁸ + 70τ⁹ [AltmannHeiland2017]_. A program of relative degree
+    ρ needs k ≥ ρ for inputs without jumps.
+
+    Args:
+        t: symbol of time [s].
+        duration: [s].
+        start: when it begins [s].
+        smoothness: k, at least 0.
+
+    Raises:
+        ModelError: for a duration that is not positive, or a smoothness that is no count.
+    """
+    if not isinstance(smoothness, int) or isinstance(smoothness, bool) or smoothness < 0:
+        raise ModelError(f"smoothness must be 0, 1, 2, …, got {smoothness!r}")
+    k = smoothness
+    tau = ca.fmin(ca.fmax((t - start) / positive("duration", duration), 0.0), 1.0)
+    terms = [math.comb(k + j, j) * math.comb(2 * k + 1, k - j) * (-1) ** j for j in range(k + 1)]
+    total = ca.SX(0)
+    for factor in reversed(terms):
+        total = total * tau + factor
+    return total * tau ** (k + 1)
