@@ -48,13 +48,19 @@ def cut_at_crossing(
 
     before, after = (float(x) for x in run.evaluate(condition)[-2:])
     length = first_positive(value, (0.0, before), (h, after), max(tolerance, 4 * np.spacing(abs(start) + h)))
+    # Anew even if it was tried before: what the controller remembers is to be what it remembers there.
+    last = step(length)
     if length == h:
         return run
-    last = step(length)
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
     }
-    return dataclasses.replace(run, **arrays, ending=f"the condition holds from t = {start + length:.9g} s on")
+    kept = tuple(note for note in run.notes if note[0] <= start)
+    if last.status[-1] != run.status[-2]:
+        # What was said at the sample before is there already.
+        kept += tuple(note for note in last.notes if note[0] > start)
+    ending = f"the condition holds from t = {start + length:.9g} s on"
+    return dataclasses.replace(run, **arrays, notes=kept, ending=ending)
 
 
 def first_positive(

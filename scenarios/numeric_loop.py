@@ -79,7 +79,8 @@ class NumericLoop(ClosedLoop):
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
         """What is recorded, calling the controller, which takes in the sample first."""
-        self._notes, before = [], Status.OK
+        self._notes.clear()
+        before = Status.OK
         split = len(self.robot.parameters)
         nq, plant, own, extra = self.robot.coordinates.nq, p[:split], p[split:], p[split:][self._extra]
 

@@ -1,1 +1,25 @@
 """What lies between a control law and a machine: sampling, delay, limits, sensors, motors; around any controller."""
+
+from .delay import Delay
+from .dropout import Dropout
+from .encoders import Encoders
+from .motor_lag import MotorLag
+from .noise import Noise
+from .rate_limit import RateLimit
+from .sample_and_hold import SampleAndHold
+from .saturation import Saturation
+from .supervised import Supervised
+from .wrapper import Wrapper
+
+__all__ = [
+    "Delay",
+    "Dropout",
+    "Encoders",
+    "MotorLag",
+    "Noise",
+    "RateLimit",
+    "SampleAndHold",
+    "Saturation",
+    "Supervised",
+    "Wrapper",
+]

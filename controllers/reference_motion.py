@@ -1,0 +1,74 @@
+"""The motion of all coordinates that a program prescribes, so that laws of coordinates can be given the same task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..symbolic.arrays import positive, vector
+from ..symbolic.errors import ModelError, NotConvergedError
+from ..symbolic.kernel import Kernel
+from .program import Program
+from .program_controller import ProgramController
+from .reference import Reference
+
+Array = NDArray[np.float64]
+
+DENSITY = 400
+"""Samples per second that the motion is fitted to."""
+
+
+def reference_of(
+    program: Program,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    duration: float,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    tolerance: float = 1e-6,
+    accuracy: float = 1e-10,
+) -> Reference:
+    """The motion of the robot under the program's ideal force, as a reference.
+
+    It is integrated by DOP853 and fitted by quintic pieces; after the duration it rests where it ended. Coordinates
+    that the program leaves free move as the ideal force lets them.
+
+    Args:
+        program: what prescribes the motion.
+        q0: coordinates at t = 0, shape (nq,); on the program, if the motion is to satisfy it.
+        v0: velocities, shape (nv,).
+        duration: [s].
+        p: parameters of the program: nominal, overridden by name, or the whole vector.
+        tolerance: by which the pieces may miss the motion, in the unit of a coordinate.
+        accuracy: relative and absolute, of the integration.
+
+    Raises:
+        ShapeError, ParameterError: for bad input.
+        ModelError: for a robot whose velocities are not the rates of its coordinates, or pieces that are too rough.
+        SingularProgramError, NotFiniteError: if the program cannot be realised on the way.
+        NotConvergedError: if the integration fails.
+    """
+    from scipy.integrate import solve_ivp  # a tenth of a second to import
+
+    if not isinstance(program, Program):
+        raise ModelError(f"the motion of a Program is asked for, got {type(program).__name__}")
+    robot, span = program.robot, positive("duration", duration)
+    c, controller, numbers = robot.coordinates, ProgramController(program), program.parameters.values(p)
+    start = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
+    force = ca.SX.sym("R", c.nv)
+    symbols = {"t": c.t, "q": c.q, "v": c.v, "R": force, "p": program.parameters.symbols}
+    rate = ca.vertcat(c.N @ c.v, robot.drift[0] + robot.mobility(force)[0])
+    kernel = Kernel("ideal_motion", symbols, {"rate": rate})
+
+    def derivative(t: float, x: Array) -> Array:
+        q, v = x[: c.nq], x[c.nq :]
+        return kernel(t, q, v, controller.control(t, q, v, numbers), numbers)[0]
+
+    times = np.linspace(0.0, span, max(48, round(DENSITY * span)) + 1)
+    found = solve_ivp(derivative, (0.0, span), start, "DOP853", times, rtol=accuracy, atol=accuracy)
+    if not found.success:
+        raise NotConvergedError(f"the program's motion cannot be integrated: {found.message}")
+    return Reference.sampled(robot, times, found.y[: c.nq].T, tolerance=tolerance)

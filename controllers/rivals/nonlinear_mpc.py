@@ -1,0 +1,287 @@
+"""Nonlinear model predictive control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self, get_args
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ..controller import Controller, Observation
+from ..reference import Reference
+from ..status import Status
+from ..traits import Trait
+from ..wrappers.clock import Clock
+from ..wrappers.entries import not_negative_entries, positive_entries
+from ..wrappers.wrapper import Values
+from .gains import RATE
+from .nonlinear_mpc_aim import Aim
+from .nonlinear_mpc_problem import Guess, PredictionProblem, Solver
+from .nonlinear_mpc_weights import allowed_effort, needed_substeps, terminal_weight
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is remembered.
+
+    Attributes:
+        clock: when it ticked.
+        guess: states, inputs and multipliers of the last plan that a solver found.
+        made: tick at which it was made.
+        word: the solver's at the last tick.
+    """
+
+    clock: Clock
+    guess: Guess | None
+    made: int
+    word: str
+
+    @property
+    def age(self) -> int:
+        """Ticks since the plan was made."""
+        return self.clock.index - self.made
+
+
+class NonlinearMPC(Controller):
+    """At each tick the first input of the best plan for a horizon of N intervals h, held until the next.
+
+    The plan minimizes, within the limits,
+
+    ½ Σ_k h (|y_k/ē|² + |ẏ_k/(ω ē)|² + |(u_k − u_d)/ū|²) + (|y_N/ē|² + |ẏ_N/(ω ē)|²)/(4 ω),
+
+    where y = q − q_d for a reference, or a point minus its target; u_d holds the robot on the reference, or where it
+    is. One rate ω sets the horizon N h = 4/ω, the period h, and the weights by Bryson's rule
+    [BrysonHo1975]_: an error ē, a velocity ω ē and an input ū cost alike. Unless it is given, ū is what accelerates the
+    inertia at the start by ω² ē, and the limit if that is less; so a joint without limits comes to rest at the rate ω,
+    whatever ē is. The last term is the cost of an error that decays at the rate ω from there on.
+
+    The solver is CasADi's sequential quadratic programming with its active-set method qrqp, or IPOPT, on multiple
+    shooting with a Gauss–Newton Hessian, started from the last plan, shifted. With ``iterations`` it is cut short after
+    that many, one for the real-time iteration [Diehl2005]_. Where it fails, the plan before goes on, status HELD, with
+    the solver's word; when that is used up, the run ends.
+    """
+
+    handles = frozenset(Trait)
+
+    def __init__(
+        self,
+        aim: Reference | Aim,
+        *,
+        rate: float = RATE,
+        steps: int = 20,
+        error: ArrayLike = 0.1,
+        effort: ArrayLike | None = None,
+        limits: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        substeps: int | None = None,
+        solver: Solver = "sqp",
+        iterations: int | None = None,
+    ) -> None:
+        """Write down the programme.
+
+        Args:
+            aim: a motion of all coordinates, or what else is to vanish; see also :meth:`reaching`.
+            rate: ω [1/s].
+            steps: N.
+            error: ē, a number or one for each entry of y.
+            effort: ū, a number or shape (nu,); by the rule above if not given.
+            limits: greatest |u|, a number or shape (nu,); ``robot.limits.effort`` if not given.
+            terminal: P of another last term ½ eᵀ P e, e = (y, ẏ), shape (2 m, 2 m).
+            substeps: Runge–Kutta steps in an interval; enough for the fastest eigenvalue of the model at the start if
+                not given.
+            solver: ``"sqp"`` or ``"ipopt"``.
+            iterations: of the solver at each tick, however far it gets; to the end if not given.
+
+        Raises:
+            ModelError: for a wrong shape or sign, an unknown solver, or counts that are none.
+        """
+        chosen = Aim.follow(aim) if isinstance(aim, Reference) else aim
+        if not isinstance(chosen, Aim):
+            raise ModelError(f"NonlinearMPC follows a Reference or an Aim, got {aim!r}")
+        self.require_served(chosen.robot)
+        self.aim, self.robot = chosen, chosen.robot
+        self.parameters = Parameters.collect([self.robot.parameters, chosen.parameters])
+        self.rate = positive("rate", rate)
+        for name, count in (("steps", steps), ("substeps", substeps or 1), ("iterations", iterations or 1)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise ModelError(f"{name} must be a whole number, one at least, got {count!r}")
+        if solver not in get_args(Solver):
+            raise ModelError(f"solver must be one of {', '.join(map(repr, get_args(Solver)))}, got {solver!r}")
+        self.period = 4.0 / (self.rate * steps)
+        m, nu = chosen.y.numel(), self.robot.u.numel()
+        allowed = positive_entries("error", error, m, "one for each error")
+        self.error = np.concatenate([allowed, self.rate * allowed])
+        bound = self.robot.limits.effort if limits is None else limits
+        self.limits = not_negative_entries("limits", bound, nu, "one for each input")
+        self.effort = (
+            allowed_effort(chosen, self.parameters, allowed, self.rate, self.limits)
+            if effort is None
+            else positive_entries("effort", effort, nu, "one for each input")
+        )
+        self._compile()
+        self._problem = PredictionProblem(
+            chosen,
+            self.parameters.symbols,
+            interval=self.period,
+            steps=steps,
+            substeps=substeps or needed_substeps(chosen, self.parameters, self.period),
+            error=self.error,
+            effort=self.effort,
+            terminal=terminal_weight(terminal, self.error, self.rate),
+            limits=self.limits,
+            solver=solver,
+            iterations=iterations,
+        )
+        self.reset()
+
+    @classmethod
+    def reaching(
+        cls,
+        robot: Robot,
+        point: ca.SX,
+        target: ca.SX,
+        parameters: Parameters = NO_PARAMETERS,
+        *,
+        rate: float = RATE,
+        error: ArrayLike = 0.05,
+        effort: ArrayLike | None = None,
+        steps: int = 20,
+        substeps: int | None = None,
+    ) -> Self:
+        """Bring a point to a target; for more settings build an :class:`Aim`.
+
+        Args:
+            robot: the model.
+            point: an expression in q, shape (m,).
+            target: an expression in t and the parameters, shape (m,).
+            parameters: symbols other than the robot's.
+            rate: ω [1/s].
+            error: ē [the point's unit].
+            effort: ū.
+            steps: N.
+            substeps: Runge–Kutta steps in an interval; by the rule if not given.
+        """
+        aim = Aim.reach(robot, point, target, parameters)
+        return cls(aim, rate=rate, error=error, effort=effort, steps=steps, substeps=substeps)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the errors y, then of their rates."""
+        return (*self.aim.names, *(f"rate of {name}" for name in self.aim.names))
+
+    @property
+    def plan(self) -> Guess | None:
+        """States, inputs and multipliers of the last plan; None before the first."""
+        return None if self._remembered is None else self._remembered.guess
+
+    @property
+    def _remembered(self) -> Plan | None:
+        assert self.memory is None or isinstance(self.memory, Plan)
+        return self.memory
+
+    def reset(self) -> None:
+        """Forget the plan."""
+        self.memory = None
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Take in a sample, and make a plan if it is a tick.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: if samples come less often than ticks.
+            NotFiniteInputError: for a number that is not finite.
+            NotConvergedError: if there is no plan left.
+        """
+        old, time, who = self._remembered, float(t), type(self).__name__
+        if not np.isfinite(time):
+            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        clock = Clock(time, time) if old is None else old.clock.at(time, self.period, who)
+        ticks = old is None or clock.index > old.clock.index
+        before = Plan(clock, None, -1, "") if old is None else replace(old, clock=clock)
+        self.memory = before
+        time, x, w, numbers = self.arguments(t, q, v, p)
+        if not ticks and before.guess is not None:
+            return
+        state = np.concatenate([x, w])
+        start = self._first_guess(time, state, numbers) if before.guess is None else before.guess.shifted(before.age)
+        answer = self._problem.solve(time, state, numbers, start)
+        if answer.ok:
+            self.memory = Plan(clock, answer.found, clock.index, answer.word)
+            return
+        self.memory = replace(before, word=answer.word)
+        if before.guess is None or before.age >= self._problem.steps:
+            left = "there is no plan yet" if before.guess is None else f"the last plan, {before.age} ticks old, is over"
+            raise NotConvergedError(
+                f"at t = {time:g}: the solver of {who} found no plan ({answer.word}), and {left}. Try a better start, "
+                "a slower aim, wider limits, more substeps, or solver='ipopt'"
+            )
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """The input of the plan for the last tick.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: if there was no sample before.
+            NotConvergedError: if there is no plan.
+        """
+        self.arguments(t, q, v, p)
+        plan = self._remembered
+        if plan is None:
+            raise ModelError("NonlinearMPC has taken in no sample yet: call advance(t, q, v) before control(t, q, v)")
+        if plan.guess is None or plan.age >= self._problem.steps:
+            raise NotConvergedError(f"at t = {float(t):g}: there is no plan ({plan.word})")
+        return plan.guess.inputs[:, plan.age].copy()
+
+    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
+        """The input, and whether the plan is a new one."""
+        output, ones = self.control(t, q, v, p), np.ones(len(self.rows))
+        plan = self._remembered
+        if plan is None or not plan.age:
+            return Observation(output, ones, ones, np.zeros(0))
+        said = f"The plan made {plan.age} ticks ago goes on: the solver found no other ({plan.word})."
+        return Observation(output, ones, ones, np.zeros(0), Status.HELD, said)
+
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """y and ẏ, shape (2 m,)."""
+        return np.atleast_1d(self._errors(*self.arguments(t, q, v, p))[0])
+
+    def _compile(self) -> None:
+        c, p = self.robot.coordinates, self.parameters.symbols
+        symbols = {"t": c.t, "q": c.q, "v": c.v, "p": p}
+        self._errors = Kernel("mpc_errors", symbols, {"e": ca.vertcat(self.aim.y, self.aim.rate)}, compiled=False)
+        along = {"u": self.aim.input, "x": self.aim.state} if self.aim.state.numel() else {"u": self.aim.input}
+        self._along = Kernel("mpc_along", symbols, along, compiled=False)
+
+    def _first_guess(self, t: float, x: Array, p: Array) -> Guess:
+        """The reference, with the error at the start dying away; or the state as it is."""
+        nq, N = self.robot.coordinates.nq, self._problem.steps
+        states, inputs = np.zeros((len(x), N + 1)), np.zeros((self._problem.nu, N))
+        error = np.zeros(len(x))
+        for k in range(N + 1):
+            u, *wanted = map(np.atleast_1d, self._along(t + k * self.period, x[:nq], x[nq:], p))
+            if k == 0 and wanted:
+                error = x - wanted[0]
+            decay = np.exp(-self.rate * k * self.period)
+            states[:, k] = wanted[0] + decay * error if wanted else np.concatenate([x[:nq], decay * x[nq:]])
+            if k < N:
+                inputs[:, k] = np.clip(u, -self.limits, self.limits)
+        return Guess(states, inputs)

@@ -1,0 +1,134 @@
+"""A planned motion of a point in the plane, which laws for two-wheel robots follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.arrays import finite
+from ...symbolic.errors import ModelError, NotFiniteError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from .axle import require_two_wheels
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarMotion:
+    """Where the middle of the axle is to be, r(t); heading, speed and turning rate follow from it.
+
+    With ṙ = (ẋ_r, ẏ_r): v_r = ±|ṙ|, θ_r = atan2(±ẏ_r, ±ẋ_r), ω_r = (ẋ_r ÿ_r − ẏ_r ẍ_r)/|ṙ|², plus to drive forwards,
+    minus to drive backwards. Where the motion stands still it has no heading, and the laws say so.
+
+    Attributes:
+        robot: the two-wheel robot whose axle it is.
+        place: r, shape (2,) [m], an expression in ``robot.t`` and parameters.
+        parameters: symbols other than the robot's that it uses.
+        backwards: whether it is driven in reverse.
+    """
+
+    robot: Robot
+    place: ca.SX
+    parameters: Parameters = NO_PARAMETERS
+    backwards: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no motion in the plane.
+
+        Raises:
+            ModelError: for another robot, another shape, or an expression in the state or in foreign symbols.
+        """
+        require_two_wheels("a PlanarMotion", self.robot)
+        if not isinstance(self.place, ca.SX) or self.place.shape != (2, 1):
+            raise ModelError(f"a PlanarMotion needs a column of 2 SX expressions [m], got {self.place!r}")
+        self.robot.require_own_symbols("the planned motion", self.place, self.parameters)
+        c = self.robot.coordinates
+        if ca.depends_on(self.place, ca.vertcat(c.q, c.v, self.robot.u, c.a)):
+            raise ModelError("a PlanarMotion is a function of time and parameters, not of the state or the inputs")
+        object.__setattr__(self, "place", ca.densify(self.place))
+
+    @property
+    def velocity(self) -> ca.SX:
+        """ṙ, shape (2,) [m/s]."""
+        return self.rate(self.place)
+
+    @property
+    def acceleration(self) -> ca.SX:
+        """d²r/dt², shape (2,) [m/s²]."""
+        return self.rate(self.velocity)
+
+    @property
+    def speed(self) -> ca.SX:
+        """v_r [m/s], below zero in reverse."""
+        return self._sign * ca.norm_2(self.velocity)
+
+    @property
+    def heading(self) -> ca.SX:
+        """θ_r [rad], in (−π, π]."""
+        along = self._sign * self.velocity
+        return ca.atan2(along[1], along[0])
+
+    @property
+    def turning(self) -> ca.SX:
+        """ω_r [rad/s]."""
+        v, a = self.velocity, self.acceleration
+        return (v[0] * a[1] - v[1] * a[0]) / ca.sumsqr(v)
+
+    def rate(self, expression: ca.SX) -> ca.SX:
+        """Derivative with respect to time of an expression in time and parameters.
+
+        Args:
+            expression: any shape.
+        """
+        return ca.densify(ca.jtimes(expression, self.robot.t, ca.SX(1)))
+
+    def require_of(self, robot: Robot) -> None:
+        """Raise ModelError unless it is a motion of this robot.
+
+        Args:
+            robot: the model of the law that is to follow it.
+        """
+        if robot is not self.robot:
+            raise ModelError(f"the motion is planned for {self.robot.name}, and the law is made for {robot.name}")
+
+    def start(
+        self, *, t: float = 0.0, ahead: float = 0.0, left: float = 0.0, turned: float = 0.0
+    ) -> tuple[Array, Array]:
+        """A state of rolling with the speed and the turning rate planned for a time, at or beside the planned place.
+
+        Args:
+            t: the time [s].
+            ahead: how far the robot is before its planned place, along the planned heading [m].
+            left: how far it is to the left of it [m].
+            turned: its heading less the planned one [rad].
+
+        Returns:
+            q, shape (5,), with the wheels at angle zero, and the robot's velocities, shape (nv,), nominal parameters.
+
+        Raises:
+            NotFiniteError: if the motion stands still at that time.
+        """
+        values = Parameters.collect([self.robot.parameters, self.parameters])
+        planned = ca.vertcat(self.place, self.heading, self.speed, self.turning)
+        f = ca.Function("planned", [self.robot.t, values.symbols], [planned])
+        x, y, heading, speed, turning = f.call([finite("t", t), values.values()])[0].full()[:, 0].tolist()
+        if not np.isfinite(turning) or speed == 0.0:
+            raise NotFiniteError(f"the planned motion stands still at t = {t:g} s, where it has no heading")
+        aside = finite("ahead", ahead), finite("left", left)
+        x += aside[0] * np.cos(heading) - aside[1] * np.sin(heading)
+        y += aside[0] * np.sin(heading) + aside[1] * np.cos(heading)
+        heading += finite("turned", turned)
+        q = np.array([x, y, heading, 0.0, 0.0])
+        if self.robot.coordinates.nv == 2:
+            return q, np.array([speed, turning])
+        r, b = self.robot.nominal["wheel_radius"], self.robot.nominal["half_track"]
+        wheels = (speed + b * turning) / r, (speed - b * turning) / r
+        return q, np.array([speed * np.cos(heading), speed * np.sin(heading), turning, *wheels])
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.backwards else 1.0

@@ -1,0 +1,148 @@
+"""The abstract wrapper that changes what a law sees, or what becomes of its output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...symbolic.errors import NotFiniteInputError
+from ..controller import Observation
+from ..status import Status
+from .wrapper import Own, Values, Wrapper
+
+Array = NDArray[np.float64]
+
+
+class SignalWrapper(Wrapper[Own]):
+    """u(t) = shaped(t, c), c = law(t, measured(t, q, v)).
+
+    A sample is first read, then taken in by the law; then what the law says, just before and just after, becomes known
+    to what shapes the output. A sample that is refused counts as one: clocks go on, and noise is drawn.
+    """
+
+    takes_commands: ClassVar[bool] = False
+    """Whether what shapes the output must know what the law says at samples."""
+
+    def read(self, own: Own | None, t: float, q: Array, v: Array) -> Own | None:
+        """What is remembered once a sample is read.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return own
+
+    def measured(self, own: Own | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """What the law sees of a state.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return q, v
+
+    def take(self, own: Own | None, t: float, before: Array, after: Array) -> Own | None:
+        """What is remembered once the law has taken in a sample.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            before: what the law says just before, shape (n,).
+            after: just after, shape (n,).
+        """
+        return own
+
+    def shaped(self, own: Own | None, t: float, command: Array) -> tuple[Array, str]:
+        """What becomes of the law's output, and a sentence if it does not get what it asks for.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            command: what the law says, shape (n,).
+        """
+        return command, ""
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Take in a sample.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            NotFiniteInputError: if it has a number that is not finite.
+        """
+        own = new = self.recall()
+        try:
+            try:
+                time, x, w = self.state(t, q, v)
+            except NotFiniteInputError:
+                self.inner.advance(t, q, v, p)
+                raise
+            before = None
+            if self.takes_commands and own is not None and self.inner.memory is not None:
+                before = self.inner.control(time, *self.measured(own, time, x, w), p)
+            new = read = self.read(own, time, x, w)
+            seen = self.measured(read, time, x, w)
+            self.inner.advance(time, *seen, p)
+            if self.takes_commands:
+                after = self.inner.control(time, *seen, p)
+                new = self.take(read, time, after if before is None else before, after)
+        finally:
+            self.remember(new)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """The output at one instant.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            EruginError: what the law inside raises.
+            ModelError: if there was no sample before.
+        """
+        own = self.recall()
+        time, x, w = self.state(t, q, v)
+        return self.shaped(own, time, self.inner.control(time, *self.measured(own, time, x, w), p))[0]
+
+    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
+        """What the law inside tells, with the output that is applied.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        own = self.recall()
+        time, x, w = self.state(t, q, v)
+        told = self.inner.observe(time, *self.measured(own, time, x, w), p)
+        if not np.isfinite(told.output).all():
+            return told
+        return changed(told, *self.shaped(own, time, told.output))
+
+
+def changed(told: Observation, output: Array, said: str) -> Observation:
+    """What the law inside told, with the output that is applied instead.
+
+    Args:
+        told: by the law inside.
+        output: what is applied.
+        said: by how much it had to differ; empty if it had not.
+    """
+    if not said:
+        return replace(told, output=output)
+    status = Status.HELD if told.status is Status.HELD else Status.LIMITED
+    return replace(told, output=output, status=status, message=" ".join(filter(None, (said, told.message))))

@@ -1,0 +1,186 @@
+"""The abstract wrapper: a controller around a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, cast
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...symbolic.arrays import vector
+from ...symbolic.errors import ModelError, NotFiniteInputError
+from ..controller import Controller
+from ..traits import Trait
+from .entries import per_entry
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+Own = TypeVar("Own")
+"""What a wrapper remembers itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered(Generic[Own]):
+    """The memory of a wrapper.
+
+    Attributes:
+        own: its own part.
+        inner: memory of the controller inside.
+    """
+
+    own: Own | None
+    inner: object | None
+
+
+class Wrapper(Controller, Generic[Own]):
+    """Something that lies between a control law and a machine, around any controller, another wrapper too.
+
+    Rows, their deviations, tolerance and parameters are those of the law inside. The memory holds that of the law
+    inside, which is put back before the law is asked, so that one law may serve in several wrappers.
+
+    Attributes:
+        inner: the controller inside.
+    """
+
+    handles = frozenset(Trait)
+
+    is_random: ClassVar[bool] = False
+    """Whether it draws random numbers."""
+
+    def __init__(self, controller: Controller) -> None:
+        """Take over what the law inside says of itself.
+
+        Args:
+            controller: any.
+
+        Raises:
+            ModelError: if it is none.
+        """
+        if not isinstance(controller, Controller):
+            raise ModelError(f"{type(self).__name__} goes around a Controller, got {controller!r}")
+        self.inner = controller
+        self.robot, self.parameters = controller.robot, controller.parameters
+        self.applies_force = controller.applies_force
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Of the law inside."""
+        return self.inner.rows
+
+    @property
+    def switches(self) -> bool:
+        """Of the law inside."""
+        return self.inner.switches
+
+    @property
+    def tolerance(self) -> float:
+        """Of the law inside."""
+        return self.inner.tolerance
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Of the law inside."""
+        return self.inner.linearizations
+
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """Of the law inside, at the true state.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        self.recall()
+        return self.inner.deviation(t, q, v, a, p)
+
+    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+        """Of the law inside.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        self.recall()
+        return self.inner.contradiction(t, q, v, p)
+
+    def reset(self) -> None:
+        """Forget all samples, and let the law inside forget."""
+        self.inner.reset()
+        self.remember(None)
+
+    def remember(self, own: Own | None) -> None:
+        """Replace the memory by this and what the law inside remembers now.
+
+        Args:
+            own: the wrapper's part; None before there is any.
+        """
+        inner = self.inner.memory
+        self.memory = None if own is None and inner is None else Remembered(own, inner)
+
+    def recall(self) -> Own | None:
+        """The wrapper's part of the memory; the law inside gets its own back."""
+        memory = cast("Remembered[Own] | None", self.memory)
+        if memory is None:
+            return None
+        self.inner.memory = memory.inner
+        return memory.own
+
+    def state(self, t: float, q: ArrayLike, v: ArrayLike) -> tuple[float, Array, Array]:
+        """t, q and v, checked.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+        """
+        time, c = float(t), self.robot.coordinates
+        if not np.isfinite(time):
+            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        return time, vector("q", q, c.nq), vector("v", v, c.nv)
+
+    def no_sample_yet(self) -> ModelError:
+        """What is raised where an output is asked for before there was a sample."""
+        return ModelError(
+            f"{type(self).__name__} has taken in no sample yet: call advance(t, q, v) before control(t, q, v), once "
+            "per tick, as a simulation does"
+        )
+
+    @property
+    def depth(self) -> int:
+        """How many wrappers inside draw random numbers."""
+        inner: Controller | Wrapper[object] = self.inner
+        return inner.depth + inner.is_random if isinstance(inner, Wrapper) else 0
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What messages call each output."""
+        if self.applies_force:
+            return tuple(f"force along {name!r}" for name in self.robot.coordinates.names[: self.size])
+        return tuple(f"input {name!r}" for name in self.robot.input_names)
+
+    @property
+    def size(self) -> int:
+        """Number of outputs."""
+        return self.robot.coordinates.nv if self.applies_force else self.robot.u.numel()
+
+    def per_output(self, name: str, value: ArrayLike) -> Array:
+        """One number for each output, from a number for all or a vector, read-only.
+
+        Args:
+            name: of the argument, for messages.
+            value: a number, or shape (n,).
+
+        Raises:
+            ModelError: for another shape, or a NaN.
+        """
+        return per_entry(name, value, self.size, "one for each output")
