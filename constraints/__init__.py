@@ -22,6 +22,7 @@ from .perturbations import (
     Nonlinear,
     Perturbation,
     PrescribedTime,
+    Sliding,
 )
 from .rehearsal import Rehearsal, rehearse
 from .relations import (
@@ -93,6 +94,7 @@ __all__ = [
     "Rank",
     "Rehearsal",
     "Schedule",
+    "Sliding",
     "Solvability",
     "Spline",
     "aligned",

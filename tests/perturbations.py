@@ -21,6 +21,7 @@ from erugin.constraints import (
     Nonlinear,
     Perturbation,
     PrescribedTime,
+    Sliding,
 )
 from erugin.symbolic import Kernel, Parameters
 
@@ -98,6 +99,9 @@ EXAMPLES: tuple[Perturbation, ...] = (
     Bounded(),
     Bounded(5.0, 3.0, 4.0),
     Bounded(5.0, 3.0, order=1),
+    Sliding(),
+    Sliding(4.0, 0.5, 3.0),
+    Sliding(4.0, 0.5, order=1),
 )
 STATES: tuple[Perturbation, ...] = tuple(e for e in EXAMPLES if e.order < 2)
 ALONE: tuple[Perturbation, ...] = tuple(e for e in EXAMPLES if e.required_rows in (None, 1))

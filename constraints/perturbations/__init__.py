@@ -13,6 +13,7 @@ from .linear import Linear
 from .nonlinear import Nonlinear
 from .perturbation import Perturbation
 from .prescribed_time import PrescribedTime
+from .sliding import Sliding
 
 __all__ = [
     "Baumgarte",
@@ -29,4 +30,5 @@ __all__ = [
     "Nonlinear",
     "Perturbation",
     "PrescribedTime",
+    "Sliding",
 ]

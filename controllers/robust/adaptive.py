@@ -1,0 +1,269 @@
+"""Program control of a plant whose masses, inertias or friction are not known: they are estimated on the way."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters, Range
+from ...symbolic.samples import samples
+from ..controller import Controller, Observation
+from ..program import Program
+from ..regressor import Regressor
+from ..rivals.least_effort import least_effort
+from ..status import Status, dependent_row, judge
+from ..traits import Trait
+from .program_velocity import ProgramVelocity
+from .unknowns import Estimate, Unknowns
+
+Array = NDArray[np.float64]
+
+
+class AdaptiveProgramController(Controller):
+    """Program control with adaptation of Slotine and Li, [SlotineLi1987]_.
+
+    B u = Y π̂ − κ M₀ s and dπ̂/dt = −Γ Yᵀs, s = v − v_r, where v_r are velocities that obey the program,
+    Θ v_r = w − k y, and natural constraints, and Y π = M v̇_r + C v_r + (h − C v). The estimates stay in their bounds.
+
+    *Condition.* Parameters that enter M a + h linearly and lie within their bounds; as many independent inputs as
+    degrees of freedom; κ, k, Γ > 0. Then V = ½ sᵀMs + ½ π̃ᵀΓ⁻¹π̃ falls: dV/dt ≤ −κ sᵀM₀s, whatever the true values,
+    hence s → 0 and with it the deviations: Θ s = ẏ + k y for rows of order 0, y′ for those of order 1. The estimates
+    come to the true values only if the motion excites them: ∫ YᵀY dt over any span of some length must be regular.
+
+    The perturbation equations of the program play no part: k and κ stand in their place. Estimates are corrected at
+    samples, by the trapezoidal rule over the last interval h, and go on at their last slope between them: what that
+    adds to V is of the order of h². Where u is held as well, as by a digital controller, it is ½ h sᵀYΓYᵀs per second,
+    and h must be so short that this is below κ sᵀM₀s.
+
+    Attributes:
+        program: what is realised.
+        regressor: Y, and what is estimated.
+        bounds: least and greatest value of each estimate, shape (k, 2).
+    """
+
+    handles = frozenset({Trait.CLOSED_LOOPS, Trait.NONHOLONOMIC, Trait.OVERACTUATED, Trait.QUASI_VELOCITIES})
+
+    def __init__(
+        self,
+        program: Program,
+        unknown: Mapping[str, tuple[float, float]],
+        *,
+        rate: float = 5.0,
+        damping: float | None = None,
+        adaptation: float | None = None,
+        null_velocity: ca.SX | None = None,
+        products: bool = False,
+        tolerance: float = 1e-10,
+    ) -> None:
+        """Derive the regressor and build the law.
+
+        Args:
+            program: rows of order 0, or of order 1 and linear in the velocities, always on.
+            unknown: least and greatest value of each unknown parameter of the robot, by name; its value in the model
+                is where the estimate begins. M₀ is the mass matrix at that value.
+            rate: k, with which deviations of rows of order 0 decay once s = 0 [1/s].
+            damping: κ, with which s decays once the estimates are right [1/s]; ``rate`` if not given: two poles there.
+            adaptation: γ, with Γ_ii = γ times the square of the width of the bounds [1/J]. If not given such that
+                adaptation is about as fast as s: κ² over the largest trace of M⁻¹ Y W² Yᵀ, W the widths, in a few
+                places.
+            null_velocity: velocities that v_r is nearest to of all that obey the program, an expression in t, q and
+                parameters, shape (nv,); zero if not given.
+            products: True to take products such as m·c² for unknowns of their own.
+            tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
+                relative to the largest row of its constraint, is not above this.
+
+        Raises:
+            ModelError: for a robot that is not served, a row without a velocity of its own, a parameter that does not
+                enter linearly (named), bounds that are none or leave out the model's value, or a gain that is not
+                positive.
+            ParameterError: for an unknown name.
+        """
+        if not isinstance(program, Program):
+            raise ModelError(f"an AdaptiveProgramController realises a Program, got {type(program).__name__}")
+        robot = program.robot
+        self.require_served(robot)
+        self.program, self.robot = program, robot
+        self._tolerance = positive("tolerance", tolerance)
+        k = positive("rate", rate)
+        gains = {"rate": k, "damping": k if damping is None else positive("damping", damping), "adaptation": 1.0}
+        own = Parameters.declare(gains, "adaptive", ranges=dict.fromkeys(gains, Range.POSITIVE))
+        null = self._null(null_velocity)
+        self._motion = ProgramVelocity.of(program, own["adaptive.rate"], null)
+        wanted = self._motion
+        self.regressor = Regressor.of(robot, unknown, wanted.velocity, wanted.acceleration, products=products)
+        self._unknown = Unknowns.of(self.regressor.products, unknown, robot.nominal)
+        self.bounds = self._unknown.bounds
+        if adaptation is None:
+            chosen = self._rule(Parameters.collect([program.parameters, own]), gains["damping"])
+        else:
+            chosen = positive("adaptation", adaptation)
+        gain = Parameters(own.names, own.symbols, {**own.nominal, "adaptive.adaptation": chosen}, dict(own.ranges))
+        self.parameters = Parameters.collect([program.parameters, gain])
+        self.reset()
+
+    @classmethod
+    def refusal(cls, robot: Robot) -> str:
+        """Why it cannot drive a robot, as the end of a sentence; empty if it can.
+
+        Args:
+            robot: the model.
+        """
+        if reason := super().refusal(robot):
+            return reason
+        if robot.redundant == "least-norm":
+            return "natural constraints of the robot depend on each other, for which it is not made"
+        return ""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the program's rows."""
+        return self.program.rows
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return self._tolerance
+
+    @property
+    def estimates(self) -> Mapping[str, float]:
+        """π̂ by name, as of the last sample; the model's values before the first."""
+        return dict(zip(self.regressor.names, self._remembered.values.tolist(), strict=True))
+
+    def reset(self) -> None:
+        """Begin again with the model's values."""
+        numbers = self.parameters.values()
+        self.memory = Estimate(
+            None, self._unknown.first(self.parameters.names, numbers), np.zeros(len(self.regressor.products))
+        )
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Adapt: the estimates change by the mean of −Γ Yᵀs at this and the last sample, and stay in their bounds."""
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        memory = self._remembered
+        first = self._unknown.first(self.parameters.names, numbers) if memory.time is None else memory.values
+        told = np.atleast_1d(self._tick(time, q, v, numbers, first)[3])
+        slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * told, dtype=np.float64)
+        if not np.isfinite(slope).all():
+            # At a place that is singular nothing is learnt; control says what is wrong.
+            slope = np.zeros_like(slope)
+        values = first
+        if memory.time is not None and time > memory.time:
+            moved = first + (time - memory.time) * (memory.slope + slope) / 2.0
+            values = self._unknown.projected(moved)
+        self.memory = Estimate(time, np.array(values), slope)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The input u, shape (nu,), with the estimates as of the last sample.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector; those that are unknown say where the
+                estimates begin.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+            SingularProgramError: if rows are dependent at this state.
+            NotFiniteError: if the output is not finite although the rows are independent.
+        """
+        output, relative, *_ = self._evaluate(t, q, v, p)
+        status = judge(bool(np.isfinite(output).all()), relative, self._tolerance)
+        if status is Status.SINGULAR:
+            said = dependent_row(self.program.rows, relative)
+            raise SingularProgramError(f"at t = {float(t):g}: {said} {status.sentence}")
+        if status is not Status.OK:
+            raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
+        return output
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """Output and pivots; singular rows are shown by the pivots."""
+        output, relative, pivots, *_ = self._evaluate(t, q, v, p)
+        return Observation(output, pivots, relative, np.zeros(0))
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """Deviation of the program's rows."""
+        return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p))[0])
+
+    def sliding(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The vector s = v − v_r, shape (nv,), that the law brings to zero.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return self._evaluate(t, q, v, p)[4]
+
+    @property
+    def _remembered(self) -> Estimate:
+        assert isinstance(self.memory, Estimate)
+        return self.memory
+
+    def _evaluate(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None) -> list[Array]:
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        memory = self._remembered
+        if memory.time is None:
+            values = self._unknown.first(self.parameters.names, numbers)
+        else:
+            values = self._unknown.projected(memory.values + max(0.0, time - memory.time) * memory.slope)
+        return [np.atleast_1d(value) for value in self._tick(time, q, v, numbers, values)]
+
+    def _null(self, given: ca.SX | None) -> ca.SX:
+        robot = self.robot
+        if given is None:
+            return ca.SX.zeros(robot.coordinates.nv)
+        if not isinstance(given, ca.SX) or given.shape != (robot.coordinates.nv, 1):
+            raise ModelError(f"null_velocity must be a column of {robot.coordinates.nv} SX expressions, got {given!r}")
+        robot.require_own_symbols("null_velocity", given, self.program.parameters)
+        if ca.depends_on(given, ca.vertcat(robot.v, robot.u, robot.coordinates.a)):
+            raise ModelError("null_velocity is a function of time, coordinates and parameters alone")
+        return ca.densify(given)
+
+    def _rule(self, parameters: Parameters, damping: float) -> float:
+        robot, Y = self.robot, self.regressor.matrix @ ca.DM(np.diag(self._unknown.widths))
+        size = ca.trace(Y.T @ robot.factor.solve(Y))
+        states = {"t": robot.t, "q": robot.q, "v": robot.v}
+        sizes = [float(value[0, 0]) for (value,) in samples({"size": size}, states, parameters)]
+        largest = max((value for value in sizes if np.isfinite(value)), default=0.0)
+        return damping**2 / largest if largest > 0.0 else damping
+
+    @functools.cached_property
+    def _tick(self) -> Kernel:
+        robot, p, Y = self.robot, self.parameters, self.regressor
+        estimates = ca.SX.sym("estimates", len(Y.products))
+        s = robot.v - Y.velocity
+        force = Y.matrix @ estimates + Y.rest - p["adaptive.damping"] * (robot.mass_matrix @ s)
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": p.symbols, "estimates": estimates}
+        outputs = {
+            "output": ca.densify(least_effort(robot, force)),
+            "relative": self._motion.relative_pivots,
+            "pivots": self._motion.pivots,
+            "correlation": Y.matrix.T @ s,
+            "sliding": s,
+        }
+        return Kernel("adaptive_tick", symbols, outputs)
+
+    @functools.cached_property
+    def _deviation(self) -> Kernel:
+        robot = self.robot
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
+        return Kernel("adaptive_deviation", symbols, {"deviation": self.program.deviation})

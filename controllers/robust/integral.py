@@ -1,0 +1,288 @@
+"""Program control with integral action: a constant disturbance leaves no deviation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.arrays import not_negative, positive
+from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.parameters import Parameters, Range
+from ..controller import Controller, Observation
+from ..program import Program
+from ..program_controller import ProgramController
+from ..solution import Solution
+from ..status import Status
+from ..traits import Trait
+from .integral_gain import checked_gain, extended
+
+Array = NDArray[np.float64]
+ByConstraint = float | Mapping[str, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """What integral action remembers.
+
+    Attributes:
+        time: of the last sample [s]; None before the first.
+        deviation: y or y′ at the last sample, shape (m,); zero for a row that was off.
+        values: ∫ y dt, shape (m,).
+        slope: with which it goes on, shape (m,): the deviation, zero where the integral must not grow.
+        inner: what the program's own controller remembers.
+    """
+
+    time: float | None
+    deviation: Array
+    values: Array
+    slope: Array
+    inner: object | None
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for array in (self.deviation, self.values, self.slope):
+            array.setflags(write=False)
+
+
+class IntegralProgramController(Controller):
+    """A ProgramController of rows with ÿ = g(y, ẏ, t) − k_i ∫y dt, or ẏ′ = h(y′, t) − k_i ∫y′ dt.
+
+    A disturbance that adds a constant δ to the rows, δ = Θ M⁻¹ d of a force d, leaves the deviation K⁻¹ δ without
+    integral action, δ/β² after Baumgarte's equation. With it y → 0, and k_i ∫y dt takes the value δ.
+
+    *Condition.* The equation with the integral is stable: s³ + 2α s² + β² s + k_i after Baumgarte's equation, which by
+    Routh means 0 < k_i < 2α β², and s² + k s + k_i after a rate k of order 1, which any k_i > 0 does. In general every
+    eigenvalue of its linearization must have a negative real part. A gain for which that fails is refused.
+
+    *Windup.* The integral of a row stops where k_i |∫y dt| reaches ``bound``, and it does not grow while limits leave
+    no room for the program, or an input is held (status LIMITED or HELD). A row that is off is not integrated.
+
+    The integral is corrected at samples, by the trapezoidal rule over the last interval, and goes on with the last
+    deviation between them: an error of the second order in the interval. Where u is held as well, as by a digital
+    controller, it lags by half of one.
+
+    Attributes:
+        program: what is realised, without the integrals.
+        realization: how R becomes real.
+    """
+
+    handles = frozenset(Trait)
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        gain: ByConstraint = None,
+        bound: ByConstraint = None,
+        **options: Any,  # noqa: ANN401 - what ProgramController takes, which checks them
+    ) -> None:
+        """Build the law.
+
+        Args:
+            program: rows of orders 0 and 1.
+            gain: k_i, for all constraints or by the name of each [1/s³ for order 0, 1/s² for order 1]. If not given,
+                from the decay rate r of the equation without integral 4r³/27 or r²/4: the largest for which, from
+                critical damping, no pole oscillates. Each is a parameter ``constraint.integral``.
+            bound: largest k_i |∫y dt| of each row, in the unit of ÿ or ẏ′, likewise; none if not given.
+            **options: of :class:`~erugin.controllers.ProgramController`, such as ``realization="actuated"``.
+
+        Raises:
+            ModelError: for a row of order 2, an unknown constraint, or a gain with which the equation is not stable,
+                with the numbers of the condition; and what ProgramController raises.
+        """
+        if not isinstance(program, Program):
+            raise ModelError(f"an IntegralProgramController realises a Program, got {type(program).__name__}")
+        self.program, self.robot = program, program.robot
+        labels = tuple(label for label, _ in program.linearizations)
+        for label, constraint in zip(labels, program.constraints, strict=True):
+            if constraint.order == 2:
+                raise ModelError(
+                    f"constraint {label!r} has order 2: its deviation vanishes at once and has no integral to feed "
+                    "back. Write it as a relation of velocities (order 1) or places (order 0)"
+                )
+        wanted, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
+        gains = {
+            f"{label}.integral": checked_gain(label, constraint.perturbation, wanted[label])
+            for label, constraint in zip(labels, program.constraints, strict=True)
+        }
+        own = Parameters.declare(gains, ranges=dict.fromkeys(gains, Range.NOT_NEGATIVE))
+        self.parameters = Parameters.collect([program.parameters, own])
+        self._gains = own
+        counts = [c.residual(self.robot.coordinates).numel() for c in program.constraints]
+        self._of_row = tuple(i for i, count in enumerate(counts) for _ in range(count))
+        self._bounds = np.array(
+            [np.inf if (b := bounds[labels[i]]) is None else positive("bound", b) for i in self._of_row]
+        )
+        self._gain_places = [self.parameters.names.index(own.names[i]) for i in self._of_row]
+        integrals = Parameters.declare(dict.fromkeys((f"{row}.past" for row in program.rows), 0.0))
+        pull = ca.vertcat(*(own.symbols[i] * integrals.symbols[j] for j, i in enumerate(self._of_row)))
+        shifted = program.shifted(-pull)
+        shifted.parameters = Parameters.collect([self.parameters, integrals])
+        self._inner = ProgramController(shifted, **options)
+        self.realization = self._inner.realization
+        self.applies_force = self._inner.applies_force
+        self.reset()
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the program's rows."""
+        return self._inner.rows
+
+    @property
+    def switches(self) -> bool:
+        """Whether rows are on at times only."""
+        return self._inner.switches
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return self._inner.tolerance
+
+    @functools.cached_property
+    def _linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        plain = zip(self.program.linearizations, self.program.constraints, strict=True)
+        return tuple(
+            (label, extended(matrix, constraint.order, self._gains[f"{label}.integral"]))
+            for (label, matrix), constraint in plain
+        )
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Of the program's constraints, each with its integral."""
+        return self._linearizations
+
+    @property
+    def integrals(self) -> Mapping[str, float]:
+        """∫y dt of each row, as of the last sample."""
+        return dict(zip(self.program.rows, self._remembered.values.tolist(), strict=True))
+
+    def reset(self) -> None:
+        """Put the integrals at zero."""
+        self._inner.reset()
+        nothing = np.zeros(len(self.program.rows))
+        self.memory = Integral(None, nothing, nothing.copy(), nothing.copy(), self._inner.memory)
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Integrate over the interval since the last sample."""
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        memory = self._remembered
+        inner, whole = self._restored(numbers, time)
+        y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
+        room = True
+        if inner.law is None or inner.switches:
+            told = inner.observe(time, q, v, whole)
+            room = told.status is Status.OK
+            if told.active.size:
+                y = np.where(told.active > 0.0, y, 0.0)
+        values = memory.values
+        if memory.time is not None and time > memory.time:
+            change = (time - memory.time) * (memory.deviation + y) / 2.0
+            values = self._within(values + np.where(room | (values * change < 0.0), change, 0.0), numbers)
+        slope = np.where(room | (values * y < 0.0), y, 0.0)
+        # What the inner controller remembers of this sample is what it does with the integral as it is now.
+        inner.advance(time, q, v, np.concatenate([numbers, values]))
+        self.memory = Integral(time, y.copy(), values.copy(), slope, inner.memory)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The input u, shape (nu,), or the force R, shape (nv,), when ideal, with the integrals of the last sample.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            EruginError: what :meth:`erugin.controllers.ProgramController.control` raises.
+        """
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        inner, whole = self._restored(numbers, time)
+        return inner.control(time, q, v, whole)
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """What the program's own controller says, with the integrals of the last sample."""
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        inner, whole = self._restored(numbers, time)
+        return inner.observe(time, q, v, whole)
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """Deviation of the program's rows."""
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        return self._inner.deviation(time, q, v, a, self._whole(numbers))
+
+    def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
+        """Everything about one state, with the integrals of the last sample.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        inner, whole = self._restored(numbers, time)
+        return inner.solve(time, q, v, whole)
+
+    def contradiction(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> str:
+        """Which rows contradict others, and by how much."""
+        time, q, v, numbers = self.arguments(t, q, v, p)
+        return self._inner.contradiction(time, q, v, self._whole(numbers, time))
+
+    @classmethod
+    def refusal(cls, robot: Robot) -> str:
+        """Why it cannot drive a robot: for no reason that ProgramController has not.
+
+        Args:
+            robot: the model.
+        """
+        return ProgramController.refusal(robot)
+
+    @property
+    def _remembered(self) -> Integral:
+        assert isinstance(self.memory, Integral)
+        return self.memory
+
+    def _within(self, values: Array, numbers: Array) -> Array:
+        gains = numbers[self._gain_places]
+        room = np.divide(self._bounds, gains, out=np.full(gains.shape, np.inf), where=gains > 0.0)
+        return np.clip(values, -room, room)
+
+    def _whole(self, numbers: Array, time: float | None = None) -> Array:
+        """Parameters of the inner controller at a time, by default that of the last sample."""
+        memory = self._remembered
+        values = memory.values
+        if time is not None and memory.time is not None and time > memory.time:
+            values = self._within(values + (time - memory.time) * memory.slope, numbers)
+        return np.concatenate([numbers, values])
+
+    def _restored(self, numbers: Array, time: float | None = None) -> tuple[ProgramController, Array]:
+        """The inner controller with its memory as it was, and its parameters with the integrals."""
+        self._inner.memory = self._remembered.inner
+        return self._inner, self._whole(numbers, time)
+
+
+def _by_constraint(what: str, given: ByConstraint, labels: tuple[str, ...]) -> dict[str, float | None]:
+    if given is None or not isinstance(given, Mapping):
+        return {label: None if given is None else not_negative(what, given) for label in labels}
+    for name in given:
+        if name not in labels:
+            raise ModelError(f"{what}: {unknown_name('constraint', name, labels)}")
+    return {label: None if label not in given else not_negative(what, given[label]) for label in labels}
