@@ -1,0 +1,275 @@
+"""Derivatives of a robot's motion, alone or under a controller, along what natural constraints leave free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..robots.manifold import Manifold
+from ..robots.natural import dependent_rows
+from ..robots.robot import Robot
+from ..symbolic.arrays import finite, vector
+from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ..symbolic.kernel import Kernel
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .controller import Controller
+from .linearization import Linearization, LinearizedMotion
+from .linearization_motion import Motion
+from .linearization_tangent import Tangent, named_places, tangent_basis
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+
+MISS = 1e-6
+"""How far a state may be from the natural constraints, in their own units."""
+BRACKETS = 3
+"""How often columns of N are bracketed to find what they reach together."""
+
+
+class Linearizer:
+    """The derivatives of one robot's motion, built once and evaluated at many states.
+
+    With x = (q, v) and ẋ = f(t, x, u) on the manifold φ = 0, ρ = 0 of the natural constraints, variations δx = T ξ obey
+    ξ̇ = S f_x T ξ + S f_u δu, S picking the independent entries. S T is the identity at every state, so this holds along
+    motions as well as about equilibria.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None = None,
+        *,
+        outputs: Mapping[str, ca.SX] | None = None,
+        independent: Sequence[str] | None = None,
+    ) -> None:
+        """Differentiate.
+
+        Args:
+            robot: the plant; natural constraints of orders 0 and 1.
+            controller: with a symbolic law, which closes the loop; None for the robot alone.
+            outputs: scalars or columns in t, q, v, u and p by name; the states ξ if not given.
+            independent: names of the coordinates and velocities that are to be ξ; the best conditioned at the first
+                state if not given, and kept from then on.
+
+        Raises:
+            ModelError: for a controller without a symbolic law or for another robot, outputs in foreign symbols, an
+                unknown name, or natural constraints of order 2.
+        """
+        self.robot, self.controller = robot, controller
+        c = robot.coordinates
+        velocities = tuple(c.v[i].name() for i in range(c.nv))
+        self.names = (*c.names, *velocities)
+        """Name of each entry of (q, v)."""
+        self._chosen = None if independent is None else named_places(independent, self.names)
+        force, self._law_parameters, law_p = _force(robot, controller)
+        a = robot.drift[0] + robot.mobility(force)[0]
+        y, self._outputs = _columns(robot, outputs)
+        manifold = Manifold.of(robot)
+        f, x = ca.vertcat(c.N @ c.v, a), ca.vertcat(c.q, c.v)
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p, "law_p": law_p}
+        expressions = {
+            "rate": f,
+            "f_x": ca.jacobian(f, x),
+            "f_u": ca.jacobian(f, robot.u),
+            "y_x": ca.jacobian(y, x),
+            "y_u": ca.jacobian(y, robot.u),
+            "motions": _reached(c.N, c.q),
+            "miss": ca.vertcat(manifold.place, manifold.velocity),
+            "place": manifold.slope,
+            "by_place": ca.jacobian(manifold.velocity, c.q),
+            "by_velocity": manifold.A,
+        }
+        self._manifold_rows = manifold.rows
+        self._rows = (*(f"the place of {name}" for name in manifold.rows[: manifold.place.numel()]), *manifold.rows)
+        self._shapes = [e.shape for e in expressions.values()]
+        # As one column each: entries of shape (1, 1) and without rows come back in their own shape.
+        self._kernel = Kernel("linearization", inputs, {k: ca.vec(e) for k, e in expressions.items()}, compiled=False)
+
+    def at(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        u: ArrayLike | None = None,
+        *,
+        p: Values = None,
+        law_p: Values = None,
+    ) -> Linearization:
+        """About one state.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            u: inputs, shape (nu,); zero if not given. Under a controller they are added to its own.
+            p: the robot's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the controller's, likewise.
+
+        Raises:
+            ShapeError, ParameterError: for bad numbers.
+            ModelError: for a state off the natural constraints.
+            SingularProgramError: where the constraints are singular.
+            NotFiniteError: if a derivative is not finite there.
+        """
+        c, nu = self.robot.coordinates, self.robot.u.numel()
+        numbers = self.robot.parameters.values(p), self._law_parameters.values(law_p)
+        inputs = np.zeros(nu) if u is None else vector("u", u, nu)
+        return self._look(finite("t", t), vector("q", q, c.nq), vector("v", v, c.nv), inputs, *numbers)[0]
+
+    def along(self, motion: Motion, *, p: Values = None, law_p: Values = None) -> LinearizedMotion:
+        """About each sample of a motion, with the same independent entries all along.
+
+        Args:
+            motion: of this robot.
+            p: the robot's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the controller's, likewise.
+
+        Raises:
+            ModelError: for a motion of another robot or off the natural constraints, or one along which no one choice
+                of independent entries serves.
+            SingularProgramError: where the constraints are singular.
+            NotFiniteError: if a derivative is not finite somewhere.
+        """
+        motion.require_of(self.robot)
+        numbers = self.robot.parameters.values(p), self._law_parameters.values(law_p)
+        samples = zip(motion.t, motion.q, motion.v, motion.u, strict=True)
+        found = [self._look(float(t), q, v, u, *numbers) for t, q, v, u in samples]
+        lines, tangents = [line for line, _ in found], [tangent for _, tangent in found]
+        A, B, T = (np.array(x) for x in ([i.A for i in lines], [i.B for i in lines], [i.T for i in lines]))
+        return LinearizedMotion(motion.t, A, B, T, tangents[0].independent, lines[0].states, lines[0].inputs)
+
+    def _look(self, t: float, q: Array, v: Array, u: Array, p: Array, law_p: Array) -> tuple[Linearization, Tangent]:
+        columns = map(np.atleast_1d, self._kernel(t, q, v, u, p, law_p))
+        values = [column.reshape(shape, order="F") for column, shape in zip(columns, self._shapes, strict=True)]
+        rate, f_x, f_u, y_x, y_u, motions, miss, place, by_place, by_velocity = values
+        owner = self.robot.name
+        if not np.isfinite(rate).all() and np.isfinite(by_velocity).all() and (rows := dependent_rows(by_velocity)):
+            raise SingularProgramError(
+                f"{owner}: the natural constraints are singular here: row {self._manifold_rows[rows[0]]!r} depends on "
+                "others. Take a state away from there, or leave a redundant row out by without_rows"
+            )
+        if not all(np.isfinite(value).all() for value in values):
+            raise NotFiniteError(f"{owner}: the equations of motion, or their derivatives, are not finite at t = {t:g}")
+        missed = np.abs(miss[:, 0])
+        if missed.size and missed.max() > MISS * max(1.0, float(np.abs(np.concatenate([q, v])).max())):
+            worst = int(np.argmax(missed))
+            raise ModelError(
+                f"{owner}: the state misses {self._rows[worst]} by {missed[worst]:.3g}: linearize about a state "
+                "that the natural constraints allow, from assemble and assemble_velocities"
+            )
+        tangent = tangent_basis(motions, place, by_place, by_velocity, self._chosen, owner)
+        self._chosen = list(tangent.independent)
+        T, S = tangent.basis, list(tangent.independent)
+        states = tuple(self.names[i] for i in S)
+        stateful = self._outputs is None
+        line = Linearization(
+            A=f_x[S] @ T,
+            B=f_u[S],
+            C=np.eye(len(S)) if stateful else y_x @ T,
+            D=np.zeros((len(S), len(u))) if stateful else y_u,
+            T=T,
+            independent=tangent.independent,
+            t=t,
+            q=q,
+            v=v,
+            u=u,
+            rate=rate[:, 0],
+            states=states,
+            inputs=self.robot.input_names,
+            outputs=states if self._outputs is None else self._outputs,
+        )
+        return line, tangent
+
+
+def linearize(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    *,
+    controller: Controller | None = None,
+    t: float = 0.0,
+    p: Values = None,
+    law_p: Values = None,
+    outputs: Mapping[str, ca.SX] | None = None,
+    independent: Sequence[str] | None = None,
+) -> Linearization:
+    """Linearize a robot, or a closed loop, about one state; :class:`Linearizer` serves many without building again.
+
+    Args:
+        robot: the plant.
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,); zero if not given.
+        u: inputs, shape (nu,); zero if not given. Under a controller they are added to its own.
+        controller: closes the loop by its symbolic law; None for the robot alone.
+        t: time [s].
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        law_p: the controller's, likewise.
+        outputs: scalars or columns in t, q, v, u and p by name; the states if not given.
+        independent: names of the coordinates and velocities to be the states; the best conditioned if not given.
+
+    Raises:
+        ModelError, ShapeError, ParameterError, SingularProgramError, NotFiniteError: as for :class:`Linearizer`.
+    """
+    rates = np.zeros(robot.coordinates.nv) if v is None else v
+    linearizer = Linearizer(robot, controller, outputs=outputs, independent=independent)
+    return linearizer.at(t, q, rates, u, p=p, law_p=law_p)
+
+
+def _force(robot: Robot, controller: Controller | None) -> tuple[ca.SX, Parameters, ca.SX]:
+    """Generalized force of inputs and law, the law's parameters, and symbols for them."""
+    if controller is None:
+        return robot.input_matrix @ robot.u, NO_PARAMETERS, ca.SX(0, 1)
+    law, model, c = controller.law, controller.robot.coordinates, robot.coordinates
+    if law is None:
+        raise ModelError(
+            f"{type(controller).__name__} has no symbolic law, which could be differentiated: linearize the robot "
+            "alone, or a controller without memory and iterations"
+        )
+    if (model.nq, model.nv, controller.robot.u.numel()) != (c.nq, c.nv, robot.u.numel()):
+        raise ModelError(f"the controller is made for {controller.robot.name}, which has other sizes than {robot.name}")
+    parameters = controller.parameters
+    symbols = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in parameters.names))
+    old = ca.vertcat(model.t, model.q, model.v, parameters.symbols)
+    output = ca.substitute(law.output, old, ca.vertcat(c.t, c.q, c.v, symbols))
+    if controller.applies_force:
+        return output + robot.input_matrix @ robot.u, parameters, symbols
+    return robot.input_matrix @ (output + robot.u), parameters, symbols
+
+
+def _columns(robot: Robot, outputs: Mapping[str, ca.SX] | None) -> tuple[ca.SX, tuple[str, ...] | None]:
+    """Outputs as one column, and a name for each row; no names where the states are the outputs."""
+    if outputs is None:
+        return ca.SX(0, 1), None
+    names: list[str] = []
+    for name, expression in outputs.items():
+        if expression.size2() != 1:
+            raise ModelError(f"output {name!r} must be a scalar or a column, got shape {expression.shape}")
+        robot.require_own_symbols(f"output {name!r}", expression)
+        if ca.depends_on(expression, robot.coordinates.a):
+            raise ModelError(f"output {name!r} uses accelerations, which are no inputs: write robot.acceleration")
+        n = expression.numel()
+        names += [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
+    return ca.vertcat(ca.SX(0, 1), *outputs.values()), tuple(names)
+
+
+def _reached(N: ca.SX, q: ca.SX) -> ca.SX:
+    """Columns of N and their Lie brackets: what they span is where the coordinates can go at all.
+
+    A quaternion stays on its sphere, a wheel's rolling leaves it free to go anywhere in the plane.
+    """
+    nq, nv = N.shape
+    if not ca.depends_on(N, q):
+        return N
+    first = [N[:, j] for j in range(nv)]
+    columns, newest = list(first), list(first)
+    for _ in range(BRACKETS):
+        newest = [ca.jtimes(y, q, x) - ca.jtimes(x, q, y) for x in first for y in newest if x is not y]
+        newest = [bracket for bracket in newest if not ca.sparsify(ca.simplify(bracket)).is_zero()]
+        columns += newest
+        if not newest or len(columns) > 20 * nq:
+            break
+    return ca.densify(ca.horzcat(*columns))

@@ -1,0 +1,150 @@
+"""The linear-quadratic regulator: closed forms, SciPy's Riccati solver, and the cost that is really paid."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import linalg
+
+from erugin.controllers import NoEquilibriumError, equilibrium, linearize
+from erugin.controllers.rivals import Lqr, Weights, region_level
+from erugin.robots import Robot, lagrangian_system, with_inputs
+from erugin.robots.examples import fukao_robot, realaigym_acrobot
+from erugin.scenarios import simulate
+from erugin.symbolic.errors import ModelError, ParameterError
+
+from .arms import two_link_arm
+from .test_linearization import cart_pole, linkage
+
+Array = NDArray[np.float64]
+
+
+def mass_on_a_line(stiffness: float = 0.0) -> Robot:
+    """One kilogram, q̈ = −stiffness q + u."""
+    q, v, u = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("u")
+    return lagrangian_system(q=q, v=v, T=v**2 / 2, V=stiffness * q**2 / 2, Q=u, u=u, name="mass")
+
+
+def test_a_double_integrator_by_the_textbook() -> None:
+    """Q = I and R = 1 give K = (1, √3) and P = [√3 1; 1 √3]."""
+    regulator = Lqr(mass_on_a_line(), [0.0], weights=Weights())
+    np.testing.assert_allclose(regulator.gain, [[1.0, np.sqrt(3.0)]], rtol=1e-12)
+    np.testing.assert_allclose(regulator.cost, [[np.sqrt(3.0), 1.0], [1.0, np.sqrt(3.0)]], rtol=1e-12)
+    np.testing.assert_allclose(np.sort_complex(regulator.poles), (-np.sqrt(3) + np.array([-1j, 1j])) / 2, rtol=1e-12)
+    np.testing.assert_allclose(regulator.control(0.0, [0.3], [-0.1]), [-0.3 + 0.1 * np.sqrt(3.0)], rtol=1e-12)
+
+
+def test_bryson_weights_are_one_over_the_square_of_what_is_allowed() -> None:
+    line = linearize(cart_pole(), [0.0, 0.0])
+    Q, R = Weights({"x": 0.5, "angle": 0.1}, {"force": 4.0}, otherwise=2.0).of(line)
+    np.testing.assert_allclose(np.diag(Q), [4.0, 100.0, 0.25, 0.25])
+    np.testing.assert_allclose(R, [[1 / 16]])
+    with pytest.raises(ModelError, match=r"unknown state 'angel'\. Did you mean 'angle'"):
+        Weights({"angel": 1.0}).of(line)
+    with pytest.raises(ModelError, match="unknown input 'torque'"):
+        Weights(efforts={"torque": 1.0}).of(line)
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(ModelError, match="allowance of 'x'"):
+            Weights({"x": bad})
+
+
+def test_gains_against_scipy_and_poles_against_the_closed_loop() -> None:
+    robot = cart_pole()
+    weights = Weights({"x": 0.5, "angle": 0.1}, {"force": 4.0})
+    regulator = Lqr(robot, [0.0, 0.0], weights=weights)
+    line = linearize(robot, [0.0, 0.0])
+    Q, R = weights.of(line)
+    P = linalg.solve_continuous_are(line.A, line.B, Q, R)
+    np.testing.assert_allclose(regulator.cost, P, rtol=1e-8)
+    np.testing.assert_allclose(regulator.gain, np.linalg.solve(R, line.B.T @ P), rtol=1e-8)
+    closed = linearize(robot, [0.0, 0.0], controller=regulator)
+    np.testing.assert_allclose(np.sort_complex(closed.poles), np.sort_complex(regulator.poles), rtol=1e-8)
+
+
+def paid(regulator: Lqr, q: Array, v: Array, duration: float) -> float:
+    """∫ (ξᵀQξ + δuᵀRδu) dt along the nonlinear closed loop, by Simpson's rule."""
+    motion = simulate(regulator.robot, regulator, q, v, duration, step=1e-3)
+    Q, R = regulator.weights.of(regulator.linearization)
+    change = motion.u - regulator.linearization.u
+    xi = motion.deviation
+    rate = np.einsum("ki,ij,kj->k", xi, Q, xi) + np.einsum("ki,ij,kj->k", change, R, change)
+    simpson = np.ones(len(rate))
+    simpson[1:-1:2], simpson[2:-1:2] = 4.0, 2.0
+    return float(simpson @ rate) * 1e-3 / 3
+
+
+def test_the_cost_to_go_is_what_the_motion_costs() -> None:
+    """On robots that are not linear, from deviations so small that they are: with natural constraints too."""
+    pole = Lqr(cart_pole(), [0.0, 0.0], weights=Weights({"angle": 0.1}, {"force": 4.0}))
+    start = np.array([0.01, -0.003]), np.array([0.0, 0.005])
+    value = float(pole.robot.evaluate(pole.cost_to_go, q=start[0], v=start[1]))
+    assert paid(pole, *start, 12.0) == pytest.approx(value, rel=1e-4)
+
+    robot = linkage()
+    rest = equilibrium(robot, [0.8, 0.7, 1.5])
+    bar = Lqr(robot, rest.q, rest.u, weights=Weights(effort=5.0))
+    assert len(bar.linearization.states) == 2
+    # A velocity that the loop allows: any multiple of its only one.
+    motion = bar.linearization.T[3:, 1] * 1e-3
+    value = float(robot.evaluate(bar.cost_to_go, q=rest.q, v=motion))
+    assert paid(bar, rest.q, motion, 10.0) == pytest.approx(value, rel=1e-4)
+
+
+def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
+    robot = realaigym_acrobot()
+    weights = Weights({"q1": 1.0, "q2": 1.0, "v_q1": 1.6, "v_q2": 2.0}, {"M2": 3.0})
+    regulator = Lqr(robot, [np.pi, 0.0], weights=weights, effort=[6.0], turns=["q1", "q2"])
+    motion = simulate(robot, regulator, [np.pi - 2 * np.pi + 0.02, 4 * np.pi - 0.03], [0.0, 0.0], 6.0, step=2e-3)
+    np.testing.assert_allclose(motion.q[-1], [-np.pi, 4 * np.pi], atol=1e-3)
+    assert np.abs(motion.u).max() <= 6.0
+    # One law for every gain: with none at all it falls.
+    fallen = simulate(
+        robot,
+        regulator,
+        [np.pi + 0.02, 0.0],
+        [0.0, 0.0],
+        3.0,
+        step=2e-3,
+        law_p=dict.fromkeys(regulator.parameters.names[-4:], 0.0),
+    )
+    assert np.abs(fallen.q[:, 0] - np.pi).max() > 1.0
+    np.testing.assert_allclose(fallen.energy, fallen.energy[0], atol=1e-6)
+
+
+def test_the_region_is_bounded_by_what_any_bounded_input_can_save() -> None:
+    """q̈ = q + u with |u| ≤ 1 comes back only while |q + q̇| < 1: z = q + q̇ obeys ż = z + u."""
+    regulator = Lqr(mass_on_a_line(-1.0), [0.0], weights=Weights(effort=0.5), effort=[1.0])
+    level = region_level(regulator, samples=60)
+    c = np.ones(2)
+    largest = 1.0 / float(c @ np.linalg.solve(regulator.cost, c))
+    assert 0.5 * largest < level <= 1.05 * largest
+
+
+def test_what_it_is_not_made_for_is_refused() -> None:
+    arm = two_link_arm()
+    with pytest.raises(ModelError, match=r"cannot drive two-wheel robot: .*velocities or accelerations"):
+        Lqr(fukao_robot(), np.zeros(5), weights=Weights())
+    with pytest.raises(NoEquilibriumError, match="v_q1 lacks"):
+        Lqr(realaigym_acrobot(), [2.0, 0.5], weights=Weights())
+    with pytest.raises(ModelError, match=r"M1 must be \S+ to hold the equilibrium, which its effort of 1 does not"):
+        Lqr(arm, [0.3, 0.8], weights=Weights(), effort=[1.0, 100.0])
+    with pytest.raises(ModelError, match="effort of M2 must be greater than zero"):
+        Lqr(arm, [0.3, 0.8], weights=Weights(), effort=[100.0, 0.0])
+    with pytest.raises(ModelError, match="has no angle 'q7'"):
+        Lqr(arm, [0.3, 0.8], weights=Weights(), turns=["q7"])
+    regulator = Lqr(arm, [0.3, 0.8], weights=Weights())
+    with pytest.raises(ParameterError, match=r"unknown parameter 'lqr.K\[9,9\]'"):
+        regulator.control(0.0, [0.3, 0.8], [0.0, 0.0], {"lqr.K[9,9]": 1.0})
+
+
+def test_a_mode_out_of_reach_is_named() -> None:
+    """Two masses of which only one is driven: the other one's eigenvalue 2 /s belongs to no feedback."""
+    q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
+    robot = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=-2 * q[1] ** 2, Q=ca.vertcat(u, 0), u=u, name="pair")
+    with pytest.raises(ModelError, match=r"do not reach the modes with the eigenvalues 2(\.0+)?\+0j 1/s"):
+        Lqr(robot, [0.0, 0.0], weights=Weights())
+    hanging = with_inputs(two_link_arm(), [])
+    with pytest.raises(ModelError, match="do not reach"):
+        Lqr(hanging, [-np.pi / 2, 0.0], weights=Weights())

@@ -1,0 +1,166 @@
+"""The time-varying regulator: where it must agree with the constant one, the Riccati equation, and the cost paid."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import integrate, linalg
+
+from erugin.controllers import Motion, Status, equilibrium
+from erugin.controllers.rivals import Lqr, TimeVaryingLqr, Weights
+from erugin.robots.examples import fukao_robot
+from erugin.scenarios import simulate
+from erugin.symbolic.errors import ModelError, NotFiniteInputError
+
+from .arms import two_link_arm
+from .test_linearization import cart_pole, linkage
+from .test_lqr import mass_on_a_line
+
+Array = NDArray[np.float64]
+
+
+def test_about_rest_it_is_the_constant_regulator() -> None:
+    robot, weights = cart_pole(), Weights({"angle": 0.1}, {"force": 4.0})
+    constant = Lqr(robot, [0.0, 0.0], weights=weights)
+    varying = TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 3.0), weights=weights)
+    for gain, cost in zip(varying.gain, varying.cost, strict=True):
+        np.testing.assert_allclose(gain, constant.gain, rtol=1e-6)
+        np.testing.assert_allclose(cost, constant.cost, rtol=1e-6)
+    # Without a cost at the end it gets there from the end on: S falls in from zero to P.
+    long = Motion.at_rest(robot, [0.0, 0.0], [0.0], 12.0)
+    late = TimeVaryingLqr(robot, long, weights=weights, final=np.zeros((4, 4)))
+    np.testing.assert_allclose(late.gain[0], constant.gain, rtol=1e-6)
+    np.testing.assert_allclose(late.gain[-1], 0.0, atol=1e-12)
+    state = ([0.05, 0.02], [0.1, -0.1])
+    np.testing.assert_allclose(varying.control(1.0, *state), constant.control(1.0, *state), rtol=1e-6)
+    np.testing.assert_allclose(varying.control(99.0, *state), constant.control(1.0, *state), rtol=1e-6)
+
+
+def test_a_finite_horizon_by_the_hamiltonian_matrix() -> None:
+    """(X; Y) = exp(−H τ) (I; S₁) and S = Y X⁻¹, H = [A −BR⁻¹Bᵀ; −Q −Aᵀ]."""
+    robot = mass_on_a_line(1.0)
+    motion = Motion(robot, np.linspace(0, 2, 21), np.zeros((21, 1)), np.zeros((21, 1)), np.zeros((21, 1)))
+    end = np.array([[2.0, 0.3], [0.3, 0.5]])
+    varying = TimeVaryingLqr(robot, motion, weights=Weights({"q": 0.7}, effort=1.5), final=end)
+    A, B = np.array([[0.0, 1.0], [-1.0, 0.0]]), np.array([[0.0], [1.0]])
+    H = np.block([[A, -B @ B.T * 1.5**2], [-np.diag([0.7**-2, 1.0]), -A.T]])
+    for t, S in zip(motion.t, varying.cost, strict=True):
+        X = linalg.expm(-H * (2.0 - t)) @ np.vstack([np.eye(2), end])
+        np.testing.assert_allclose(S, X[2:] @ np.linalg.inv(X[:2]), rtol=1e-7)
+
+
+@functools.cache
+def swing() -> tuple[Motion, TimeVaryingLqr]:
+    """A cart-pole moved by a sine, from upright."""
+    robot = cart_pole()
+    driven = simulate_open_loop(lambda t: 3.0 * np.sin(4.0 * t))
+    motion = Motion(robot, *driven)
+    weights = Weights({"angle": 0.2}, {"force": 4.0})
+    return motion, TimeVaryingLqr(robot, motion, weights=weights, final=np.diag([2.0, 5.0, 1.0, 1.0]))
+
+
+def simulate_open_loop(force: Callable[[float], float]) -> tuple[Array, Array, Array, Array]:
+    robot = cart_pole()
+    f = ca.Function("f", [robot.q, robot.v, robot.u], [robot.acceleration])
+
+    def rate(t: float, x: Array) -> Array:
+        return np.concatenate([x[2:], f.call([x[:2], x[2:], force(t)])[0].full()[:, 0]])
+
+    t = np.linspace(0.0, 1.0, 501)
+    found = integrate.solve_ivp(rate, (0, 1), [0.0, 0.1, 0.0, 0.0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-12)
+    x = found.y.T
+    return t, x[:, :2], x[:, 2:], np.array([[force(float(time))] for time in t])
+
+
+def test_the_riccati_equation_holds_between_the_samples() -> None:
+    """dS/dt by differences of fourth order against −(AᵀS + SA − SBR⁻¹BᵀS + Q)."""
+    motion, varying = swing()
+    Q, R = varying.weights.of(varying.linearization)
+    h, S = float(motion.t[1]), varying.cost
+    rate = (-S[4:] + 8 * S[3:-1] - 8 * S[1:-3] + S[:-4]) / (12 * h)
+    for A, B, X, dS in zip(varying.linearization.A[2:-2], varying.linearization.B[2:-2], S[2:-2], rate, strict=True):
+        expected = -(A.T @ X + X @ A - X @ B @ np.linalg.solve(R, B.T @ X) + Q)
+        np.testing.assert_allclose(dS, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    assert np.abs(np.diff(S, axis=0)).max() > 1e-2
+
+
+def test_the_cost_to_go_is_what_the_motion_costs() -> None:
+    motion, varying = swing()
+    Q, R = varying.weights.of(varying.linearization)
+
+    def paid(xi: Array) -> float:
+        run = simulate(varying.robot, varying, motion.q[0] + xi[:2], motion.v[0] + xi[2:], 1.0, step=1e-3)
+        nominal = np.array([motion.at(float(t))[2] for t in run.t])
+        change, error = run.u - nominal, run.deviation
+        rate = np.einsum("ki,ij,kj->k", error, Q, error) + np.einsum("ki,ij,kj->k", change, R, change)
+        simpson = np.ones(len(rate))
+        simpson[1:-1:2], simpson[2:-1:2] = 4.0, 2.0
+        return float(simpson @ rate) * 1e-3 / 3 + float(error[-1] @ varying.cost[-1] @ error[-1])
+
+    xi = np.array([2e-3, -1e-3, 3e-3, 1e-3])
+    # On both sides of the motion: what is of third order cancels.
+    assert (paid(xi) + paid(-xi)) / 2 == pytest.approx(float(xi @ varying.cost[0] @ xi), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_closed_loop_and_a_rolling_robot_follow() -> None:
+    """The crank of a four-bar back to rest; a rolling robot back to the circle that it was pushed off."""
+    robot = linkage()
+    rest = equilibrium(robot, [0.8, 0.7, 1.5])
+    loop = TimeVaryingLqr(robot, Motion.at_rest(robot, rest.q, rest.u, 2.0), weights=Weights(effort=5.0))
+    push = loop.linearization.T[0][3:, 1]
+    run = simulate(robot, loop, rest.q, 0.3 * push, 8.0, step=2e-3)
+    assert np.abs(run.deviation[-1]).max() < 1e-3 * np.abs(run.deviation).max()
+
+    wheeled = fukao_robot(form="reduced")
+    free = simulate(wheeled, None, np.zeros(5), [0.4, 0.3], 6.0, step=0.02)
+    motion = Motion(wheeled, free.t, free.q, free.v, np.zeros((len(free), 2)))
+    rule = Weights({"x": 0.1, "y": 0.1, "phi_r": 1e3}, otherwise=1.0, effort=20.0)
+    entries = ["x", "y", "theta", "phi_r", "speed", "turning_rate"]
+    law = TimeVaryingLqr(wheeled, motion, weights=rule, final=np.zeros((6, 6)), independent=entries)
+    start = np.array([0.05, -0.08, 0.1, 0.0, 0.0])
+    off = simulate(wheeled, None, start, [0.4, 0.3], 6.0, step=0.02)
+    back = simulate(wheeled, law, start, [0.4, 0.3], 6.0, step=0.02)
+    end = np.linalg.norm(back.q[-1, :2] - free.q[-1, :2])
+    assert end < 0.1 * np.linalg.norm(off.q[-1, :2] - free.q[-1, :2])
+
+
+def test_a_bound_that_bites_is_told() -> None:
+    robot = cart_pole()
+    law = TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=Weights(), effort=[2.0])
+    seen = law.observe(0.0, [0.0, 0.3], [0.0, 0.0])
+    assert seen.status is Status.LIMITED
+    assert "force asked for" in seen.message
+    assert abs(seen.output[0]) == 2.0
+    assert law.observe(0.0, [0.0, 0.001], [0.0, 0.0]).status is Status.OK
+    run = simulate(robot, law, [0.0, 0.06], [0.0, 0.0], 4.0, step=2e-3)
+    assert np.abs(run.u).max() == 2.0
+    assert run.status[0] == Status.LIMITED
+    assert run.status[-1] == Status.OK
+    assert len(run.notes) >= 2
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    robot, arm = cart_pole(), two_link_arm()
+    rest = Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0)
+    with pytest.raises(ModelError, match="the motion is one of cart-pole"):
+        TimeVaryingLqr(arm, rest, weights=Weights())
+    with pytest.raises(ModelError, match=r"final must be finite, of shape \(4, 4\)"):
+        TimeVaryingLqr(robot, rest, weights=Weights(), final=np.eye(2))
+    with pytest.raises(ModelError, match="symmetric without negative"):
+        TimeVaryingLqr(robot, rest, weights=Weights(), final=-np.eye(4))
+    with pytest.raises(ModelError, match="does not allow"):
+        TimeVaryingLqr(arm, Motion.at_rest(arm, [0.3, 0.8], [10.0, 1.0], 1.0), weights=Weights(), effort=[5.0, 5.0])
+    with pytest.raises(ModelError, match="unknown state"):
+        TimeVaryingLqr(robot, rest, weights=Weights({"y": 1.0}))
+    wheeled = fukao_robot()
+    with pytest.raises(ModelError, match="cannot be held by a constant gain: give final="):
+        TimeVaryingLqr(wheeled, Motion.at_rest(wheeled, np.zeros(5), [0.0, 0.0], 1.0), weights=Weights())
+    law = TimeVaryingLqr(robot, rest, weights=Weights())
+    with pytest.raises(NotFiniteInputError):
+        law.control(0.0, [np.nan, 0.0], [0.0, 0.0])

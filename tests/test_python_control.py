@@ -1,0 +1,245 @@
+"""python-control: the same motions, its own numerical linearization, and what it says of perturbation equations."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.bridges import (
+    closed_loop_to_iosys,
+    controller_to_iosys,
+    linearization_to_ss,
+    perturbations_to_ss,
+    robot_to_iosys,
+)
+from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
+from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
+from erugin.controllers.rivals import Lqr, Weights
+from erugin.robots import Robot, assemble
+from erugin.scenarios import DOP853, simulate
+from erugin.symbolic.errors import ModelError, ParameterError
+
+from .arms import disc_program, two_link_arm
+from .controller_cases.programs import program_controller
+from .controller_cases.robots import CASES, robot_case
+from .test_linearization import cart_pole, linkage
+
+Array = NDArray[np.float64]
+
+control: Any = importlib.import_module("control")
+EXACT = {"solve_ivp_method": "DOP853", "solve_ivp_kwargs": {"rtol": 1e-11, "atol": 1e-12}}
+START = np.array([0.1, 0.7, 0.2, -0.1])
+
+
+def tracking(realization: str = "actuated") -> tuple[Robot, ProgramController]:
+    robot = two_link_arm()
+    target = ca.vertcat(0.3 + 0.2 * ca.sin(2 * robot.t), 0.5)
+    program = Program(robot, holonomic(robot.q - target, name="track"))
+    return robot, ProgramController(program, realization="ideal" if realization == "ideal" else "actuated")
+
+
+@pytest.mark.parametrize("realization", ["actuated", "ideal"])
+def test_a_closed_loop_moves_as_in_a_simulation(realization: str) -> None:
+    robot, controller = tracking(realization)
+    system = closed_loop_to_iosys(robot, controller)
+    t = np.linspace(0.0, 1.0, 51)
+    changed = {"m1": 3.0, "model.l2": 0.45, "track.alpha": 4.0}
+    found = control.input_output_response(system, t, 0.0, START, params=changed, **EXACT)
+    law = {"l2": 0.45, "track.alpha": 4.0}
+    motion = simulate(
+        robot,
+        controller,
+        START[:2],
+        START[2:],
+        1.0,
+        step=0.02,
+        integrator=DOP853(1e-11, 1e-12),
+        p={"m1": 3.0},
+        law_p=law,
+    )
+    np.testing.assert_allclose(found.states.T, np.hstack([motion.q, motion.v]), rtol=0, atol=1e-8)
+    nominal = control.input_output_response(system, t, 0.0, START, **EXACT)
+    assert np.abs(nominal.states - found.states).max() > 1e-3
+    assert system.state_labels == ["q1", "q2", "v_q1", "v_q2"]
+
+
+@pytest.mark.parametrize("realization", ["actuated", "ideal"])
+def test_robot_and_controller_are_interconnected_by_their_names(realization: str) -> None:
+    robot, controller = tracking(realization)
+    plant = robot_to_iosys(robot, driven_by="forces" if realization == "ideal" else "inputs", name="plant")
+    law = controller_to_iosys(controller, name="law")
+    assert law.nstates == 0
+    whole = control.interconnect([plant, law], inputs=[], outputs=plant.output_labels)
+    t = np.linspace(0.0, 1.0, 51)
+    changed = {"m1": 3.0, "track.beta": 15.0}
+    found = control.input_output_response(whole, t, 0.0, START, params=changed, **EXACT)
+    motion = simulate(
+        robot,
+        controller,
+        START[:2],
+        START[2:],
+        1.0,
+        step=0.02,
+        integrator=DOP853(1e-11, 1e-12),
+        p={"m1": 3.0},
+        law_p=changed,
+    )
+    np.testing.assert_allclose(found.outputs.T, np.hstack([motion.q, motion.v]), rtol=0, atol=1e-8)
+
+
+def test_a_mechanism_and_a_law_called_from_python() -> None:
+    """Natural constraints are obeyed by the system itself; a controller without a law is called."""
+
+    class Brake(Controller):
+        """u = −3 v₁."""
+
+        handles = frozenset(Trait)
+
+        def __init__(self, robot: Robot) -> None:
+            self.robot = robot
+
+        def control(self, t: float, q: object, v: object, p: object = None) -> Array:
+            return -3.0 * np.atleast_1d(np.asarray(v, dtype=np.float64))[:1]
+
+    robot = linkage()
+    q0 = assemble(robot, [0.8, 0.7, 1.5], tolerance=1e-14).q
+    start = np.concatenate([q0, np.zeros(3)])
+    system = closed_loop_to_iosys(robot, Brake(robot), outputs={"pin": robot.points["coupler.end"]})
+    assert system.output_labels == ["pin_0", "pin_1"]
+    t = np.linspace(0.0, 0.4, 21)
+    found = control.input_output_response(system, t, 0.0, start, **EXACT)
+    motion = simulate(robot, Brake(robot), q0, np.zeros(3), 0.4, step=0.02, integrator=DOP853(1e-11, 1e-12))
+    np.testing.assert_allclose(found.states[:3].T, motion.q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.outputs.T, motion.evaluate(robot.points["coupler.end"]), rtol=0, atol=1e-8)
+    whole = control.interconnect(
+        [robot_to_iosys(robot, name="plant"), controller_to_iosys(Brake(robot), name="brake")],
+        inputs=[],
+        outputs=robot_to_iosys(robot).output_labels,
+    )
+    joined = control.input_output_response(whole, t, 0.0, start, **EXACT)
+    np.testing.assert_allclose(joined.outputs[:3].T, motion.q, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_robot_controller_and_closed_loop_is_a_system(name: str) -> None:
+    """Of the contract test: ẋ of each, joined or in one, is N v and the robot's own acceleration."""
+    case = robot_case(name)
+    robot, c = case.robot, case.robot.coordinates
+    controller = program_controller(case)
+    plant, law = robot_to_iosys(robot), controller_to_iosys(controller)
+    assert (plant.nstates, plant.ninputs, plant.noutputs) == (c.nq + c.nv, robot.u.numel(), c.nq + c.nv)
+    assert not set(plant.input_labels) & set(plant.output_labels)
+    assert law.input_labels == plant.output_labels
+    assert law.output_labels == plant.input_labels
+    x = np.concatenate([case.q0, case.v0])
+    u = controller.control(0.0, case.q0, case.v0)
+    rate = robot.evaluate(ca.vertcat(c.N @ c.v, robot.acceleration), q=case.q0, v=case.v0, u=u)
+    scale = 1e-10 * max(1.0, float(np.abs(rate).max()))
+    np.testing.assert_allclose(law.output(0.0, [], x), u, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(plant.dynamics(0.0, x, u), rate, rtol=0, atol=scale)
+    loop = closed_loop_to_iosys(robot, controller)
+    np.testing.assert_allclose(loop.dynamics(0.0, x, []), rate, rtol=0, atol=scale)
+
+
+def test_its_numerical_linearization_is_ours() -> None:
+    """``control.linearize`` by forward differences of 1e-6 has as many digits as that leaves."""
+    robot, q, v, u = two_link_arm(), np.array([0.3, 0.8]), np.array([0.5, -1.0]), np.array([2.0, 1.0])
+    outputs = {"tip": robot.points["tip"]}
+    theirs = control.linearize(robot_to_iosys(robot, outputs=outputs), np.concatenate([q, v]), u)
+    ours = linearization_to_ss(linearize(robot, q, v, u, outputs=outputs))
+    for name in "ABCD":
+        mine, other = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
+        np.testing.assert_allclose(mine, other, rtol=0, atol=2e-5 * max(1.0, float(np.abs(other).max())))
+    assert ours.state_labels == ["q1", "q2", "v_q1", "v_q2"]
+    assert ours.input_labels == ["M1", "M2"]
+    assert ours.output_labels == ["tip_0", "tip_1"]
+
+
+def test_a_state_space_answers_what_is_asked_of_one() -> None:
+    """A regulated cart-pole: its poles, and the step of a disturbing force, which ends where the gain says."""
+    robot = cart_pole()
+    regulator = Lqr(robot, [0.0, 0.0], weights=Weights({"angle": 0.1}, {"force": 4.0}))
+    system = linearization_to_ss(linearize(robot, [0.0, 0.0], controller=regulator, outputs={"place": robot.q[0]}))
+    np.testing.assert_allclose(np.sort_complex(system.poles()), np.sort_complex(regulator.poles), rtol=1e-7)
+    info = control.step_info(system)
+    # At rest beside the middle the regulator's force −K₁ x balances the disturbance.
+    assert info["SteadyStateValue"] == pytest.approx(1.0 / regulator.gain[0, 0], rel=1e-6)
+    magnitude, _, omega = control.frequency_response(system, np.array([1e-4, 3.0]))
+    assert magnitude[0] == pytest.approx(1.0 / abs(regulator.gain[0, 0]), rel=1e-4)
+    assert magnitude[1] == pytest.approx(abs(system(3.0j)), rel=1e-12)
+    assert len(omega) == 2
+
+
+def test_perturbation_equations_row_by_row() -> None:
+    """ÿ + 2ζω ẏ + ω² y = d: poles, damping, overshoot e^(−πζ/√(1−ζ²)) and resonance of the textbook."""
+    robot, zeta, omega = two_link_arm(), 0.4, 5.0
+    track = holonomic(robot.q, perturbation=Baumgarte(zeta * omega, omega), name="track")
+    system = perturbations_to_ss(Program(robot, track))
+    assert system.state_labels == ["track_0", "track_1", "track_0_rate", "track_1_rate"]
+    assert system.input_labels == ["d_track_0", "d_track_1"]
+    frequencies, damping, _ = control.damp(system, doprint=False)
+    np.testing.assert_allclose(frequencies, omega)
+    np.testing.assert_allclose(damping, zeta)
+    row = system["track_1", "d_track_1"]
+    info = control.step_info(row, T=np.linspace(0, 5, 5001))
+    assert info["Overshoot"] == pytest.approx(100 * np.exp(-np.pi * zeta / np.sqrt(1 - zeta**2)), rel=1e-3)
+    assert info["SteadyStateValue"] == pytest.approx(1 / omega**2)
+    # The rows do not disturb each other.
+    assert abs(system["track_0", "d_track_1"](1j)) == 0.0
+    magnitude, _, _ = control.frequency_response(row, np.array([omega]))
+    assert magnitude[0] == pytest.approx(1 / (2 * zeta * omega**2))
+    slower = perturbations_to_ss(Program(robot, track), p={"track.beta": 2.0})
+    assert np.abs(slower.poles()).max() < 5.0
+
+
+def test_programs_of_mixed_order_and_the_bode_plot() -> None:
+    matplotlib: Any = importlib.import_module("matplotlib")
+    matplotlib.use("Agg")
+    robot = two_link_arm()
+    rows = (
+        holonomic(robot.q[0], perturbation=Baumgarte(3.0, 4.0), name="place"),
+        nonholonomic(robot.v[1], perturbation=FirstOrder(6.0), name="speed"),
+    )
+    system = perturbations_to_ss(Program(robot, rows))
+    assert system.state_labels == ["place", "place_rate", "speed"]
+    np.testing.assert_allclose(np.sort_complex(system.poles()), [-6, -3 - np.sqrt(7) * 1j, -3 + np.sqrt(7) * 1j])
+    assert perturbations_to_ss(disc_program()).nstates == 2
+    lines = control.bode_plot(system["speed", "d_speed"])
+    assert lines.axes.size >= 2
+    importlib.import_module("matplotlib.pyplot").close("all")
+    free = second_order(robot.coordinates.a[0] - 1.0, name="push")
+    with pytest.raises(ModelError, match="all rows of the program are of order 2"):
+        perturbations_to_ss(Program(robot, free))
+
+
+def test_what_python_control_cannot_hold_is_refused() -> None:
+    robot = two_link_arm()
+
+    class Counter(Controller):
+        """Remembers how often it was asked."""
+
+        def __init__(self) -> None:
+            self.robot, self.memory = robot, 0
+
+        def control(self, t: float, q: object, v: object, p: object = None) -> Array:
+            return np.zeros(2)
+
+    with pytest.raises(ModelError, match=r"Counter has a memory \(int\)"):
+        controller_to_iosys(Counter())
+    with pytest.raises(ModelError, match=r"Counter has a memory \(int\)"):
+        closed_loop_to_iosys(robot, Counter())
+    driven, controller = tracking()
+    with pytest.raises(ModelError, match="driven_by must be"):
+        robot_to_iosys(robot, driven_by="torque")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="output 'M' must be a scalar or a column"):
+        robot_to_iosys(robot, outputs={"M": robot.mass_matrix})
+    with pytest.raises(ModelError, match="must be an expression in t, q, v and p"):
+        closed_loop_to_iosys(driven, controller, outputs={"a": driven.u[0]})
+    plant = robot_to_iosys(robot)
+    with pytest.raises(ParameterError, match="'m1' must be greater than zero"):
+        plant.dynamics(0.0, np.zeros(4), np.zeros(2), params={"m1": -1.0})
