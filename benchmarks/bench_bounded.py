@@ -16,13 +16,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.controllers import ConicSolver, ControlLimits, ProgramController, Status
+from erugin.controllers import ConicSolver, ControlLimits, Program, ProgramController, Status
 from erugin.scenarios import simulate
 from erugin.symbolic.kernel import Kernel
 
@@ -37,7 +37,15 @@ SAMPLES = 150
 STEP = 2e-3
 
 
-def states(case: Any, limits: ControlLimits) -> States:
+class Case(Protocol):
+    """A program and a state near which it is looked at."""
+
+    program: Program
+    q: Array
+    v: Array
+
+
+def states(case: Case, limits: ControlLimits) -> States:
     """Samples of the closed loop."""
     controller = ProgramController(case.program, realization="bounded", limits=limits)
     motion = simulate(case.program.robot, controller, case.q, case.v, SAMPLES * STEP, step=STEP)
@@ -59,7 +67,7 @@ def ticks(controller: ProgramController, along: States) -> tuple[list[float], in
     return times, limited
 
 
-def rival(case: Any, limits: ControlLimits) -> dict[str, Callable[[float, Array, Array], Array]]:
+def rival(case: Case, limits: ControlLimits) -> dict[str, Callable[[float, Array, Array], Array]]:
     """Quadratic programmes in (a, u) by the solvers that are installed."""
     found: dict[str, Callable[[float, Array, Array], Array]] = {}
     robot, program = case.program.robot, case.program

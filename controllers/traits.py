@@ -45,6 +45,27 @@ def traits(robot: Robot) -> frozenset[Trait]:
         found.add(Trait.QUASI_VELOCITIES)
     if np.any(robot.augmentation.full()):
         found.add(Trait.SINGULAR_INERTIA)
+    freedom, reach = _ranks(robot)
+    if reach < freedom:
+        found.add(Trait.UNDERACTUATED)
+    if robot.u.numel() > freedom:
+        found.add(Trait.OVERACTUATED)
+    return frozenset(found)
+
+
+def degrees_of_freedom(robot: Robot) -> int:
+    """How many velocities natural constraints leave, looked at in places at random.
+
+    Args:
+        robot: any.
+    """
+    return _ranks(robot)[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _ranks(robot: Robot) -> tuple[int, int]:
+    """Degrees of freedom, and the rank of what inputs do to them."""
+    c = robot.coordinates
     freedom, reach = [c.nv], [0]
     states = {"t": c.t, "q": c.q, "v": c.v}
     for A, B in samples({"A": robot.natural_form[0], "B": robot.input_matrix}, states, robot.parameters):
@@ -55,8 +76,4 @@ def traits(robot: Robot) -> frozenset[Trait]:
         pushed = np.linalg.svd(rows[rank:] @ B.reshape(c.nv, -1), compute_uv=False)
         freedom.append(c.nv - rank)
         reach.append(int(np.count_nonzero(pushed > RANK * pushed.max(initial=0.0))))
-    if max(reach) < min(freedom):
-        found.add(Trait.UNDERACTUATED)
-    if robot.u.numel() > min(freedom):
-        found.add(Trait.OVERACTUATED)
-    return frozenset(found)
+    return min(freedom), max(reach)

@@ -7,6 +7,7 @@ from .branch_acceleration import branch_acceleration
 from .canonical import CanonicalForm, canonical_form
 from .contact import Contact, contact_force, friction_needed, places, standing
 from .dc_motor import DCMotor, MotorCircuit
+from .drive import with_drive
 from .dynamics import Dynamics
 from .exoskeleton import exoskeleton
 from .frame import Frame
@@ -71,6 +72,7 @@ __all__ = [
     "together",
     "tree_system",
     "two_wheel_robot",
+    "with_drive",
     "with_inputs",
     "without_rows",
 ]

@@ -2,8 +2,9 @@
 
 from .field_motion import FieldMotion, move_along
 from .integrators import DOP853, RK4, CanonicalEuler, Integrator, LegendreReport, Projected, Reduced
+from .phase import Phase
 from .phased_trajectory import PhasedTrajectory
-from .phases import Phase, PhasedSimulationError, PhasedSimulationInterrupted, simulate_phases
+from .phases import PhasedSimulationError, PhasedSimulationInterrupted, simulate_phases
 from .simulate import SimulationError, SimulationInterrupted, Simulator, simulate
 from .trajectory import Trajectory
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.consistent_velocity import ConsistentVelocity
+from ..robots.impact import Impact
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -23,12 +24,14 @@ class PhasedTrajectory:
         names: of the phases that were run, one per segment.
         jumps: what happened to the velocities at the start of each segment; None where they were kept.
         ending: why the last segment ended.
+        impacts: what happened at the start of each segment to make its contacts; None where none were made.
     """
 
     segments: tuple[Trajectory, ...] = field(repr=False)
     names: tuple[str, ...]
     jumps: tuple[ConsistentVelocity | None, ...] = field(repr=False)
     ending: str
+    impacts: tuple[Impact | None, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         """Number of samples."""

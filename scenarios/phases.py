@@ -3,71 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, get_args
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..controllers.consistent_velocity import ConsistentVelocity, consistent_velocity
-from ..controllers.controller import Controller
 from ..controllers.program_controller import ProgramController
 from ..controllers.status import Status
+from ..robots.impact import Impact
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite, positive, vector
-from ..symbolic.errors import EruginError, ModelError
+from ..symbolic.errors import EruginError, ModelError, ParameterError, ShapeError
 from .crossing import cut_at_crossing
 from .integrators import Integrator
+from .phase import Phase
 from .phased_trajectory import PhasedTrajectory
 from .simulate import SimulationError, SimulationInterrupted, Simulator, Values
+from .stands import Stands, merged, require_names, touch, with_places
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
-Velocities = Literal["keep", "consistent"]
-
-
-@dataclass(frozen=True, eq=False)
-class Phase:
-    """One stretch of a motion.
-
-    Attributes:
-        controller: what drives it; None for a free motion.
-        until: when it ends: a time [s]; or a scalar expression in the plant's t, q, v, p and the controller's
-            parameters, at the instant from which on it is positive; or None, with the motion.
-        velocities: ``"keep"``, or ``"consistent"``: an impulse brings them onto the controller's program at its start,
-            see :func:`~erugin.controllers.consistent_velocity`.
-        name: shown in messages.
-        law_p: the controller's parameters: nominal, overridden by name, or the whole vector.
-
-    Raises:
-        ModelError: for something that is no controller, an end that is none of these, or velocities to be made
-            consistent without a program.
-    """
-
-    controller: Controller | None
-    until: float | ca.SX | None = None
-    velocities: Velocities = "keep"
-    name: str = "phase"
-    law_p: Values = None
-
-    def __post_init__(self) -> None:
-        """Check the words and the end."""
-        if self.controller is not None and not isinstance(self.controller, Controller):
-            raise ModelError(f"what drives {self.name!r} must be a Controller or None, got {self.controller!r}")
-        if self.velocities not in get_args(Velocities):
-            words = ", ".join(map(repr, get_args(Velocities)))
-            raise ModelError(f"velocities of {self.name!r} must be one of {words}, got {self.velocities!r}")
-        if self.velocities == "consistent" and not isinstance(self.controller, ProgramController):
-            raise ModelError(
-                f"velocities of {self.name!r} can be made consistent with the program of a ProgramController only, got "
-                f"{self.controller!r}"
-            )
-        if isinstance(self.until, ca.SX):
-            if self.until.shape != (1, 1):
-                raise ModelError(f"until of {self.name!r} must be a scalar expression, got shape {self.until.shape}")
-        elif self.until is not None:
-            finite(f"until of {self.name!r}", self.until)
 
 
 class PhasedSimulationError(EruginError, RuntimeError):
@@ -156,42 +112,55 @@ def simulate_phases(
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     simulators = [_simulator(robot, phase, integrator) for phase in order]
+    require_names(order, p)
+    for phase, simulator in zip(order, simulators, strict=True):
+        _require_values(phase, simulator, p)
     segments: list[Trajectory] = []
     names: list[str] = []
     jumps: list[ConsistentVelocity | None] = []
+    impacts: list[Impact | None] = []
+    stands: Stands | None = None
 
     def so_far(ending: str) -> PhasedTrajectory:
-        return PhasedTrajectory(tuple(segments), tuple(names), tuple(jumps), ending)
+        return PhasedTrajectory(tuple(segments), tuple(names), tuple(jumps), ending, tuple(impacts))
 
     for phase, simulator in zip(order, simulators, strict=True):
         last = end if phase.until is None or isinstance(phase.until, ca.SX) else min(end, float(phase.until))
         if not last - t > 4 * np.spacing(abs(last)):
             continue
         names.append(phase.name)
-        jump = None
+        jump = blow = None
         try:
+            stands, blow = _touch(robot, phase, t, q, v, p, stands)
+            v = v if blow is None else blow.velocity
+            plant_p, law_p = with_places(phase, p, merged(stands))
             if phase.velocities == "consistent":
-                jump = _jump(robot, phase, t, q, v, p)
+                jump = _jump(phase.plant(robot), phase, t, q, v, plant_p, law_p)
                 v = jump.velocity
-            run = simulator.run(q, v, last - t, step=min(step, last - t), p=p, law_p=phase.law_p, t0=t)
+            run = simulator.run(q, v, last - t, step=min(step, last - t), p=plant_p, law_p=law_p, t0=t)
             crossed = isinstance(phase.until, ca.SX) and float(run.evaluate(phase.until)[-1]) > 0.0
             if crossed and isinstance(phase.until, ca.SX):
-                run = cut_at_crossing(simulator, run, phase.until, tolerance, p, phase.law_p)
+                run = cut_at_crossing(simulator, run, phase.until, tolerance, plant_p, law_p)
         except SimulationError as error:
             segments.append(error.trajectory)
             jumps.append(jump)
+            impacts.append(blow)
             raise PhasedSimulationError(f"phase {phase.name!r}: {error}", so_far(str(error)), error.status) from error
         except SimulationInterrupted as error:
             segments.append(error.trajectory)
             jumps.append(jump)
+            impacts.append(blow)
             raise PhasedSimulationInterrupted(f"phase {phase.name!r}: {error}", so_far("interrupted")) from error
-        except _NoVelocityError as error:
+        except (_NoVelocityError, EruginError) as error:
+            if isinstance(error, EruginError) and not segments:
+                raise
             names.pop()
             raise PhasedSimulationError(
                 f"phase {phase.name!r}: {error}", so_far(str(error)), Status.FAILED
             ) from error.__cause__
         segments.append(run)
         jumps.append(jump)
+        impacts.append(blow)
         t, q, v = (float(run.t[-1]) if crossed else last), run.q[-1], run.v[-1]
         if not crossed and isinstance(phase.until, ca.SX):
             return so_far(f"the duration is over; the condition of phase {phase.name!r} has not come to hold")
@@ -199,14 +168,23 @@ def simulate_phases(
 
 
 class _NoVelocityError(Exception):
-    """No velocities are consistent with a program."""
+    """No velocities are consistent with a program, or with contacts that are made."""
 
 
-def _jump(robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values) -> ConsistentVelocity:
+def _touch(
+    robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, before: Stands | None
+) -> tuple[Stands, Impact | None]:
+    try:
+        return touch(robot, phase, t, q, v, p, before)
+    except EruginError as error:
+        raise _NoVelocityError(str(error)) from error
+
+
+def _jump(robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, law_p: Values) -> ConsistentVelocity:
     """The impulse acts on the plant: what it shares with the model has the plant's values."""
     assert isinstance(phase.controller, ProgramController)
     parameters = phase.controller.parameters
-    numbers = dict(zip(parameters.names, parameters.values(phase.law_p), strict=True))
+    numbers = dict(zip(parameters.names, parameters.values(law_p), strict=True))
     plant = dict(zip(robot.parameters.names, robot.parameters.values(p), strict=True))
     numbers |= {name: value for name, value in plant.items() if name in numbers}
     try:
@@ -237,9 +215,18 @@ def _checked(phases: Iterable[Phase]) -> tuple[Phase, ...]:
     return order
 
 
+def _require_values(phase: Phase, simulator: Simulator, p: Values) -> None:
+    """What is wrong with parameters is said before anything has moved."""
+    found = dict.fromkeys((name for contact in phase.contacts for name in contact.places), 0.0)
+    try:
+        simulator.values(*with_places(phase, p, found))
+    except (ParameterError, ShapeError) as error:
+        raise type(error)(f"phase {phase.name!r}: {error}") from error
+
+
 def _simulator(robot: Robot, phase: Phase, integrator: Integrator | None) -> Simulator:
     stop = phase.until if isinstance(phase.until, ca.SX) else None
     try:
-        return Simulator(robot, phase.controller, integrator=integrator, stop=stop)
+        return Simulator(phase.plant(robot), phase.controller, integrator=integrator, stop=stop)
     except ModelError as error:
         raise ModelError(f"phase {phase.name!r}: {error}") from error

@@ -147,13 +147,7 @@ class Simulator:
         span, interval, t0 = positive("duration", duration), positive("step", step), finite("t0", t0)
         c = self.robot.coordinates
         x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
-        if isinstance(p, Mapping):
-            for name in p:
-                if name not in self.robot.parameters.names and name in self.law_parameters.names:
-                    raise ParameterError(
-                        f"{name!r} is a parameter of the controller, not of the plant: pass it in law_p="
-                    )
-        numbers = np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
+        numbers = self.values(p, law_p)
         if self._natural is not None and anew:
             self._natural.look(x, numbers[: len(self.robot.parameters)], t0)
         steps = max(1, math.ceil(span / interval - 1e-9))
@@ -192,6 +186,25 @@ class Simulator:
         if record.failure is not Status.OK:
             raise SimulationError(record.ending, trajectory, record.failure) from cause
         return trajectory
+
+    def values(self, p: Values = None, law_p: Values = None) -> NDArray[np.float64]:
+        """Numbers for the plant's parameters, then the controller's, shape (np,).
+
+        Args:
+            p: the plant's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the controller's parameters, likewise.
+
+        Raises:
+            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
+            ShapeError: for a vector of another length.
+        """
+        if isinstance(p, Mapping):
+            for name in p:
+                if name not in self.robot.parameters.names and name in self.law_parameters.names:
+                    raise ParameterError(
+                        f"{name!r} is a parameter of the controller, not of the plant: pass it in law_p="
+                    )
+        return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
 
 
 def simulate(

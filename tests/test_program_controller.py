@@ -204,7 +204,7 @@ def test_programs_that_cannot_be_realised_are_refused_when_built() -> None:
         ProgramController(three)
     with pytest.raises(ModelError, match=r"3 rows.*only 2 inputs \(M1, M2\): drop 1 row"):
         ProgramController(three, realization="actuated")
-    with pytest.raises(ModelError, match="realization must be one of 'ideal', 'actuated', got 'magic'"):
+    with pytest.raises(ModelError, match="realization must be one of 'ideal', 'actuated', 'bounded', got 'magic'"):
         ProgramController(three, realization="magic")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="tolerance must be greater than zero"):
         ProgramController(disc_program(), tolerance=0.0)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, orientation, trajectory
+from erugin.constraints import Baumgarte, trajectory
 from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import Link, Robot, planar_manipulator, with_inputs
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import ModelError
 
-from .urdf import seven_joint_arm
+from .viviani import OFF, drawing
 
 Array = NDArray[np.float64]
 RATE = 6.0
@@ -82,31 +82,12 @@ def test_a_redundant_chain_takes_the_least_effort_in_the_metric_of_its_inputs() 
 @pytest.mark.slow
 def test_seven_joints_draw_on_a_sphere_and_keep_the_hand_upright() -> None:
     """Viviani's curve with the tool, its orientation and the elbow held, from a start 2 cm off."""
-    robot = seven_joint_arm()
-    hand = robot.frames["panda_hand_tcp"]
-    q0 = np.array([0.1, -0.6, 0.2, -2.1, 0.1, 1.6, 0.7])
-    place, turned = robot.evaluate(hand.position, q=q0), robot.evaluate(hand.rotation, q=q0)
-    s = 2.0 * ca.sin(robot.t / 2) ** 2
-    radius = 0.04
-    target = ca.vertcat(ca.cos(2 * s) - 1.0, ca.sin(2 * s), 2 * ca.sin(s)) * radius + ca.SX(
-        ca.DM(place + np.array([0.0, 0.02, 0.0]))
-    )
-    program = Program(
-        robot,
-        [
-            trajectory(hand.position, target, perturbation=Baumgarte(RATE), name="tool"),
-            orientation(hand.rotation, turned, perturbation=Baumgarte(RATE)),
-            # The elbow would swing about the line from shoulder to wrist under gravity.
-            trajectory(robot.q[2], [q0[2]], perturbation=Baumgarte(RATE), name="elbow"),
-        ],
-    )
-    controller = ProgramController(program, realization="actuated")
-    motion = simulate(robot, controller, q0, np.zeros(7), 3.0, step=1e-3)
+    robot, hand, _, motion = drawing()
     assert motion.ok
-    expected = critically_damped(np.array([0.0, -0.02, 0.0]), np.zeros(3), motion.t)
+    expected = critically_damped(-OFF, np.zeros(3), motion.t)
     np.testing.assert_allclose(motion.deviation[:, :3], expected, atol=1e-8)
     assert np.abs(motion.deviation[:, 3:]).max() < 1e-8
-    assert np.ptp(motion.evaluate(hand.position), axis=0).min() > 0.04
+    assert np.ptp(motion.evaluate(hand), axis=0).min() > 0.04
     effort = robot.limits.effort
     assert np.isfinite(effort).all()
     assert (np.abs(motion.u) < effort).all()

@@ -35,10 +35,11 @@ def chosen_method(program: Program) -> MultiplierMethod:
         program: what is solved.
     """
     robot = program.robot
-    if robot.tree is not None and not sweep_refusal(robot):
+    if robot.tree is not None:
         least = SWEEP_PAYS_IN_PLANE if _is_planar(robot.tree) else SWEEP_PAYS_IN_SPACE
         pays = robot.coordinates.nv >= least or isinstance(robot.dynamics.factor, ArticulatedFactor)
-        return SweepMultipliers() if pays else LdlMultipliers()
+        if pays and not sweep_refusal(robot):
+            return SweepMultipliers()
     try:
         require_regular(robot)
         np.any(robot.augmentation.full())

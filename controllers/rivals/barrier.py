@@ -9,7 +9,7 @@ import numpy as np
 
 from ...constraints.curves.curve import Curve
 from ...robots.robot import Robot
-from ...symbolic.arrays import finite, not_negative
+from ...symbolic.arrays import not_negative
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 
@@ -98,12 +98,12 @@ class Barrier:
 
         Args:
             robot: with finite limits of some coordinates.
-            margin: kept to each of them, in the unit of the coordinate.
+            margin: kept to each of them, at least zero, in the unit of the coordinate.
 
         Raises:
-            ModelError: if no limit is finite, or the margins leave no room.
+            ModelError: if no limit is finite, the margin is negative, or margins leave no room.
         """
-        kept, found = finite("margin", margin), list[Barrier]()
+        kept, found = not_negative("margin", margin), list[Barrier]()
         for i, name in enumerate(robot.coordinates.names):
             lower, upper = float(robot.limits.lower[i]), float(robot.limits.upper[i])
             if lower + kept >= upper - kept:

@@ -28,7 +28,8 @@ ROUGH = 1e-5
 """As :data:`~erugin.controllers.quadratic_program.ACCURACY`, where that weight costs digits."""
 
 FLAT = 1e-10
-"""Added to the metric, as a share of its mean, where inputs act on fewer directions than there are of them."""
+"""Added to the metric, as a share of what it is made of: inputs may act on fewer directions than there are of them, and
+natural constraints leave nothing of an input at its dead centre."""
 
 
 def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate: ca.SX) -> dict[str, ca.SX]:
@@ -44,7 +45,7 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate:
         rate: γ [1/s].
 
     Returns:
-        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B (nu, nu), ``swirl`` (M̂ B)ᵀ of each barrier's swirl
+        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B + ε diag(Bᵀ M⁻¹ B) (nu, nu), ``swirl`` (M̂ B)ᵀ of each barrier's swirl
         (nu, m), ``value`` h (m,) and ``guarantee`` (m,), h or h + ḣ/γ, which must be positive at the start.
 
     Raises:
@@ -65,11 +66,12 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate:
         rests.append(theta @ free + drift + rate * psi)
         values.append(h)
         guarantees.append(h if first else psi / rate)
+    whole = ca.diag(ca.diag(drives.T @ robot.factor.solve(drives)))
     swirls = [ca.SX.zeros(c.nv) if barrier.swirl is None else barrier.swirl for barrier in barriers]
     found = {
         "gain": ca.vertcat(*gains),
         "rest": ca.vertcat(*rests),
-        "metric": drives.T @ reach,
+        "metric": drives.T @ reach + FLAT * whole,
         "swirl": reach.T @ ca.horzcat(*swirls),
         "value": ca.vertcat(*values),
         "guarantee": ca.vertcat(*guarantees),

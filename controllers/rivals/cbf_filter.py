@@ -204,4 +204,5 @@ class CbfFilter(Wrapper[None]):
 
 
 def _sentence(said: list[str]) -> str:
-    return f"{'; '.join(said)}.".capitalize() if said else ""
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}." if said else ""
