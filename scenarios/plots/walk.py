@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,10 +84,11 @@ def walk(
 
 
 def _postures(axes: Axes, motion: PhasedTrajectory, parts: Mapping[str, Sequence[str]], every: float) -> None:
-    """Each at its place; no two at one instant."""
+    """Each at its place in the plane, at multiples of the interval."""
     for k, segment in enumerate(motion.segments):
-        due = np.arange(np.ceil(segment.t[0] / every - 1e-9), np.floor(segment.t[-1] / every + 1e-9) + 1) * every
-        chosen = np.searchsorted(segment.t, due - 1e-9)
+        first, last = math.ceil(segment.t[0] / every - 1e-9), math.floor(segment.t[-1] / every + 1e-9)
+        due: NDArray[np.float64] = every * np.array(range(first, last + 1), dtype=np.float64)
+        chosen: NDArray[np.int64] = np.searchsorted(segment.t, due - 1e-9)
         for color, width, (name, points) in zip(COLORS, WEIGHTS, parts.items(), strict=False):
             places = [segment.evaluate(segment.robot.points[point])[chosen] for point in points]
             chain: NDArray[np.float64] = np.stack(places)  # (points, postures, 2)
