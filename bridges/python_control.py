@@ -7,26 +7,30 @@ own names. It ignores names in ``params`` that no system knows: look at ``system
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
+from ..controllers.named_outputs import named_outputs
+from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..scenarios.close_loop import close_loop
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, NotFiniteError
 from ..symbolic.kernel import Kernel
-from ..symbolic.parameters import Parameters
-from .python_control_signals import input_signals, signal_names
+from ..symbolic.runge_kutta import rk4_step
+from .python_control_sampled import SAMPLES, Samples, ask, remembers
+from .python_control_signals import force_names, input_names, state_names
+from .python_control_system import Function, Numbers, build_system, checked_dt
 
 if TYPE_CHECKING:
     import control
 
 Array = NDArray[np.float64]
-Function = Callable[[float, Array, Array, Mapping[str, float]], Array]
+Rate = Callable[[float, Array, Array, Array], Array]
 
 
 def robot_to_iosys(
@@ -34,213 +38,219 @@ def robot_to_iosys(
     *,
     outputs: Mapping[str, ca.SX] | None = None,
     driven_by: Literal["inputs", "forces"] = "inputs",
+    dt: float = 0.0,
     name: str | None = None,
 ) -> control.NonlinearIOSystem:
-    """A robot as ẋ = f(t, x, u), x = (q, v), natural constraints obeyed.
+    """A robot as ẋ = f(t, x, u), x = (q, v), natural constraints obeyed; or sampled, with u held in between.
 
     Args:
         robot: the plant.
         outputs: scalars or columns in t, q, v, u and p by name; the state if not given, which is what a controller is
             joined with, without an algebraic loop.
         driven_by: ``"inputs"``, u; or ``"forces"``, generalized forces R, for a controller that puts out those.
+        dt: time between samples, one step of RK4 [s]; zero for continuous time.
         name: of the system; the robot's if not given.
 
     Raises:
-        ModelError: for outputs in foreign symbols, or an unknown way to drive it.
+        ModelError: for outputs in foreign symbols, an unknown way to drive it, or a bad dt.
+
+    The system raises NotFiniteError where the motion is not finite.
     """
-    c = robot.coordinates
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Robot is needed, got {robot!r}")
     if driven_by not in ("inputs", "forces"):
         raise ModelError(f"driven_by must be 'inputs' or 'forces', got {driven_by!r}")
-    forces = driven_by == "forces"
-    u = ca.SX.sym("R", c.nv) if forces else robot.u
-    a = robot.drift[0] + robot.mobility(u if forces else robot.input_matrix @ u)[0]
-    labels, y = _columns(robot, outputs, robot.u if not forces else ca.SX(0, 1))
-    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
-    rate = Kernel("robot_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
-    numbers = _Numbers(robot.parameters)
-    return _system(
-        _called(rate, numbers),
-        _called(Kernel("robot_output", inputs, {"y": y}), numbers) if outputs is not None else None,
+    forces, period, numbers = driven_by == "forces", checked_dt(dt), Numbers(robot.parameters)
+    rate = _plant(robot, forces=forces)
+
+    def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        return _moved(rate, t, x, u, numbers(params), period)
+
+    labels, shown = _shown(robot, outputs, numbers, with_inputs=not forces)
+    return build_system(
+        update,
+        shown,
         states=state_names(robot),
         inputs=force_names(robot) if forces else input_names(robot),
-        outputs=labels if outputs is not None else state_names(robot),
-        params=dict(robot.parameters.nominal),
+        outputs=labels,
+        params=numbers.nominal,
         name=robot.name if name is None else name,
+        dt=period,
     )
 
 
-def controller_to_iosys(controller: Controller, *, name: str | None = None) -> control.NonlinearIOSystem:
-    """A controller without memory as u = k(t, x): inputs (q, v), outputs u, or R if it puts out forces.
+def controller_to_iosys(
+    controller: Controller, *, dt: float = 0.0, name: str | None = None
+) -> control.NonlinearIOSystem:
+    """A controller as u = k(t, x): inputs (q, v), outputs u, or R if it puts out forces.
+
+    A memory changes at samples, so that it takes discrete time; its one state, ``samples``, counts those taken in, from
+    0 on. Join it with ``robot_to_iosys(robot, dt=dt)``.
 
     Args:
-        controller: with a symbolic law, or called from Python.
+        controller: any; it is called from Python.
+        dt: time between samples [s]; zero for continuous time.
         name: of the system; that of the controller's class if not given.
 
     Raises:
-        ModelError: for a controller with a memory, which is no vector of numbers that python-control could keep.
+        ModelError: for a controller with a memory in continuous time, or a bad dt.
+
+    The system raises what the controller raises. python-control has no place for a status: that limits are in the way
+    is told by :func:`~erugin.scenarios.simulate` only.
     """
-    robot, numbers = controller.robot, _Numbers(controller.parameters)
-    _refuse_memory(controller)
-    law = controller.law
-    if law is not None:
-        c = robot.coordinates
-        inputs = {"t": c.t, "u": ca.vertcat(c.q, c.v), "p": controller.parameters.symbols}
-        kernel = Kernel("controller", inputs, {"output": law.output})
+    _require_controller(controller)
+    nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
+    samples = _samples(controller, period)
 
-        def output(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-            return np.atleast_1d(kernel(t, u, numbers(params))[0])
+    def output(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        if samples is None:
+            return ask(controller, t, u[:nq], u[nq:], numbers(params))
+        return samples.take(float(x[0]), t, u[:nq], u[nq:], numbers(params))
 
-    else:
-        nq = robot.coordinates.nq
+    def count(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        output(t, x, u, params)
+        return x + 1.0
 
-        def output(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-            return controller.control(t, u[:nq], u[nq:], numbers(params))
-
-    return _system(
-        None,
+    return build_system(
+        None if samples is None else count,
         output,
-        states=(),
-        inputs=state_names(robot),
-        outputs=force_names(robot) if controller.applies_force else input_names(robot),
-        params=dict(controller.parameters.nominal),
+        states=() if samples is None else (SAMPLES,),
+        inputs=state_names(controller.robot),
+        outputs=force_names(controller.robot) if controller.applies_force else input_names(controller.robot),
+        params=numbers.nominal,
         name=type(controller).__name__ if name is None else name,
+        dt=period,
     )
 
 
 def closed_loop_to_iosys(
-    robot: Robot, controller: Controller, *, outputs: Mapping[str, ca.SX] | None = None, name: str | None = None
+    robot: Robot,
+    controller: Controller,
+    *,
+    outputs: Mapping[str, ca.SX] | None = None,
+    dt: float = 0.0,
+    name: str | None = None,
 ) -> control.NonlinearIOSystem:
     """Plant and controller as one system without inputs, the same as a simulation integrates.
 
-    ``params`` are the plant's by name, then the controller's; its own, where both have an ``m1``, is ``model.m1``.
+    ``params`` are the plant's by name, then the controller's; its own, where both have an ``m1``, is ``model.m1``. In
+    discrete time the controller's output is held between samples; one with a memory adds a last state, ``samples``,
+    which starts at 0.
 
     Args:
         robot: the plant.
-        controller: with or without a symbolic law, without memory.
-        outputs: scalars or columns in t, q, v and p by name; the state if not given.
+        controller: any for it; without memory in continuous time.
+        outputs: scalars or columns in t, q, v and p by name; q and v if not given.
+        dt: time between samples, one step of RK4 [s]; zero for continuous time.
         name: of the system; the robot's if not given.
 
     Raises:
-        ModelError: for a controller with a memory or for another robot, or outputs in foreign symbols.
+        ModelError: for a controller with a memory in continuous time or for another robot, outputs in foreign symbols,
+            or a bad dt.
+
+    The system raises what the controller raises, and NotFiniteError where the motion is not finite.
     """
-    loop = close_loop(robot, controller, None)
-    _refuse_memory(controller)
-    c, own = robot.coordinates, controller.parameters
-    labels, y = _columns(robot, outputs, ca.SX(0, 1))
-    names = tuple(f"model.{n}" if n in robot.parameters.names else n for n in own.names)
-    plant, law = _Numbers(robot.parameters), _Numbers(own, names)
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Robot is needed, got {robot!r}")
+    _require_controller(controller)
+    loop, period = close_loop(robot, controller, None), checked_dt(dt)
+    samples = _samples(controller, period)
+    nq, n = robot.coordinates.nq, robot.coordinates.nq + robot.coordinates.nv
+    names = tuple(f"model.{k}" if k in robot.parameters.names else k for k in controller.parameters.names)
+    plant, own = Numbers(robot.parameters), Numbers(controller.parameters, names)
+    driven = _plant(robot, forces=controller.applies_force) if period else None
     # Derivative of a loop is made for fixed numbers: one for each that comes.
     made: dict[bytes, Callable[[float, Array], Array]] = {}
 
-    def rate(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-        p = np.concatenate([plant(params), law(params)])
+    def rate(t: float, x: Array, params: Mapping[str, float]) -> Array:
+        p = np.concatenate([plant(params), own(params)])
         key = p.tobytes()
         if key not in made:
             made.clear()
             made[key] = loop.derivative(p)
-        return made[key](t, x)
+        found = made[key](t, x)
+        if not np.isfinite(found).all():
+            ask(controller, t, x[:nq], x[nq:], own(params))
+        return _finite(found, t)
 
-    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": ca.SX(0, 1), "p": robot.p}
-    nominal = dict(zip(names, (own.nominal.get(n) for n in own.names), strict=True))
-    return _system(
-        rate,
-        _called(Kernel("loop_output", inputs, {"y": y}), plant) if outputs is not None else None,
-        states=state_names(robot),
+    def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        if driven is None:
+            return rate(t, x, params)
+        q, v = x[:nq], x[nq:n]
+        if samples is None:
+            return _moved(driven, t, x, ask(controller, t, q, v, own(params)), plant(params), period)
+        output = samples.take(float(x[n]), t, q, v, own(params))
+        return np.append(_moved(driven, t, x[:n], output, plant(params), period), x[n] + 1.0)
+
+    labels, shown = _shown(
+        robot, {"q": robot.q, "v": robot.v} if outputs is None else outputs, plant, with_inputs=False
+    )
+    return build_system(
+        update,
+        shown,
+        states=state_names(robot) if samples is None else (*state_names(robot), SAMPLES),
         inputs=(),
-        outputs=labels if outputs is not None else state_names(robot),
-        params={**robot.parameters.nominal, **{key: value for key, value in nominal.items() if value is not None}},
+        outputs=state_names(robot) if outputs is None else labels,
+        params={**plant.nominal, **own.nominal},
         name=robot.name if name is None else name,
+        dt=period,
     )
 
 
-def state_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of q and v.
-
-    Args:
-        robot: any.
-    """
+def _plant(robot: Robot, *, forces: bool) -> Rate:
+    """(t, x, u, p) → ẋ."""
     c = robot.coordinates
-    return signal_names((*c.names, *(c.v[i].name() for i in range(c.nv))))
+    u = ca.SX.sym("R", c.nv) if forces else robot.u
+    a = robot.drift[0] + robot.mobility(u if forces else robot.input_matrix @ u)[0]
+    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
+    kernel = Kernel("robot_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
+    return lambda t, x, u, p: np.atleast_1d(kernel(t, x, u, p)[0])
 
 
-def input_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of u; ``u_crank`` where a coordinate is called ``crank``, too.
-
-    Args:
-        robot: any.
-    """
-    return input_signals(robot.input_names, state_names(robot))
-
-
-def force_names(robot: Robot) -> tuple[str, ...]:
-    """Names of the signals of generalized forces R.
-
-    Args:
-        robot: any.
-    """
-    c = robot.coordinates
-    return signal_names(f"R_{c.v[i].name()}" for i in range(c.nv))
+def _moved(rate: Rate, t: float, x: Array, u: Array, p: Array, period: float) -> Array:
+    """ẋ, or x one period later."""
+    if not period:
+        return _finite(rate(t, x, u, p), t)
+    after: Array = rk4_step(lambda time, state: rate(time, state, u, p), t, x, period)
+    return _finite(after, t)
 
 
-class _Numbers:
-    """Parameters as a vector, checked when they change."""
-
-    def __init__(self, parameters: Parameters, names: tuple[str, ...] | None = None) -> None:
-        self._parameters, self._names = parameters, parameters.names if names is None else names
-        self._key: tuple[float | None, ...] | None = None
-        self._vector = np.zeros(len(parameters))
-
-    def __call__(self, params: Mapping[str, float]) -> Array:
-        key = tuple(params.get(name) for name in self._names)
-        if key != self._key:
-            pairs = zip(self._parameters.names, key, strict=True)
-            self._vector = self._parameters.values({name: value for name, value in pairs if value is not None})
-            self._key = key
-        return self._vector
+def _finite(found: Array, t: float) -> Array:
+    # A solver that is handed a NaN goes on forever.
+    if not np.isfinite(found).all():
+        raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
+    return found
 
 
-def _called(kernel: Kernel, numbers: _Numbers) -> Function:
-    def function(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-        return np.atleast_1d(kernel(t, x, u, numbers(params))[0])
+def _shown(
+    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: Numbers, *, with_inputs: bool
+) -> tuple[tuple[str, ...], Function | None]:
+    """Names of the outputs and what gives them; the state itself without any."""
+    if outputs is None:
+        return state_names(robot), None
+    c, (labels, y) = robot.coordinates, named_outputs(robot, outputs, with_inputs=with_inputs)
+    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": robot.u if with_inputs else ca.SX(0, 1), "p": robot.p}
+    kernel, n, nothing = Kernel("robot_output", inputs, {"y": y}), c.nq + c.nv, np.zeros(0)
 
-    return function
+    def shown(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        return np.atleast_1d(kernel(t, x[:n], u if with_inputs else nothing, numbers(params))[0])
 
-
-def _columns(robot: Robot, outputs: Mapping[str, ca.SX] | None, inputs: ca.SX) -> tuple[tuple[str, ...], ca.SX]:
-    names: list[str] = []
-    for name, expression in (outputs or {}).items():
-        if expression.size2() != 1:
-            raise ModelError(f"output {name!r} must be a scalar or a column, got shape {expression.shape}")
-        robot.require_own_symbols(f"output {name!r}", expression)
-        if ca.depends_on(expression, robot.coordinates.a) or (
-            not inputs.numel() and ca.depends_on(expression, robot.u)
-        ):
-            raise ModelError(f"output {name!r} must be an expression in t, q, v and p, and in u where that is an input")
-        n = expression.numel()
-        names += [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
-    return tuple(names), ca.vertcat(ca.SX(0, 1), *(outputs or {}).values())
+    return labels, shown
 
 
-def _system(
-    rate: Function | None,
-    output: Function | None,
-    *,
-    states: Iterable[str],
-    inputs: Iterable[str],
-    outputs: Iterable[str],
-    params: dict[str, float],
-    name: str,
-) -> control.NonlinearIOSystem:
-    import control
-
-    signals: dict[str, Any] = {} if rate is None else {"states": list(states)}
-    signals |= {"inputs": list(signal_names(inputs)), "outputs": list(signal_names(outputs))}
-    return control.nlsys(rate, output, params=params, name="_".join(signal_names([name])), dt=0, **signals)
-
-
-def _refuse_memory(controller: Controller) -> None:
-    if controller.memory is not None:
+def _samples(controller: Controller, period: float) -> Samples | None:
+    if not remembers(controller):
+        return None
+    if not period:
         raise ModelError(
-            f"{type(controller).__name__} has a memory ({type(controller.memory).__name__}), which is no vector of "
-            "numbers that python-control could keep as a state: simulate it with erugin.scenarios.simulate"
+            f"{type(controller).__name__} has a memory, which changes at samples: give dt=, the time between them, for "
+            "a system in discrete time"
+        )
+    return Samples(controller)
+
+
+def _require_controller(controller: Controller) -> None:
+    if not isinstance(controller, Controller):
+        raise ModelError(
+            f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"
         )

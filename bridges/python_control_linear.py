@@ -45,7 +45,8 @@ def perturbations_to_ss(
     """The deviations of a program about zero: ÿ = g(y, ẏ) + d of order 0, ẏ′ = h(y′) + d of order 1, linearized.
 
     Each row has a state for its deviation, one for its rate if it is of order 0, an input d, what a disturbance or an
-    error of the model adds to the highest derivative, and an output, the deviation. Rows of order 2 have no dynamics.
+    error of the model adds to the highest derivative, and an output, the deviation. Rows of order 2 have no dynamics;
+    equations whose gains change with time are shown with their last and largest gains.
 
     Args:
         program: with at least one row of order 0 or 1.
@@ -54,9 +55,12 @@ def perturbations_to_ss(
 
     Raises:
         ModelError: if all rows are of order 2.
+        ParameterError: for an unknown parameter, or one out of its range.
     """
     import control
 
+    if not isinstance(program, Program):
+        raise ModelError(f"a Program has perturbation equations, got {program!r}; of a controller take its .program")
     numbers = program.parameters.values(p)
     matrices = Kernel(
         "perturbations",

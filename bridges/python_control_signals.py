@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 
 
@@ -33,3 +34,32 @@ def input_signals(names: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]
     """
     others = set(taken)
     return tuple(f"u_{name}" if name in others else name for name in signal_names(names))
+
+
+def state_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the signals of q and v.
+
+    Args:
+        robot: any.
+    """
+    c = robot.coordinates
+    return signal_names((*c.names, *(c.v[i].name() for i in range(c.nv))))
+
+
+def input_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the signals of u; ``u_crank`` where a coordinate is called ``crank``, too.
+
+    Args:
+        robot: any.
+    """
+    return input_signals(robot.input_names, state_names(robot))
+
+
+def force_names(robot: Robot) -> tuple[str, ...]:
+    """Names of the signals of generalized forces R.
+
+    Args:
+        robot: any.
+    """
+    c = robot.coordinates
+    return signal_names(f"R_{c.v[i].name()}" for i in range(c.nv))

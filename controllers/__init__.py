@@ -2,12 +2,11 @@
 
 from .analyse import analyse
 from .analysis import Analysis, Condition
-from .bounded_holding import Holding
-from .bounded_limits import ControlLimits
 from .canonical_deviations import CanonicalDeviations, canonical_deviations
 from .canonical_program import CanonicalProgram, canonical_program
 from .consistent_velocity import ConsistentVelocity, consistent_velocity
 from .controller import Controller, Law, Observation
+from .limits import ConicSolver, ControlLimits, Holding, QpAnswer, QpSolver, QuadraticProgram
 from .linearization import Linearization, LinearizedMotion
 from .linearization_derivatives import Linearizer, linearize
 from .linearization_equilibrium import Equilibrium, NoEquilibriumError, equilibrium
@@ -25,12 +24,24 @@ from .multipliers import (
 )
 from .program import Program
 from .program_controller import ProgramController
-from .quadratic_program import QpAnswer, QpSolver, QuadraticProgram
-from .quadratic_program_conic import ConicSolver
 from .reduced import ReducedEquations, reduced
 from .reduced_state import ReducedState
 from .reference import Reference
 from .reference_model import ReferenceModel
+from .reference_motion import reference_of
+from .robust import AdaptiveProgramController, IntegralProgramController
+from .servo import (
+    Feedforward,
+    InternalDynamics,
+    InternalDynamicsWarning,
+    InvertedMotion,
+    RelativeDegree,
+    ServoController,
+    Stability,
+    internal_dynamics,
+    relative_degree,
+    stable_inversion,
+)
 from .solution import Solution
 from .start import start_on
 from .status import Status
@@ -38,6 +49,7 @@ from .symbolic_controller import SymbolicController
 from .traits import Trait, traits
 
 __all__ = [
+    "AdaptiveProgramController",
     "Analysis",
     "AugmentedMultipliers",
     "CanonicalDeviations",
@@ -49,7 +61,12 @@ __all__ = [
     "ControlLimits",
     "Controller",
     "Equilibrium",
+    "Feedforward",
     "Holding",
+    "IntegralProgramController",
+    "InternalDynamics",
+    "InternalDynamicsWarning",
+    "InvertedMotion",
     "Law",
     "LdlMultipliers",
     "LeastNormMultipliers",
@@ -71,7 +88,10 @@ __all__ = [
     "ReducedState",
     "Reference",
     "ReferenceModel",
+    "RelativeDegree",
+    "ServoController",
     "Solution",
+    "Stability",
     "Status",
     "SweepMultipliers",
     "SymbolicController",
@@ -82,8 +102,12 @@ __all__ = [
     "canonical_program",
     "consistent_velocity",
     "equilibrium",
+    "internal_dynamics",
     "linearize",
     "reduced",
+    "reference_of",
+    "relative_degree",
+    "stable_inversion",
     "start_on",
     "traits",
 ]

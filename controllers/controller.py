@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
 from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, NotFiniteInputError
+from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .status import Status
 from .traits import Trait, traits
@@ -242,8 +243,11 @@ class Controller(ABC):
             ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
             ParameterError: for an unknown or missing parameter.
         """
-        time = float(t)
-        if not np.isfinite(time):
+        try:
+            time = float(t)
+        except (TypeError, ValueError) as error:
+            raise ShapeError(f"t must be a number, got {t!r}") from error
+        if not math.isfinite(time):
             raise NotFiniteInputError(f"t must be finite, got {t!r}")
         c = self.robot.coordinates
         numbers = self._nominal if p is None else self.parameters.values(p)

@@ -18,15 +18,14 @@ from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .controller import Controller
 from .linearization import Linearization, LinearizedMotion
 from .linearization_motion import Motion
-from .linearization_tangent import Tangent, named_places, tangent_basis
+from .linearization_tangent import Tangent, named_places, reached, tangent_basis
+from .named_outputs import named_outputs
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
 
 MISS = 1e-6
 """How far a state may be from the natural constraints, in their own units."""
-BRACKETS = 3
-"""How often columns of N are bracketed to find what they reach together."""
 
 
 class Linearizer:
@@ -58,6 +57,8 @@ class Linearizer:
             ModelError: for a controller without a symbolic law or for another robot, outputs in foreign symbols, an
                 unknown name, or natural constraints of order 2.
         """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"what is linearized is a Robot, alone or under a controller=, got {robot!r}")
         self.robot, self.controller = robot, controller
         c = robot.coordinates
         velocities = tuple(c.v[i].name() for i in range(c.nv))
@@ -66,7 +67,8 @@ class Linearizer:
         self._chosen = None if independent is None else named_places(independent, self.names)
         force, self._law_parameters, law_p = _force(robot, controller)
         a = robot.drift[0] + robot.mobility(force)[0]
-        y, self._outputs = _columns(robot, outputs)
+        labels, y = named_outputs(robot, {} if outputs is None else outputs)
+        self._outputs = None if outputs is None else labels
         manifold = Manifold.of(robot)
         f, x = ca.vertcat(c.N @ c.v, a), ca.vertcat(c.q, c.v)
         inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p, "law_p": law_p}
@@ -76,7 +78,7 @@ class Linearizer:
             "f_u": ca.jacobian(f, robot.u),
             "y_x": ca.jacobian(y, x),
             "y_u": ca.jacobian(y, robot.u),
-            "motions": _reached(c.N, c.q),
+            "motions": reached(c.N, c.q),
             "miss": ca.vertcat(manifold.place, manifold.velocity),
             "place": manifold.slope,
             "by_place": ca.jacobian(manifold.velocity, c.q),
@@ -214,8 +216,8 @@ def linearize(
     Raises:
         ModelError, ShapeError, ParameterError, SingularProgramError, NotFiniteError: as for :class:`Linearizer`.
     """
-    rates = np.zeros(robot.coordinates.nv) if v is None else v
     linearizer = Linearizer(robot, controller, outputs=outputs, independent=independent)
+    rates = np.zeros(robot.coordinates.nv) if v is None else v
     return linearizer.at(t, q, rates, u, p=p, law_p=law_p)
 
 
@@ -223,6 +225,8 @@ def _force(robot: Robot, controller: Controller | None) -> tuple[ca.SX, Paramete
     """Generalized force of inputs and law, the law's parameters, and symbols for them."""
     if controller is None:
         return robot.input_matrix @ robot.u, NO_PARAMETERS, ca.SX(0, 1)
+    if not isinstance(controller, Controller):
+        raise ModelError(f"controller= closes the loop: a Controller is needed, got {controller!r}")
     law, model, c = controller.law, controller.robot.coordinates, robot.coordinates
     if law is None:
         raise ModelError(
@@ -238,38 +242,3 @@ def _force(robot: Robot, controller: Controller | None) -> tuple[ca.SX, Paramete
     if controller.applies_force:
         return output + robot.input_matrix @ robot.u, parameters, symbols
     return robot.input_matrix @ (output + robot.u), parameters, symbols
-
-
-def _columns(robot: Robot, outputs: Mapping[str, ca.SX] | None) -> tuple[ca.SX, tuple[str, ...] | None]:
-    """Outputs as one column, and a name for each row; no names where the states are the outputs."""
-    if outputs is None:
-        return ca.SX(0, 1), None
-    names: list[str] = []
-    for name, expression in outputs.items():
-        if expression.size2() != 1:
-            raise ModelError(f"output {name!r} must be a scalar or a column, got shape {expression.shape}")
-        robot.require_own_symbols(f"output {name!r}", expression)
-        if ca.depends_on(expression, robot.coordinates.a):
-            raise ModelError(f"output {name!r} uses accelerations, which are no inputs: write robot.acceleration")
-        n = expression.numel()
-        names += [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
-    return ca.vertcat(ca.SX(0, 1), *outputs.values()), tuple(names)
-
-
-def _reached(N: ca.SX, q: ca.SX) -> ca.SX:
-    """Columns of N and their Lie brackets: what they span is where the coordinates can go at all.
-
-    A quaternion stays on its sphere, a wheel's rolling leaves it free to go anywhere in the plane.
-    """
-    nq, nv = N.shape
-    if not ca.depends_on(N, q):
-        return N
-    first = [N[:, j] for j in range(nv)]
-    columns, newest = list(first), list(first)
-    for _ in range(BRACKETS):
-        newest = [ca.jtimes(y, q, x) - ca.jtimes(x, q, y) for x in first for y in newest if x is not y]
-        newest = [bracket for bracket in newest if not ca.sparsify(ca.simplify(bracket)).is_zero()]
-        columns += newest
-        if not newest or len(columns) > 20 * nq:
-            break
-    return ca.densify(ca.horzcat(*columns))

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.manifold import Manifold
+from ..robots.place_equations import PlaceEquations
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite, vector
 from ..symbolic.errors import ModelError, NotConvergedError, NotFiniteError, unknown_name
 from ..symbolic.kernel import Kernel
+from .linearization_tangent import reached
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
@@ -99,6 +101,8 @@ def equilibrium(
         ShapeError, ParameterError: for bad numbers.
         NotFiniteError: if a force is not finite on the way.
     """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Robot is needed, got {robot!r}")
     c, nu = robot.coordinates, robot.u.numel()
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
@@ -109,25 +113,23 @@ def equilibrium(
     balance = _Balance(robot, finite("t", t), numbers)
     moves = np.array([name not in names for name in c.names])
     x = np.concatenate([place, np.zeros(nu) if held is None else held, np.zeros(len(robot.natural_rows))])
-    free = np.concatenate([moves, np.full(nu, held is None), np.ones(len(robot.natural_rows), dtype=np.bool_)])
+    others = np.concatenate([np.full(nu, held is None), np.ones(len(robot.natural_rows), dtype=np.bool_)])
     # Inputs and reactions come first: a position that can be held is not left.
-    still = free.copy()
-    still[: c.nq] = False
     left, slope = balance(x)
-    x = x + _least(slope, left, still)
+    x = x + _least(slope, left, np.zeros((c.nq, 0)), others)
     left, slope = balance(x)
     for _ in range(ITERATIONS):
         if np.linalg.norm(left) <= TOLERANCE * balance.size(x):
             break
-        move = _least(slope, left, free)
+        move = _least(slope, left, balance.directions(x, moves), others)
         largest = float(np.abs(move[: c.nq]).max(initial=0.0))
         move *= min(1.0, STEP / largest) if largest > 0.0 else 1.0
         share, size = 1.0, float(np.linalg.norm(left))
-        while share > 1e-9 and not np.linalg.norm(balance(x + share * move)[0]) < size:
+        while share > 1e-9 and not np.linalg.norm(balance(balance.moved(x, share * move, moves))[0]) < size:
             share /= 2
         if share <= 1e-9:
             break
-        x = x + share * move
+        x = balance.moved(x, share * move, moves)
         left, slope = balance(x)
     forces, misses = left[: c.nv], left[c.nv :]
     if np.abs(left).max(initial=0.0) <= 1e3 * TOLERANCE * balance.size(x):
@@ -168,26 +170,54 @@ class _Balance:
             "slope": ca.vec(slope),
             "acting": ca.vec(ca.substitute(acting, c.v, rest)),
             "moving": moving,
+            "N": ca.vec(c.N),
+            "reached": ca.vec(reached(c.N, c.q)),
         }
         self._kernel = Kernel("balance", inputs, outputs, compiled=False)
         self._t, self._p, self._shape, self._robot = t, p, slope.shape, robot
+        self._places = PlaceEquations(robot)
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
-        left, slope, _, moving = map(np.atleast_1d, self._kernel(self._t, x, self._p))
+        left, slope, _, moving, *_ = map(np.atleast_1d, self._kernel(self._t, x, self._p))
         if not (np.isfinite(left).all() and np.isfinite(slope).all()):
             raise NotFiniteError(f"{self._robot.name}: a force, or its derivative, is not finite at rest")
         if np.abs(moving).max(initial=0.0) > 1e-9:
             raise ModelError(f"{self._robot.name}: its natural constraints do not admit rest at t = {self._t:g}")
         return left, slope.reshape(self._shape, order="F")
 
+    def directions(self, x: Array, moves: NDArray[np.bool_]) -> Array:
+        """Orthonormal columns along which coordinates can go, shape (nq, k), those that are fixed staying."""
+        nq = len(moves)
+        if self._places.flat:
+            return np.eye(nq)[:, moves]
+        columns = np.atleast_1d(self._kernel(self._t, x, self._p)[5]).reshape(nq, -1, order="F")
+        # What is left of the span is orthogonal to what cannot be reached, and to the fixed coordinates.
+        U, values, _ = np.linalg.svd(columns)
+        barred = np.hstack([U[:, np.count_nonzero(values > RANK * values[0]) :], np.eye(nq)[:, ~moves]])
+        U, values, _ = np.linalg.svd(barred)
+        return np.asarray(U[:, np.count_nonzero(values > RANK) :], dtype=np.float64)
+
+    def moved(self, x: Array, move: Array, moves: NDArray[np.bool_]) -> Array:
+        """x + move; coordinates go along q̇ = N v as far as they can, so that a quaternion stays one."""
+        nq, after = len(moves), x + move
+        if not self._places.flat:
+            N = np.atleast_1d(self._kernel(self._t, x, self._p)[4]).reshape(nq, -1, order="F")
+            v = np.linalg.lstsq(N, move[:nq], rcond=RANK)[0]
+            after[:nq] = np.atleast_1d(self._places.mover(x[:nq], v)[0]) + move[:nq] - N @ v
+            after[:nq][~moves] = x[:nq][~moves]
+        return after
+
     def size(self, x: Array) -> float:
         """Of the forces that act, at least one."""
         return max(1.0, float(np.linalg.norm(np.atleast_1d(self._kernel(self._t, x, self._p)[2]))))
 
 
-def _least(slope: Array, left: Array, free: NDArray[np.bool_]) -> Array:
-    """The step of least norm along what is free that makes what is left over least."""
-    step = np.zeros(len(free))
-    if free.any():
-        step[free] = -np.linalg.lstsq(slope[:, free], left, rcond=RANK)[0]
+def _least(slope: Array, left: Array, directions: Array, others: NDArray[np.bool_]) -> Array:
+    """The step of least norm, of q along directions and of u and μ where they are free, that leaves the least over."""
+    nq, k = directions.shape
+    step, columns = np.zeros(slope.shape[1]), np.hstack([slope[:, :nq] @ directions, slope[:, nq:][:, others]])
+    if columns.size:
+        found = -np.linalg.lstsq(columns, left, rcond=RANK)[0]
+        step[:nq] = directions @ found[:k]
+        step[nq:][others] = found[k:]
     return step

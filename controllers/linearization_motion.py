@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import interpolate
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import finite, vector
 from ..symbolic.errors import ModelError, ShapeError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import Parameters
@@ -77,8 +77,11 @@ class Motion:
 
         Args:
             t: time [s].
+
+        Raises:
+            ModelError: for a time that is not finite.
         """
-        time = min(max(float(t), float(self.t[0])), float(self.t[-1]))
+        time = min(max(finite("t", t), float(self.t[0])), float(self.t[-1]))
         state = np.asarray(self._state(time), dtype=np.float64)
         i = min(max(int(np.searchsorted(self.t, time)) - 1, 0), len(self.t) - 2)
         share = (time - self.t[i]) / (self.t[i + 1] - self.t[i])
@@ -118,9 +121,11 @@ class Motion:
 
         Raises:
             ModelError: if the inputs cannot follow it; it says which velocity lacks how much, and when.
+            ShapeError: for times of another shape or that are not finite.
         """
-        robot = reference.robot
-        t = np.array(times, dtype=np.float64)
+        if not isinstance(reference, Reference):
+            raise ModelError(f"a Reference is needed, got {reference!r}")
+        robot, t = reference.robot, vector("times", times, np.size(times))
         parameters = Parameters.collect([robot.parameters, reference.parameters])
         numbers = parameters.values(p)
         here = [robot.q, robot.v]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -17,6 +18,8 @@ RANK = 1e-9
 """A singular value counts as zero below this share of the largest."""
 CONDITION = 1e-6
 """The least part of a direction that the coordinates chosen as independent must show."""
+BRACKETS = 3
+"""How often columns of N are bracketed to find what they reach together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,29 @@ def tangent_basis(
     # What is one or nothing is exactly so: rounding would show in names and zeros of A.
     basis[np.abs(basis) < 1e-15] = 0.0
     return Tangent(basis, (*first, *(nq + i for i in second)))
+
+
+def reached(N: ca.SX, q: ca.SX) -> ca.SX:
+    """Columns of N and their Lie brackets: what they span is where the coordinates can go at all.
+
+    A quaternion stays on its sphere, a wheel's rolling leaves it free to go anywhere in the plane.
+
+    Args:
+        N: of q̇ = N(q) v, shape (nq, nv).
+        q: coordinates, shape (nq,).
+    """
+    nq, nv = N.shape
+    if not ca.depends_on(N, q):
+        return N
+    first = [N[:, j] for j in range(nv)]
+    columns, newest = list(first), list(first)
+    for _ in range(BRACKETS):
+        newest = [ca.jtimes(y, q, x) - ca.jtimes(x, q, y) for x in first for y in newest if x is not y]
+        newest = [bracket for bracket in newest if not ca.sparsify(ca.simplify(bracket)).is_zero()]
+        columns += newest
+        if not newest or len(columns) > 20 * nq:
+            break
+    return ca.densify(ca.horzcat(*columns))
 
 
 def named_places(names: Sequence[str], known: Sequence[str]) -> list[int]:

@@ -72,6 +72,8 @@ class ModelTracking(Controller):
         Raises:
             ModelError: for outputs in other symbols than q and v, or such as the inputs do not reach at once.
         """
+        if not isinstance(reference, ReferenceModel):
+            raise ModelError(f"ModelTracking follows a ReferenceModel, got {type(reference).__name__}")
         robot = reference.program.robot
         self.require_served(robot)
         self.robot, self.reference = robot, reference

@@ -11,17 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import ModelError
-from .bounded_holding import Holding
-from .bounded_inputs import BoundedInputs
-from .bounded_limits import ControlLimits
-from .bounded_memory import BoundedMemory
 from .controller import Controller, Law, Observation
+from .limits import BoundedInputs, BoundedMemory, ControlLimits, Holding, QpSolver
 from .multipliers import MultiplierMethod, chosen_method
 from .newton_branch import NewtonBranch
 from .program import Program
 from .program_kernels import ProgramKernels
 from .program_verdict import ERRORS, ProgramVerdict
-from .quadratic_program import QpSolver
 from .realization import Actuated, Bounded, Ideal, Realization
 from .solution import Solution
 from .status import Status, contradicting_rows
@@ -262,7 +258,7 @@ class ProgramController(Controller):
             pivots=pivots,
             ideal=self.applies_force,
             status=status,
-            message=message + self._verdict.of_reactions(data.natural),
+            message=message + self._verdict.of_reactions(data, a),
         )
 
     def contradiction(

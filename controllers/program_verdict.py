@@ -17,7 +17,9 @@ from ..symbolic.errors import (
     SingularProgramError,
 )
 from .multipliers import MultiplierMethod
+from .multipliers.multipliers import MISSED, ROUNDING
 from .program import Program
+from .program_data import ProgramData
 from .status import Status, contradicting_rows, dependent_row, judge
 
 Array = NDArray[np.float64]
@@ -81,18 +83,23 @@ class ProgramVerdict:
             return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
         return status.sentence
 
-    def of_reactions(self, natural: Array) -> str:
-        """A sentence on reactions that are not determined; empty where they are.
+    def of_reactions(self, data: ProgramData, a: Array) -> str:
+        """Sentences on natural rows that depend on each other, and that contradict each other; empty where none does.
 
         Args:
-            natural: A, shape (k, nv).
+            data: the equations at this state.
+            a: accelerations, shape (nv,).
         """
-        robot = self.program.robot
-        if not natural.size or not np.isfinite(natural).all():
+        robot, A, b = self.program.robot, data.natural, data.natural_right
+        if not A.size or not np.isfinite(A).all():
             return ""
-        sizes = [constraint.residual(robot.coordinates).numel() for constraint in robot.natural]
-        names = [repr(robot.natural_rows[i]) for i in dependent_rows(natural, sizes)]
+        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A, data.natural_sizes)]
         if not names:
             return ""
         what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
-        return f" The reactions {what}: natural rows {', '.join(names)} depend on others."
+        told = f" The reactions {what}: natural rows {', '.join(names)} depend on others."
+        missed, size = b - A @ a, np.abs(b) + np.abs(A) @ np.abs(a)
+        misses = np.where(np.abs(missed) > MISSED * size + ROUNDING, missed, 0.0)
+        if np.isfinite(misses).all() and (contradicting := contradicting_rows(robot.natural_rows, misses)):
+            told += f" {contradicting} They are natural ones: q and v are not on them."
+        return told

@@ -49,8 +49,8 @@ class Reference:
             ModelError: for another shape, an expression in the state or in foreign symbols, or a robot whose velocities
                 are not the rates of its coordinates.
         """
-        c = robot.coordinates
         _require_rates(robot)
+        c = robot.coordinates
         if not isinstance(q, ca.SX) or q.shape != (c.nq, 1):
             raise ModelError(f"a Reference of {robot.name} must be a column of {c.nq} SX expressions, got {q!r}")
         robot.require_own_symbols("reference", q, parameters)
@@ -69,7 +69,9 @@ class Reference:
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
+            ModelError: for a robot whose velocities are not the rates of its coordinates.
         """
+        _require_rates(robot)
         return cls.of(robot, ca.SX(ca.DM(vector("q", q, robot.coordinates.nq))))
 
     @classmethod
@@ -119,17 +121,20 @@ class Reference:
 
         Args:
             robot: whose motion it is.
-            t: shape (k,) [s], increasing, at least twelve.
+            t: shape (k,) [s], increasing, at least thirteen.
             q: coordinates, shape (k, nq).
             tolerance: by which a sample may be missed, in the unit of the coordinate.
             pieces: the most that are allowed; each costs about 2 × 6 × nq operations of every tick.
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            ModelError: for times that do not increase, or a tolerance that is not reached.
+            ModelError: for times that do not increase, a tolerance that is not reached, or a number of pieces that is
+                none.
         """
         _require_rates(robot)
-        at = read_times(t, 12)
+        if isinstance(pieces, bool) or not isinstance(pieces, int) or pieces < 1:
+            raise ModelError(f"pieces must be a whole number, one at least, got {pieces!r}")
+        at = read_times(t, 13)
         x = read_rows("q", q, at.size, robot.coordinates.nq)
         return cls._of_pieces(robot, Piecewise.least_squares(at, x, positive("tolerance", tolerance), pieces))
 
@@ -137,15 +142,6 @@ class Reference:
     def _of_pieces(cls, robot: Robot, pieces: Piecewise) -> Reference:
         q, v, a = pieces.expressions(robot.t)
         return cls(robot, ca.densify(q), ca.densify(v), ca.densify(a))
-
-    def require_of(self, robot: Robot) -> None:
-        """Raise ModelError unless it is a motion of this robot.
-
-        Args:
-            robot: the model of the law that is to follow it.
-        """
-        if robot is not self.robot:
-            raise ModelError(f"the reference is a motion of {self.robot.name}, and the law is made for {robot.name}")
 
     @property
     def start(self) -> tuple[Array, Array]:
@@ -174,7 +170,27 @@ class Reference:
         return q, v, a
 
 
+def require_reference(reference: Reference, robot: Robot) -> None:
+    """Raise ModelError unless something is a motion of a robot.
+
+    Args:
+        reference: what a law is to follow.
+        robot: the law's model.
+    """
+    if not isinstance(reference, Reference):
+        raise ModelError(
+            f"a law of coordinates follows a Reference, such as Reference.at_rest(robot, q), got {reference!r}"
+        )
+    if reference.robot is not robot:
+        raise ModelError(
+            f"the reference is a motion of {reference.robot.name}, and the law is made for another, {robot.name}: "
+            "build both with one"
+        )
+
+
 def _require_rates(robot: Robot) -> None:
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Reference is the motion of a Robot, got {type(robot).__name__}")
     if not robot.coordinates.are_rates:
         raise ModelError(
             f"a Reference gives all coordinates, of which the velocities of {robot.name} are not the rates: describe "

@@ -7,13 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
+from .multipliers import chosen_method
 from .program import Program
-from .program_controller import ProgramController
-from .status import Status, dependent_row
+from .program_verdict import ERRORS, ProgramVerdict
+from .realization import Ideal
+from .status import Status
 
 Array = NDArray[np.float64]
+
+TOLERANCE = 1e-10
+"""A row counts as dependent when its relative pivot is not above this, as for a ProgramController."""
 
 
 class ReferenceModel:
@@ -25,6 +30,7 @@ class ReferenceModel:
     Attributes:
         program: natural constraints come from its robot.
         start: q and v at the beginning, each read-only.
+        acceleration: a under the program's ideal force, shape (nv,), in the symbols of the program.
     """
 
     def __init__(self, program: Program, q0: ArrayLike, v0: ArrayLike) -> None:
@@ -40,22 +46,26 @@ class ReferenceModel:
             ModelError: for rows nonlinear in the accelerations, or a program that no force can realise.
             ShapeError: for a start of the wrong shape.
         """
-        controller = ProgramController(program)
-        law = controller.law
-        if law is None:
+        if not isinstance(program, Program):
+            raise ModelError(f"a reference model moves as a Program asks, got {type(program).__name__}")
+        if not program.is_affine:
             raise ModelError(
                 "a reference model needs rows that are affine in the accelerations: simulate a program with others "
                 "beforehand, and follow a spline through that motion"
             )
-        self.program, robot, c = program, program.robot, program.robot.coordinates
+        self.program, c = program, program.robot.coordinates
         self.start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
         for array in self.start:
             array.setflags(write=False)
-        self._tolerance = controller.tolerance
-        self.acceleration = robot.drift[0] + robot.mobility(law.output)[0]
-        rate = ca.densify(ca.vertcat(c.N @ c.v, self.acceleration))
+        # The robot's own mobility would not do where only the program's rows hold what has no inertia.
+        method = chosen_method(program)
+        realized = Ideal().build(program, method)
+        self._verdict = ProgramVerdict(program, method, TOLERANCE)
+        self.acceleration = realized.acceleration
+        rate = ca.densify(ca.vertcat(c.N @ c.v, realized.acceleration))
         symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": program.parameters.symbols}
-        self._rate = Kernel("reference_rate", symbols, {"rate": rate, "pivots": law.relative_pivots})
+        outputs = {"rate": rate, "pivots": realized.relative_pivots, "misses": realized.misses}
+        self._rate = Kernel("reference_rate", symbols, outputs)
 
     def rate(self, t: float, x: Array, p: Array) -> Array:
         """ẋ of x = (q, v).
@@ -66,15 +76,15 @@ class ReferenceModel:
             p: the program's parameters, shape (n,).
 
         Raises:
-            SingularProgramError: if rows depend on each other there.
+            SingularProgramError: if rows depend on each other there; ContradictoryProgramError if they contradict each
+                other in a program that makes good a singular mass matrix.
             NotFiniteError: if the rate is not finite.
         """
-        rate, pivots = map(np.atleast_1d, self._rate(t, x, p))
-        if (pivots <= self._tolerance).any():
-            what = dependent_row(self.program.rows, pivots)
-            raise SingularProgramError(f"reference model at t = {t:g}: {what} {Status.SINGULAR.sentence}")
-        if not np.isfinite(rate).all():
-            raise NotFiniteError(f"reference model at t = {t:g}: {Status.NOT_FINITE.sentence}")
+        rate, pivots, misses = map(np.atleast_1d, self._rate(t, x, p))
+        status = self._verdict.status(bool(np.isfinite(rate).all()), pivots, "")
+        if status is not Status.OK:
+            message = self._verdict.message(status, pivots, "", misses)
+            raise ERRORS[status](f"reference model at t = {t:g}: {message}")
         return rate
 
     def after(self, t: float, x: Array, span: float, p: Array) -> Array:
@@ -87,7 +97,7 @@ class ReferenceModel:
             p: the program's parameters, shape (n,).
 
         Raises:
-            SingularProgramError, NotFiniteError: as :meth:`rate`.
+            SingularProgramError, ContradictoryProgramError, NotFiniteError: as :meth:`rate`.
         """
         first = self.rate(t, x, p)
         second = self.rate(t + span / 2, x + span / 2 * first, p)

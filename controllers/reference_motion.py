@@ -30,6 +30,7 @@ def reference_of(
     p: Mapping[str, float] | ArrayLike | None = None,
     tolerance: float = 1e-6,
     accuracy: float = 1e-10,
+    pieces: int = 256,
 ) -> Reference:
     """The motion of the robot under the program's ideal force, as a reference.
 
@@ -44,18 +45,19 @@ def reference_of(
         p: parameters of the program: nominal, overridden by name, or the whole vector.
         tolerance: by which the pieces may miss the motion, in the unit of a coordinate.
         accuracy: relative and absolute, of the integration.
+        pieces: the most that are allowed; each costs about 2 × 6 × nq operations of every tick.
 
     Raises:
         ShapeError, ParameterError: for bad input.
         ModelError: for a robot whose velocities are not the rates of its coordinates, or pieces that are too rough.
         SingularProgramError, NotFiniteError: if the program cannot be realised on the way.
-        NotConvergedError: if the integration fails.
+        NotConvergedError: if the integration fails, as it does towards a position where rows depend on each other.
     """
     from scipy.integrate import solve_ivp  # a tenth of a second to import
 
     if not isinstance(program, Program):
         raise ModelError(f"the motion of a Program is asked for, got {type(program).__name__}")
-    robot, span = program.robot, positive("duration", duration)
+    robot, span, allowed = program.robot, positive("duration", duration), positive("accuracy", accuracy)
     c, controller, numbers = robot.coordinates, ProgramController(program), program.parameters.values(p)
     start = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
     force = ca.SX.sym("R", c.nv)
@@ -68,7 +70,11 @@ def reference_of(
         return kernel(t, q, v, controller.control(t, q, v, numbers), numbers)[0]
 
     times = np.linspace(0.0, span, max(48, round(DENSITY * span)) + 1)
-    found = solve_ivp(derivative, (0.0, span), start, "DOP853", times, rtol=accuracy, atol=accuracy)
+    found = solve_ivp(derivative, (0.0, span), start, "DOP853", times, rtol=allowed, atol=allowed)
     if not found.success:
-        raise NotConvergedError(f"the program's motion cannot be integrated: {found.message}")
-    return Reference.sampled(robot, times, found.y[: c.nq].T, tolerance=tolerance)
+        reached = float(found.t[-1]) if len(found.t) else 0.0
+        raise NotConvergedError(
+            f"the program's motion cannot be integrated beyond t = {reached:g} s of {span:g}: {found.message} It may "
+            "lead to a position where its rows depend on each other; ask for a shorter time, or keep the path away"
+        )
+    return Reference.sampled(robot, times, found.y[: c.nq].T, tolerance=tolerance, pieces=pieces)

@@ -9,14 +9,19 @@ import casadi as ca
 
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError, ParameterError, unknown_name
+from ..symbolic.parameters import Parameters
+from ..symbolic.samples import samples
 from .regressor_products import Product, expand
+
+ROUNDING = 1e-9
+"""By which share of its terms sᵀ C s may miss ½ sᵀ Ṁ s where both are equal."""
 
 
 def reference_force(robot: Robot, velocity: ca.SX, acceleration: ca.SX) -> ca.SX:
     """M a_r + C v_r + (h − C v), shape (nv,): the force under which v = v_r, once reached, is kept.
 
-    The rest h − C v is what in h is not quadratic in the velocities: weight, springs, friction. With s = v − v_r the
-    motion under this force and −K s is M ṡ + (C + K) s = 0, and because Ṁ − 2 C is skew-symmetric ½ sᵀMs falls by
+    The rest h − C v is what in h are no inertial forces: weight, springs, friction. With s = v − v_r the motion under
+    this force and −K s is M ṡ + (C + K) s = 0, and because Ṁ − 2 C is skew-symmetric ½ sᵀMs falls by
     sᵀKs: the idea of [SlotineLi1987]_. It is computed as M a_r + h − C s.
 
     Args:
@@ -31,14 +36,28 @@ def reference_force(robot: Robot, velocity: ca.SX, acceleration: ca.SX) -> ca.SX
     if ca.depends_on(M, c.t):
         raise ModelError(f"the mass matrix of {robot.name} depends on time: there is no C with Ṁ − 2C skew-symmetric")
     s = c.v - velocity
-    if not c.are_rates:
-        return ca.densify(M @ acceleration + h - robot.coriolis_matrix @ s)
-    # Christoffel's symbols: C(v) s is half the second derivative of h at rest along v and along s. Without the matrix
-    # C it takes a fifth of the operations, for seven joints.
-    along, across = ca.SX.sym("along"), ca.SX.sym("across")
-    slope = ca.jacobian(ca.substitute(h, c.v, along * c.v + across * s), along)
-    curvature = ca.jacobian(ca.substitute(slope, along, ca.SX(0)), across)
-    return ca.densify(M @ acceleration + h - ca.substitute(curvature, across, ca.SX(0)) / 2)
+    across = ca.SX.sym("across", c.nv)
+    term = _coriolis_along(robot, across) if c.are_rates else robot.coriolis_matrix @ across
+    return ca.densify(M @ acceleration + h - ca.substitute(term, across, s))
+
+
+def _coriolis_along(robot: Robot, s: ca.SX) -> ca.SX:
+    """C(q, v) s with Christoffel's symbols, without the matrix, for velocities that are rates."""
+    c, M, h = robot.coordinates, robot.mass_matrix, robot.bias
+    # Half the second derivative of h at rest, along v and along s: a third of the operations, for seven joints.
+    first, second = ca.SX.sym("first"), ca.SX.sym("second")
+    slope = ca.jacobian(ca.substitute(h, c.v, first * c.v + second * s), first)
+    mixed = ca.jacobian(ca.substitute(slope, first, ca.SX(0)), second)
+    short = ca.densify(ca.substitute(mixed, second, ca.SX(0)) / 2)
+    # Drag in a wind, or any other force that is quadratic in v near rest and does work, would stand in it as well.
+    excess = ca.fabs(ca.dot(s, 2 * short - ca.jtimes(M @ s, c.q, c.v)))
+    excess -= ROUNDING * ca.dot(ca.fabs(s), ca.fabs(short) + ca.fabs(M @ s))
+    states = {"t": c.t, "q": c.q, "v": c.v, "s": s}
+    anything = Parameters(robot.parameters.names, robot.p, {}, robot.parameters.ranges)
+    if all(float(value[0, 0]) <= 0.0 for (value,) in samples({"excess": excess}, states, anything)):
+        return short
+    straight = ca.jtimes(M @ s, c.q, c.v) + ca.jtimes(M @ c.v, c.q, s) - ca.gradient(ca.dot(c.v, M @ s), c.q)
+    return ca.densify(straight / 2)
 
 
 @dataclass(frozen=True, eq=False)

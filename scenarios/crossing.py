@@ -9,7 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from .simulate import Simulator, Values
+from ..controllers.status import Status
+from .simulate import SimulationError, SimulationInterrupted, Simulator, Values
 from .trajectory import Trajectory
 
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
@@ -30,18 +31,26 @@ def cut_at_crossing(
         tolerance: of the time [s]; never less than rounding.
         p: the plant's parameters of the run.
         law_p: the controller's parameters of the run.
+
+    Raises:
+        SimulationError: if the step fails when it is taken anew; the run up to it is attached.
+        SimulationInterrupted: on Ctrl-C; the run up to the step is attached.
     """
     if len(run) < 2:
         return run
     start, q, v = float(run.t[-2]), run.q[-2], run.v[-2]
     h = float(run.t[-1]) - start
-
     controller, memory = simulator.controller, simulator.memory
 
     def step(length: float) -> Trajectory:
         if controller is not None:
             controller.memory = memory
-        return simulator.run(q, v, length, step=length, p=p, law_p=law_p, t0=start, anew=False)
+        try:
+            return simulator.run(q, v, length, step=length, p=p, law_p=law_p, t0=start, anew=False)
+        except SimulationError as error:
+            raise SimulationError(str(error), _until(run, start, error.status, str(error)), error.status) from error
+        except SimulationInterrupted as interrupt:
+            raise SimulationInterrupted(_until(run, start, None, "interrupted")) from interrupt
 
     def value(length: float) -> float:
         return float(step(length).evaluate(condition)[-1])
@@ -55,12 +64,24 @@ def cut_at_crossing(
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
     }
-    kept = tuple(note for note in run.notes if note[0] <= start)
+    kept = _said(run, start)
     if last.status[-1] != run.status[-2]:
         # What was said at the sample before is there already.
         kept += tuple(note for note in last.notes if note[0] > start)
     ending = f"the condition holds from t = {start + length:.9g} s on"
     return dataclasses.replace(run, **arrays, notes=kept, ending=ending)
+
+
+def _until(run: Trajectory, start: float, status: Status | None, ending: str) -> Trajectory:
+    """A run without its last step, which failed with a status, or was broken off."""
+    arrays: dict[str, Any] = {name: getattr(run, name)[:-1].copy() for name in SAMPLED}
+    if status is not None:
+        arrays["status"][-1] = status
+    return dataclasses.replace(run, **arrays, notes=_said(run, start), ending=ending)
+
+
+def _said(run: Trajectory, until: float) -> tuple[tuple[float, str], ...]:
+    return tuple(note for note in run.notes if note[0] <= until)
 
 
 def first_positive(

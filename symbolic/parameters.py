@@ -6,6 +6,7 @@ expression, so that one compiled function serves a whole sweep.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -151,8 +152,9 @@ class Parameters:
         """
         if p is not None and not isinstance(p, Mapping):
             array = vector("p", p, len(self))
-            for name in self.ranges:
-                self._require(name, array[self.names.index(name)])
+            if not self._all_allowed(array):
+                for name in self.ranges:
+                    self._require(name, array[self.names.index(name)])
             return array
         given: Mapping[str, float] = {} if p is None else p
         for name in given:
@@ -163,6 +165,19 @@ class Parameters:
         if missing:
             raise ParameterError(f"no value for {', '.join(missing)}: they have no nominal value, so pass p=")
         return vector("p", [given[name] if name in given else self.nominal[name] for name in self.names], len(self))
+
+    def _all_allowed(self, array: NDArray[np.float64]) -> bool:
+        """Whether all numbers of a finite vector lie in their ranges, at once: a control tick asks for it."""
+        above, signs = self._bounds
+        return bool((array > above).all()) and (not signs.size or bool((np.abs(array[signs]) == 1.0).all()))
+
+    @functools.cached_property
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """What each number must exceed, and the places of those that are signs."""
+        least = {Range.POSITIVE: 0.0, Range.NOT_NEGATIVE: math.nextafter(0.0, -1.0)}
+        allowed = [self.ranges.get(name, Range.ANY) for name in self.names]
+        above = np.array([least.get(each, -math.inf) for each in allowed], dtype=np.float64)
+        return above, np.flatnonzero([each is Range.SIGN for each in allowed])
 
     def _require(self, name: str, value: float) -> None:
         allowed = self.ranges.get(name, Range.ANY)

@@ -7,17 +7,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 
 Array = NDArray[np.float64]
-
-
-def acrobot() -> Robot:
-    """Two rods, one drive at the elbow; q = (0, 0) hangs down."""
-    m1, m2, l1, l2 = 0.52346, 0.62557, 0.2, 0.3
-    links = [Link(l1, m1, l1 / 2, m1 * l1**2 / 12), Link(l2, m2, l2 / 2, m2 * l2**2 / 12)]
-    arm = planar_manipulator(links, zero="down")
-    return with_inputs(arm, [arm.input_names[1]])
 
 
 def passive_joint_arm(stiffness: float = 10.0, damping: float = 0.25) -> Robot:
@@ -51,6 +43,15 @@ def cars(count: int) -> Robot:
     V = ca.sumsqr(q[1:] - q[:-1]) / 2
     push = ca.vertcat(ca.SX.zeros(count - 1), u)
     return lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=V, Q=push, u=u, name="cars")
+
+
+def pole_and_bell(stiffness: float, gravity: float = 9.81) -> Robot:
+    """A driven cart with a pole of length 1 that stands on it, and 0.1 kg on a spring along it: x, lean, stretch."""
+    q, v, u = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("u")
+    head = ca.vertcat(q[0] + ca.sin(q[1]), ca.cos(q[1]))
+    T = (v[0] ** 2 + ca.sumsqr(ca.jtimes(head, q, v)) + 0.1 * (v[0] + v[2]) ** 2) / 2
+    V = gravity * head[1] + stiffness / 2 * q[2] ** 2
+    return lagrangian_system(q=q, v=v, T=T, V=V, Q=ca.vertcat(u, 0, 0), u=u, name="pole and bell")
 
 
 def spatial_crane() -> Robot:

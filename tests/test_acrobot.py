@@ -5,6 +5,7 @@ Published numbers are those of the leaderboards of github.com/dfki-ric-underactu
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -12,15 +13,17 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.controllers import Controller, Trait
+from erugin.controllers import Controller, Status, Trait
 from erugin.controllers.rivals import EnergyShaping, Lqr, TimeVaryingLqr, Weights, optimal_motion, region_level
-from erugin.controllers.wrappers import SampleAndHold
+from erugin.controllers.wrappers import SampleAndHold, Saturation
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import realaigym_acrobot
 from erugin.scenarios import Trajectory, simulate
 from erugin.symbolic.errors import ModelError, ParameterError
 
 from .arms import two_link_arm
+from .controller_cases.robots import acrobot as free_acrobot
+from .test_linearization import cart_pole
 
 Array = NDArray[np.float64]
 
@@ -67,12 +70,12 @@ def upright(design: str = "C.1", effort: float = 6.0) -> Lqr:
     """With the benchmark's weights."""
     robot = realaigym_acrobot("C.1" if design == "C.1" else "C.0", effort=effort)
     weights = benchmark_weights((0.97, 0.93), (0.39, 0.26), 0.11)
-    return Lqr(robot, UPRIGHT, weights=weights, effort=[effort], turns=["q1", "q2"])
+    return Lqr(robot, UPRIGHT, weights=weights, turns=["q1", "q2"])
 
 
 def swing(robot: Robot, law: Controller) -> Trajectory:
-    """By the benchmark's protocol: from hanging still, the torque held for 2 ms, RK4 at 2 ms, 10 s."""
-    return simulate(robot, SampleAndHold(law, STEP), [0.0, 0.0], [0.0, 0.0], DURATION, step=STEP)
+    """By the benchmark's protocol: from hanging still, the torque cut off and held for 2 ms, RK4 at 2 ms, 10 s."""
+    return simulate(robot, SampleAndHold(Saturation(law), STEP), [0.0, 0.0], [0.0, 0.0], DURATION, step=STEP)
 
 
 def test_the_model_is_a_manipulator_with_inertias_about_the_joints() -> None:
@@ -119,11 +122,16 @@ def test_the_published_energy_shaping_run_to_eight_digits() -> None:
     4.118 s, 29.012063 J, ∫u² = 18.794622, deviation of the torque's changes 0.251498, ∫|v|² = 280.812569. Its log has
     each torque beside the state that it led to, and the energy is summed so.
     """
-    law = EnergyShaping(upright("C.0", 5.0), effort=[5.0], level=15.0)
+    law = EnergyShaping(upright("C.0", 5.0), level=15.0)
     run = swing(law.robot, law)
     found = score(run)
     assert found.time == pytest.approx(4.118, abs=1e-9)
     assert found.largest == 5.0
+    # Where the limit cuts it off, and only there, the run says so.
+    cut = run.status == Status.LIMITED
+    assert 0 < cut.sum() < len(run)
+    np.testing.assert_array_equal(np.abs(run.u[cut, 0]), 5.0)
+    assert "input 'M2' would be" in run.notes[0][1]
     assert found.torque == pytest.approx(18.79462213722578, rel=1e-8)
     assert found.smoothness == pytest.approx(0.2514980609246558, rel=1e-8)
     assert found.velocity == pytest.approx(280.81256936359625, rel=1e-8)
@@ -136,7 +144,7 @@ def test_energy_shaping_of_the_second_design() -> None:
     """The regulator takes over only where it brought back all that was tried."""
     regulator = upright()
     level = 0.8 * region_level(regulator)
-    law = EnergyShaping(regulator, effort=[6.0], level=level, stiffness=5.0, damping=6.0, energy=4.0)
+    law = EnergyShaping(regulator, level=level, stiffness=5.0, damping=6.0, energy=4.0)
     run = swing(law.robot, law)
     found = score(run)
     assert 1.0 < found.time < 6.0
@@ -156,7 +164,7 @@ def test_a_swing_up_of_least_effort_is_followed_and_held(duration: float) -> Non
     robot = realaigym_acrobot()
     found = optimal_motion(robot, [0.0, 0.0], UPRIGHT, duration)
     weights = benchmark_weights((0.64, 0.56), (0.13, 0.037), 0.82)
-    law = TimeVaryingLqr(robot, found.motion, weights=weights, effort=[6.0], turns=["q1", "q2"])
+    law = TimeVaryingLqr(robot, found.motion, weights=weights, turns=["q1", "q2"])
     run = swing(robot, law)
     reached = score(run)
     assert run.ok
@@ -165,27 +173,40 @@ def test_a_swing_up_of_least_effort_is_followed_and_held(duration: float) -> Non
     assert reached.largest < 6.0
     np.testing.assert_allclose(np.abs(np.sin(run.q[-1])), 0.0, atol=1e-4)
     # Beside the motion, and beyond it, it is the regulator that brings it back: let go a degree beside the start.
-    pushed = simulate(robot, SampleAndHold(law, STEP), [0.02, -0.02], [0.0, 0.0], DURATION, step=STEP)
+    pushed = simulate(robot, SampleAndHold(Saturation(law), STEP), [0.02, -0.02], [0.0, 0.0], DURATION, step=STEP)
     assert score(pushed).time < duration
 
 
 def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
     arm = two_link_arm()
-    with pytest.raises(ModelError, match="it is no arm of two joints with a drive at one of them"):
-        EnergyShaping(Lqr(arm, [np.pi / 2, 0.0], weights=Weights()), effort=[6.0], level=1.0)
+    with pytest.raises(ModelError, match="it is no arm of two joints, in relative angles, with a drive"):
+        EnergyShaping(Lqr(arm, [np.pi / 2, 0.0], weights=Weights()), level=1.0)
+    with pytest.raises(ModelError, match="in relative angles"):
+        EnergyShaping(Lqr(cart_in_metres(), [0.0, 0.0], weights=Weights()), level=1.0, push=1.0)
     with pytest.raises(ModelError, match="upright must be an Lqr"):
-        EnergyShaping(arm, effort=[6.0], level=1.0)  # type: ignore[arg-type]
+        EnergyShaping(arm, level=1.0)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="level must be greater than zero"):
-        EnergyShaping(upright(), effort=[6.0], level=0.0)
+        EnergyShaping(upright(), level=0.0)
     with pytest.raises(ParameterError, match=r"'energy_shaping\.energy' must be greater than zero"):
-        EnergyShaping(upright(), effort=[6.0], level=1.0, energy=0.0)
+        EnergyShaping(upright(), level=1.0, energy=0.0)
     with pytest.raises(ParameterError, match=r"'energy_shaping\.damping' must be at least zero"):
-        EnergyShaping(upright(), effort=[6.0], level=1.0, damping=-1.0)
+        EnergyShaping(upright(), level=1.0, damping=-1.0)
+    for push in (0.0, 6.5):
+        with pytest.raises(ModelError, match=rf"other than zero and at most 6, got {push}"):
+            EnergyShaping(upright(), level=1.0, push=push)
+    with pytest.raises(ModelError, match="give one other than zero, got None"):
+        EnergyShaping(Lqr(free_acrobot(), UPRIGHT, weights=Weights()), level=1.0)
     robot = realaigym_acrobot()
     # Leaning, with its centre of mass over the joint: held by a torque.
     leaning = Lqr(robot, leaning_position(robot), weights=Weights())
     with pytest.raises(ModelError, match="the goal of energy shaping needs no torque, but M2 must be"):
-        EnergyShaping(leaning, effort=[6.0], level=1.0)
+        EnergyShaping(leaning, level=1.0)
+
+
+def cart_in_metres() -> Robot:
+    """A cart-pole, whose place must not be taken for an angle, as whole turns of one do not count."""
+    robot = cart_pole()
+    return dataclasses.replace(robot, coordinates=dataclasses.replace(robot.coordinates, units=("m", "rad")))
 
 
 def leaning_position(robot: Robot) -> Array:

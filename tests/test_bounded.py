@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import ConicSolver, ControlLimits, LdlMultipliers, Program, ProgramController, Status
-from erugin.controllers.bounded_levels import BoundedLevels
-from erugin.controllers.bounded_priorities import priority_groups
-from erugin.controllers.bounded_problem import BoundedProblem
+from erugin.controllers.limits.levels import BoundedLevels
+from erugin.controllers.limits.priorities import priority_groups
+from erugin.controllers.limits.problem import BoundedProblem
 from erugin.scenarios import simulate
 
 from .arms import two_link_arm

@@ -21,7 +21,7 @@ from erugin.controllers import (
     QuadraticProgram,
     Status,
 )
-from erugin.controllers.quadratic_program import misses
+from erugin.controllers.limits import misses
 from erugin.robots import with_inputs
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError
@@ -37,7 +37,7 @@ SOLVERS = [name for name in ("daqp", "qrqp") if ca.has_conic(name)]
 class Failing(QpSolver):
     """Solves so many programmes, then hands out nonsense."""
 
-    def __init__(self, good: int, nonsense: float) -> None:
+    def __init__(self, good: float, nonsense: float) -> None:
         self.left, self.nonsense = good, nonsense
         self._solver = ConicSolver()
 
@@ -61,10 +61,12 @@ def saturating(solver: QpSolver | None = None) -> tuple[Case, ProgramController]
 
 @pytest.mark.parametrize("nonsense", [0.0, 7.0, math.nan, math.inf])
 def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None:
-    _, controller = saturating(Failing(3, nonsense))
+    solver = Failing(math.inf, nonsense)
+    _, controller = saturating(solver)
     q, v = np.array([-1.6, 0.6]), np.zeros(2)
     controller.advance(0.0, q, v)
     safe = controller.control(0.0, q, v)
+    solver.left = 0
     assert np.abs(safe).max() > 1.0
     # Elsewhere other bounds are reached, so that the solver is asked again.
     q, v = np.array([0.9, -0.6]), np.array([1.0, -1.0])

@@ -192,3 +192,13 @@ def test_a_row_of_order_two_makes_a_third_block() -> None:
     momentum: ArrayLike = robot.evaluate(canonical.motion.form.momentum, q=Q0, v=V0)
     R = numbers(canonical.program, 0.0, Q0, V0).motion()[1]
     np.testing.assert_allclose(force(0.0, Q0, momentum, nominal(canonical.program))[0], R, rtol=1e-11, atol=1e-11)
+
+
+def test_where_rows_depend_on_each_other_no_number_comes() -> None:
+    """The rounding in the place of a zero pivot would give forces of 1e16."""
+    robot = three_link_arm()
+    tip = robot.points["tip"]
+    canonical = canonical_program(Program(robot, [holonomic(tip - 0.4, name="tip"), holonomic(ca.sum1(tip) - 0.8)]))
+    force = Kernel("force", canonical.symbols, {"R": canonical.force}, compiled=False)
+    momentum = robot.evaluate(canonical.motion.form.momentum, q=Q0, v=V0)
+    assert np.isnan(force(0.0, Q0, momentum, nominal(canonical.program))[0]).all()

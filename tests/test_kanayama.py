@@ -8,10 +8,11 @@ import pytest
 
 from erugin.controllers import Controller, Status
 from erugin.controllers.rivals import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
-from erugin.controllers.rivals.axle import Axle
-from erugin.robots import Robot, with_inputs
+from erugin.controllers.rivals.axle import PARAMETERS, Axle
+from erugin.robots import Robot, lagrangian_system, with_inputs
 from erugin.scenarios import SimulationError, simulate
 from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError, SingularProgramError
+from erugin.symbolic.parameters import Parameters
 
 from .arms import two_link_arm
 from .two_wheel import ROBOTS, build, rolling_states
@@ -191,6 +192,13 @@ def test_other_robots_are_refused(law: type[Controller]) -> None:
     assert "1 of the two torques" in law.refusal(with_inputs(REDUCED, REDUCED.input_names[:1]))
 
 
+def test_more_coordinates_are_not_taken_for_motors() -> None:
+    q = ca.vertcat(*(ca.SX.sym(name) for name in (*REDUCED.coordinates.names, "hitch")))
+    v, p = ca.SX.sym("v", 6), Parameters.declare(dict.fromkeys(PARAMETERS, 1.0))
+    trailer = lagrangian_system(q=q, v=v, p=p, T=ca.sumsqr(v) / 2, points={"axle": q[:2]})
+    assert Kanayama.refusal(trailer) == "it has more than the five coordinates of a two-wheel robot: hitch"
+
+
 def test_a_motion_is_of_time_and_of_one_robot() -> None:
     other = build(ROBOTS["no offset"])
     with pytest.raises(ModelError, match="column of 2"):
@@ -201,6 +209,18 @@ def test_a_motion_is_of_time_and_of_one_robot() -> None:
         PlanarMotion(REDUCED, ca.vertcat(other.t, 0))
     with pytest.raises(ModelError, match="two-wheel robot"):
         PlanarMotion(two_link_arm(), ca.SX.zeros(2))
+    with pytest.raises(ModelError, match="backwards must be True or False, got 'yes'"):
+        PlanarMotion(REDUCED, eight(REDUCED).place, backwards="yes")  # type: ignore[arg-type]
+
+
+def test_what_is_no_motion_is_refused() -> None:
+    says = r"follows a PlanarMotion\(robot, place\) of a two-wheel robot, got Robot"
+    with pytest.raises(ModelError, match=says):
+        Kanayama(REDUCED, **GAINS)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=says):
+        DynamicFeedbackLinearization(REDUCED)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=says):
+        PurePursuit(REDUCED, look_ahead=0.5, torque=5.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", GAINS)

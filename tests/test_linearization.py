@@ -121,21 +121,30 @@ def test_a_rolling_robot_has_the_same_modes_in_full_and_in_reduced_form() -> Non
     assert len(found[1]) == 4 + 2
 
 
-def test_a_spinning_body_turns_over_at_the_rate_of_eulers_equations() -> None:
-    """About the middle axis λ² = Ω² (C − B)(B − A)/(A C) > 0; a unit quaternion varies in three directions."""
-    A, B, C, spin = 1.0, 2.0, 2.5, 3.0
-    inertia = ca.SX(ca.DM(np.diag([A, B, C])))
-    body = Body(name="body", mass=ca.SX(1.0), center=ca.SX.zeros(3), inertia=inertia)
+def free_body(A: float, B: float, C: float, *, below: float = 0.0, gravity: float = 0.0) -> Robot:
+    """One kilogram on a floating joint, driven in all six directions, its centre of mass below the joint."""
+    body = Body(
+        name="body",
+        mass=ca.SX(1.0),
+        center=ca.SX(ca.DM([0.0, 0.0, -below])),
+        inertia=ca.SX(ca.DM(np.diag([A, B, C]))),
+    )
     node = Node(name="body", parent=-1, placement=Frame.at(), joint=Floating(), bodies=(body,))
-    robot = tree_system(
-        Tree((node,), ca.SX.zeros(3)),
+    return tree_system(
+        Tree((node,), ca.SX(ca.DM([0.0, 0.0, -gravity]))),
         parameters=Parameters.declare({}),
-        u=ca.SX(0, 1),
-        B=ca.SX(6, 0),
+        u=ca.SX.sym("u", 6),
+        B=ca.SX.eye(6),
         points={},
         frames={},
         name="body",
     )
+
+
+def test_a_spinning_body_turns_over_at_the_rate_of_eulers_equations() -> None:
+    """About the middle axis λ² = Ω² (C − B)(B − A)/(A C) > 0; a unit quaternion varies in three directions."""
+    A, B, C, spin = 1.0, 2.0, 2.5, 3.0
+    robot = free_body(A, B, C)
     line = linearize(robot, [0, 0, 0, 0.5, 0.5, 0.5, 0.5], [0, 0, 0, 0, spin, 0])
     assert len(line.states) == 6 + 6
     rate = spin * np.sqrt((C - B) * (B - A) / (A * C))
@@ -189,6 +198,10 @@ def test_bad_input_is_refused() -> None:
         linearize(robot, q, outputs={"a": robot.coordinates.a})
     with pytest.raises(ModelError, match="scalar or a column"):
         linearize(robot, q, outputs={"M": robot.mass_matrix})
+    with pytest.raises(ModelError, match="controller= closes the loop: a Controller is needed, got <erugin"):
+        linearize(robot, q, controller=Program(robot, holonomic(robot.q[0])))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="what is linearized is a Robot"):
+        linearize(None, q)  # type: ignore[arg-type]
     arm = planar_manipulator([Link(0.4, 2.0, 0.2, 0.03)] * 3)
     two = two_link_arm()
     foreign = ProgramController(Program(two, holonomic(two.q)))

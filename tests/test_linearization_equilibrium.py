@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from erugin.controllers import NoEquilibriumError, equilibrium
+from erugin.constraints import holonomic
+from erugin.controllers import NoEquilibriumError, equilibrium, linearize
 from erugin.robots import Link, assemble, planar_manipulator, with_inputs
-from erugin.robots.examples import fukao_robot, realaigym_acrobot
+from erugin.robots.examples import altmann_heiland_crane, fukao_robot, realaigym_acrobot
 from erugin.symbolic.errors import ModelError, ShapeError
 
 from .arms import two_link_arm
-from .controller_cases.robots import crane
-from .test_linearization import linkage
+from .test_linearization import free_body, linkage
 
 
 def test_a_position_with_a_drive_in_every_joint_is_held_where_it_is() -> None:
@@ -67,7 +69,7 @@ def test_a_closed_loop_by_virtual_work() -> None:
 
 
 def test_a_crane_hangs_still() -> None:
-    found = equilibrium(crane(), [0.0, 3.0, 0.05])
+    found = equilibrium(altmann_heiland_crane(), [0.0, 3.0, 0.05])
     assert abs(found.q[2]) < 1e-10
     np.testing.assert_allclose(found.u, [0.0, -100.0 * 9.81 * 0.1], atol=1e-9)
 
@@ -76,6 +78,24 @@ def test_a_wheeled_robot_stands_anywhere() -> None:
     found = equilibrium(fukao_robot(), [0.3, -1.0, 0.5, 0.1, 0.2])
     np.testing.assert_allclose(found.q, [0.3, -1.0, 0.5, 0.1, 0.2])
     np.testing.assert_allclose(found.u, 0.0, atol=1e-12)
+
+
+def test_a_body_hung_up_by_a_ball_joint_hangs_and_its_quaternion_stays_one() -> None:
+    """The nearest way down turns about a level axis only: what it is turned about the vertical stays."""
+    body = free_body(0.1, 0.2, 0.25, below=0.5, gravity=9.81)
+    robot = dataclasses.replace(body, natural=(holonomic(body.q[:3], name="ball"),))
+    tilt, turn = 0.4, 0.6
+    # About the vertical, then about the body's x.
+    guess = np.array([np.cos(turn / 2) * np.sin(tilt / 2), np.sin(turn / 2) * np.sin(tilt / 2), 0.0, 0.0])
+    guess[2:] = np.sin(turn / 2) * np.cos(tilt / 2), np.cos(turn / 2) * np.cos(tilt / 2)
+    found = equilibrium(robot, [0.0, 0.0, 0.0, *guess], np.zeros(6))
+    assert np.linalg.norm(found.q[3:]) == pytest.approx(1.0, abs=1e-9)
+    np.testing.assert_allclose(found.q[3:], [0.0, 0.0, np.sin(turn / 2), np.cos(turn / 2)], atol=1e-9)
+    assert np.abs(found.reactions).max() == pytest.approx(9.81, rel=1e-12)
+    # Swings of a compound pendulum: ω² = m g s / (I + m s²).
+    rates = np.sqrt(9.81 * 0.5 / (np.array([0.1, 0.2]) + 0.25))
+    poles = linearize(robot, found.q, None, found.u).poles
+    np.testing.assert_allclose(np.sort(np.abs(poles))[2:], np.sort([*rates, *rates]), rtol=1e-7)
 
 
 def test_bad_input_is_refused() -> None:

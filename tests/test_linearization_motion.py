@@ -123,6 +123,11 @@ def test_a_reference_becomes_a_motion_with_the_inputs_that_follow_it() -> None:
         np.testing.assert_allclose(a, [-1.8 * np.sin(3 * t), -0.8 * np.cos(t)], atol=1e-12)
     line = Linearizer(robot).along(motion)
     assert line.A.shape == (9, 4, 4)
+    for times in ([0.0, np.nan], [[0.0, 1.0]], 1.0):
+        with pytest.raises(ShapeError, match="times"):
+            Motion.of_reference(wave, times)
+    with pytest.raises(ModelError, match="t must be finite"):
+        motion.at(np.nan)
     acrobot = realaigym_acrobot()
     bent = Reference.of(acrobot, ca.vertcat(0.1 * acrobot.t, 0.0))
     with pytest.raises(ModelError, match=r"cannot follow the reference: at t = 0\.5 v_q1 lacks"):

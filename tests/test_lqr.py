@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from scipy import linalg
 
 from erugin.controllers import NoEquilibriumError, equilibrium, linearize
 from erugin.controllers.rivals import Lqr, Weights, region_level
-from erugin.robots import Robot, lagrangian_system, with_inputs
+from erugin.controllers.wrappers import Saturation
+from erugin.robots import Limits, Robot, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import ModelError, ParameterError
@@ -19,6 +22,12 @@ from .arms import two_link_arm
 from .test_linearization import cart_pole, linkage
 
 Array = NDArray[np.float64]
+
+
+def limited(robot: Robot, *effort: float) -> Robot:
+    """With limits of the inputs and no others."""
+    none = Limits.none(robot.q.numel(), robot.v.numel(), robot.u.numel())
+    return dataclasses.replace(robot, limits=dataclasses.replace(none, effort=np.array(effort)))
 
 
 def mass_on_a_line(stiffness: float = 0.0) -> Robot:
@@ -48,6 +57,12 @@ def test_bryson_weights_are_one_over_the_square_of_what_is_allowed() -> None:
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(ModelError, match="allowance of 'x'"):
             Weights({"x": bad})
+    with pytest.raises(
+        ModelError, match=r"errors are allowances by name, such as .* got 0\.1; one number for all goes"
+    ):
+        Weights(0.1)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="weights must be Weights"):
+        Lqr(cart_pole(), [0.0, 0.0], weights=np.eye(4))  # type: ignore[arg-type]
 
 
 def test_gains_against_scipy_and_poles_against_the_closed_loop() -> None:
@@ -95,8 +110,10 @@ def test_the_cost_to_go_is_what_the_motion_costs() -> None:
 def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
     robot = realaigym_acrobot()
     weights = Weights({"q1": 1.0, "q2": 1.0, "v_q1": 1.6, "v_q2": 2.0}, {"M2": 3.0})
-    regulator = Lqr(robot, [np.pi, 0.0], weights=weights, effort=[6.0], turns=["q1", "q2"])
-    motion = simulate(robot, regulator, [np.pi - 2 * np.pi + 0.02, 4 * np.pi - 0.03], [0.0, 0.0], 6.0, step=2e-3)
+    regulator = Lqr(robot, [np.pi, 0.0], weights=weights, turns=["q1", "q2"])
+    motion = simulate(
+        robot, Saturation(regulator), [np.pi - 2 * np.pi + 0.02, 4 * np.pi - 0.03], [0.0, 0.0], 6.0, step=2e-3
+    )
     np.testing.assert_allclose(motion.q[-1], [-np.pi, 4 * np.pi], atol=1e-3)
     assert np.abs(motion.u).max() <= 6.0
     # One law for every gain: with none at all it falls.
@@ -115,7 +132,7 @@ def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
 
 def test_the_region_is_bounded_by_what_any_bounded_input_can_save() -> None:
     """q̈ = q + u with |u| ≤ 1 comes back only while |q + q̇| < 1: z = q + q̇ obeys ż = z + u."""
-    regulator = Lqr(mass_on_a_line(-1.0), [0.0], weights=Weights(effort=0.5), effort=[1.0])
+    regulator = Lqr(limited(mass_on_a_line(-1.0), 1.0), [0.0], weights=Weights(effort=0.5))
     level = region_level(regulator, samples=60)
     c = np.ones(2)
     largest = 1.0 / float(c @ np.linalg.solve(regulator.cost, c))
@@ -128,11 +145,9 @@ def test_what_it_is_not_made_for_is_refused() -> None:
         Lqr(fukao_robot(), np.zeros(5), weights=Weights())
     with pytest.raises(NoEquilibriumError, match="v_q1 lacks"):
         Lqr(realaigym_acrobot(), [2.0, 0.5], weights=Weights())
-    with pytest.raises(ModelError, match=r"M1 must be \S+ to hold the equilibrium, which its effort of 1 does not"):
-        Lqr(arm, [0.3, 0.8], weights=Weights(), effort=[1.0, 100.0])
-    with pytest.raises(ModelError, match="effort of M2 must be greater than zero"):
-        Lqr(arm, [0.3, 0.8], weights=Weights(), effort=[100.0, 0.0])
-    with pytest.raises(ModelError, match="has no angle 'q7'"):
+    with pytest.raises(ModelError, match=r"M1 must be \S+ to hold this position, beyond the 1 that its limits allow"):
+        Lqr(limited(arm, 1.0, 100.0), [0.3, 0.8], weights=Weights())
+    with pytest.raises(ModelError, match="unknown angle 'q7'"):
         Lqr(arm, [0.3, 0.8], weights=Weights(), turns=["q7"])
     regulator = Lqr(arm, [0.3, 0.8], weights=Weights())
     with pytest.raises(ParameterError, match=r"unknown parameter 'lqr.K\[9,9\]'"):

@@ -11,15 +11,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, linalg
 
-from erugin.controllers import Motion, Status, equilibrium
+from erugin.controllers import Motion, Reference, Status, equilibrium
 from erugin.controllers.rivals import Lqr, TimeVaryingLqr, Weights
+from erugin.controllers.wrappers import Saturation
 from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, NotFiniteInputError
+from erugin.symbolic.errors import ModelError, NotFiniteInputError, ShapeError
 
 from .arms import two_link_arm
 from .test_linearization import cart_pole, linkage
-from .test_lqr import mass_on_a_line
+from .test_lqr import limited, mass_on_a_line
 
 Array = NDArray[np.float64]
 
@@ -131,11 +132,11 @@ def test_a_closed_loop_and_a_rolling_robot_follow() -> None:
 
 
 def test_a_bound_that_bites_is_told() -> None:
-    robot = cart_pole()
-    law = TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=Weights(), effort=[2.0])
+    robot = limited(cart_pole(), 2.0)
+    law = Saturation(TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=Weights()))
     seen = law.observe(0.0, [0.0, 0.3], [0.0, 0.0])
     assert seen.status is Status.LIMITED
-    assert "force asked for" in seen.message
+    assert "input 'force' would be" in seen.message
     assert abs(seen.output[0]) == 2.0
     assert law.observe(0.0, [0.0, 0.001], [0.0, 0.0]).status is Status.OK
     run = simulate(robot, law, [0.0, 0.06], [0.0, 0.0], 4.0, step=2e-3)
@@ -154,13 +155,20 @@ def test_what_does_not_fit_is_refused() -> None:
         TimeVaryingLqr(robot, rest, weights=Weights(), final=np.eye(2))
     with pytest.raises(ModelError, match="symmetric without negative"):
         TimeVaryingLqr(robot, rest, weights=Weights(), final=-np.eye(4))
-    with pytest.raises(ModelError, match="does not allow"):
-        TimeVaryingLqr(arm, Motion.at_rest(arm, [0.3, 0.8], [10.0, 1.0], 1.0), weights=Weights(), effort=[5.0, 5.0])
+    weak = limited(arm, 5.0, 5.0)
+    with pytest.raises(ModelError, match="M1 must be 10 to follow the motion, beyond the 5 that its limits allow"):
+        TimeVaryingLqr(weak, Motion.at_rest(weak, [0.3, 0.8], [10.0, 1.0], 1.0), weights=Weights())
     with pytest.raises(ModelError, match="unknown state"):
         TimeVaryingLqr(robot, rest, weights=Weights({"y": 1.0}))
     wheeled = fukao_robot()
     with pytest.raises(ModelError, match="cannot be held by a constant gain: give final="):
         TimeVaryingLqr(wheeled, Motion.at_rest(wheeled, np.zeros(5), [0.0, 0.0], 1.0), weights=Weights())
+    with pytest.raises(ModelError, match=r"got Reference; of a Reference it is Motion\.of_reference"):
+        TimeVaryingLqr(robot, Reference.at_rest(robot, [0.0, 0.0]), weights=Weights())  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="unknown angle 'angel'"):
+        TimeVaryingLqr(robot, rest, weights=Weights(), turns=["angel"])
     law = TimeVaryingLqr(robot, rest, weights=Weights())
+    with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):
+        law.error(0.0, [0.1], [0.0, 0.0])
     with pytest.raises(NotFiniteInputError):
         law.control(0.0, [np.nan, 0.0], [0.0, 0.0])

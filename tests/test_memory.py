@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Status
@@ -19,6 +20,8 @@ from erugin.scenarios import (
     CanonicalEuler,
     Integrator,
     Phase,
+    PhasedSimulationError,
+    PhasedSimulationInterrupted,
     Projected,
     Reduced,
     SimulationError,
@@ -27,6 +30,7 @@ from erugin.scenarios import (
     simulate,
     simulate_phases,
 )
+from erugin.symbolic.errors import NotConvergedError
 
 from .remembering import Recorder, Troubled
 
@@ -163,3 +167,34 @@ def test_a_controller_that_has_no_safe_output_ends_the_run_with_its_reason() -> 
     assert caught.value.status is Status.NOT_CONVERGED
     assert list(caught.value.trajectory.status) == [0, *[Status.LIMITED] * 4, Status.NOT_CONVERGED]
     assert len(caught.value.trajectory.notes) == 1
+
+
+class Beyond(Recorder):
+    """Fails at samples that no run on a grid of 0.1 s has."""
+
+    def __init__(self, robot: Robot, error: BaseException) -> None:
+        super().__init__(robot, lambda t: 0.0)
+        self.error = error
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        super().advance(t, q, v, p)
+        if abs(t - round(t, 1)) > 1e-6:
+            raise self.error
+
+
+def test_what_came_before_is_kept_when_a_search_for_a_crossing_fails_or_is_interrupted() -> None:
+    robot = mass()
+
+    def run(error: BaseException) -> None:
+        phase = Phase(Beyond(robot, error), until=robot.q[0] - 0.55)
+        simulate_phases(robot, [phase], [0.0, 0.0], [1.0, 0.0], 1.0, step=0.1)
+
+    with pytest.raises(PhasedSimulationError, match="no way out") as failed:
+        run(NotConvergedError("no way out"))
+    assert failed.value.status is Status.NOT_CONVERGED
+    np.testing.assert_allclose(failed.value.trajectory.t, np.arange(6) * 0.1)
+    assert list(failed.value.trajectory.segments[0].status) == [*[Status.OK] * 5, Status.NOT_CONVERGED]
+    with pytest.raises(PhasedSimulationInterrupted) as stopped:
+        run(KeyboardInterrupt())
+    np.testing.assert_allclose(stopped.value.trajectory.t, np.arange(6) * 0.1)
+    assert stopped.value.trajectory.segments[0].ok

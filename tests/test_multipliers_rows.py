@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import holonomic
+from erugin.constraints import holonomic, nonholonomic
 from erugin.constraints.reflections import Reflections
 from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.multipliers.row_basis import RowBasis
 from erugin.controllers.multipliers.row_reflections import RowReflections
 from erugin.robots import lagrangian_system
 
-from .multiplier_cases import HANDLED, without_compiler
+from .multiplier_cases import HANDLED, numbers, without_compiler
 
 Array = NDArray[np.float64]
 
@@ -107,3 +107,24 @@ def test_where_inertia_is_lost_at_one_place_no_number_comes(label: str) -> None:
     assert bad.status is Status.NOT_FINITE
     assert "the mass matrix is singular" in bad.message
     assert np.isnan(bad.acceleration[:2]).all()
+
+
+@pytest.mark.parametrize("label", [label for label in HANDLED if not label.startswith("Sweep")])
+def test_natural_rows_that_depend_on_each_other_never_hold_back_a_freedom(label: str) -> None:
+    """Rounding is what is left of the third of them; taken for a row it is one more constraint, and a is another."""
+    rng = np.random.default_rng(0)
+    q, v = (ca.vertcat(*(ca.SX.sym(f"{s}{i}") for i in range(4))) for s in ("q", "v"))
+    G, one, two = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
+    M = ca.DM(G @ G.T + np.eye(4))
+    natural = [nonholonomic(ca.dot(ca.DM(row), v)) for row in (one, two, 0.3 * one - 1.7 * two)]
+    robot = lagrangian_system(q=q, v=v, T=ca.dot(v, M @ v) / 2, V=ca.sin(q[0]) + q[2], natural=natural)
+    program = Program(robot, nonholonomic(robot.v[2] - 0.3, name="row"))
+    place, speed = np.full(4, 0.1), np.full(4, 0.1)
+    solution = ProgramController(program, method=HANDLED[label][0]).solve(0.0, place, speed)
+    assert "depend on others" in solution.message
+    if solution.status is Status.OK:
+        expected = numbers(program, 0.0, place, speed).motion()[0]
+        np.testing.assert_allclose(solution.acceleration, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+    else:
+        assert solution.status is Status.NOT_FINITE
+        assert np.isnan(solution.force).any()

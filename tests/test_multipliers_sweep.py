@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import holonomic, nonholonomic
+from erugin.constraints import holonomic, nonholonomic, second_order
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
@@ -49,6 +49,18 @@ def dense(robot: Robot) -> Robot:
         potential_energy=lambda: known.potential_energy,
     )
     return dataclasses.replace(robot, dynamics=whole)
+
+
+def with_rotors(robot: Robot, inertia: float) -> Robot:
+    """The same robot with a rotor in each joint, which its tree of bodies does not have."""
+    known, n = robot.dynamics, robot.coordinates.nv
+    rotors = Dynamics(
+        mass_matrix=lambda: known.mass_matrix + inertia * ca.SX.eye(n),
+        bias=lambda: known.bias,
+        kinetic_energy=lambda: known.kinetic_energy,
+        potential_energy=lambda: known.potential_energy,
+    )
+    return dataclasses.replace(robot, dynamics=rotors)
 
 
 def two_rows(robot: Robot) -> Program:
@@ -122,17 +134,30 @@ def test_a_robot_without_a_tree_or_with_another_mass_matrix_is_refused() -> None
     wheels = robot_case("two-wheel robot").robot
     with pytest.raises(ModelError, match=r"SweepMultipliers cannot serve .* no tree of bodies .* Take LdlMultipliers"):
         ProgramController(two_rows(wheels), method=SweepMultipliers())
-    robot = chain(3)
-    known = robot.dynamics
-    rotors = Dynamics(
-        mass_matrix=lambda: known.mass_matrix + 0.3 * ca.SX.eye(3),
-        bias=lambda: known.bias,
-        kinetic_energy=lambda: known.kinetic_energy,
-        potential_energy=lambda: known.potential_energy,
-    )
-    other = dataclasses.replace(robot, dynamics=rotors)
-    with pytest.raises(ModelError, match="its mass matrix is not that of its tree of bodies"):
-        ProgramController(two_rows(other), method=SweepMultipliers())
+    for inertia in (0.3, 1e-8):
+        with pytest.raises(ModelError, match="its mass matrix is not that of its tree of bodies"):
+            ProgramController(two_rows(with_rotors(chain(3), inertia)), method=SweepMultipliers())
+
+
+def test_with_another_mass_matrix_the_factorization_is_chosen() -> None:
+    """Rotors in the joints of a chain that is long enough for the sweep: the tree knows nothing of them."""
+    program = two_rows(with_rotors(chain(6), 0.3))
+    kernel = evaluated(program, chosen_method(program))
+    q, v = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 6))
+    a, _ = numbers(program, 0.0, q, v).motion()
+    np.testing.assert_allclose(found(kernel, program, 0.0, q, v).acceleration, a, rtol=0, atol=1e-11 * np.abs(a).max())
+    assert isinstance(ProgramController(program).method, LdlMultipliers)
+
+
+def test_how_near_a_row_nonlinear_in_a_is_to_vanishing_is_told_without_a_dense_matrix() -> None:
+    robot = dense(chain(16))
+    program = Program(robot, second_order(robot.coordinates.a[0] ** 2 - 4.0))
+    symbols = [robot.t, robot.q, robot.v, robot.coordinates.a, program.p]
+    counts = [
+        ca.Function("f", symbols, [Ideal().build(program, m).relative_pivots], {"cse": True}).n_instructions()
+        for m in (SweepMultipliers(), LdlMultipliers())
+    ]
+    assert 2 * counts[0] < counts[1]
 
 
 def test_a_mass_matrix_that_nothing_makes_good_is_refused() -> None:

@@ -12,8 +12,11 @@ import pytest
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController, Solution, Status
 from erugin.controllers.multipliers import (
+    AugmentedMultipliers,
     CanonicalMultipliers,
     Capability,
+    LdlMultipliers,
+    LeastNormMultipliers,
     MultiplierMethod,
     NullSpaceMultipliers,
     SweepMultipliers,
@@ -143,6 +146,11 @@ def test_bad_settings() -> None:
     with pytest.raises(ModelError, match="tolerance must be greater than zero"):
         UdwadiaPhohomsiriMultipliers(tolerance=-1e-10)
     for wrapper in (SweepMultipliers, CanonicalMultipliers):
-        for inner in (NullSpaceMultipliers(), SweepMultipliers(), HANDLED["AugmentedMultipliers()"][0]):
+        for inner in (NullSpaceMultipliers(), SweepMultipliers(), AugmentedMultipliers(), "LdlMultipliers"):
             with pytest.raises(ModelError, match=r"solves K λ = r and nothing else, .*; got"):
-                wrapper(inner)
+                wrapper(inner)  # type: ignore[arg-type]
+    for other in (UdwadiaPhohomsiriMultipliers(), SweepMultipliers(LeastNormMultipliers()), "LeastNormMultipliers"):
+        with pytest.raises(ModelError, match=r"AugmentedMultipliers needs a method that solves K λ = r and nothing"):
+            AugmentedMultipliers(method=other)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="does not handle dependent rows"):
+        AugmentedMultipliers(method=LdlMultipliers())

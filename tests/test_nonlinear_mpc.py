@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
@@ -14,15 +13,13 @@ from scipy.integrate import quad
 from scipy.linalg import solve_discrete_are
 from scipy.optimize import lsq_linear
 
-from erugin.controllers import Controller, Reference, Status, traits
+from erugin.controllers import Reference, traits
 from erugin.controllers.rivals import NonlinearMPC
 from erugin.controllers.rivals.nonlinear_mpc_problem import Guess
 from erugin.controllers.rivals.nonlinear_mpc_weights import terminal_weight
-from erugin.controllers.wrappers import Dropout, Supervised
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
 from erugin.symbolic import Parameters
-from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case
@@ -204,35 +201,6 @@ def test_a_real_time_iteration_is_nearly_the_optimum_and_limits_hold() -> None:
         assert np.abs(run.deviation[-1, :2]).max() < 2e-3
 
 
-def test_a_plan_that_cannot_be_renewed_goes_on_to_its_end() -> None:
-    """A target that is a number up to t = 1.5 s only: from 1.1 s on the solver sees NaN and gives up."""
-    robot = rail()
-    target = 0.1 * ca.sqrt(1.5 - robot.t)
-    controller = NonlinearMPC.reaching(robot, robot.q, target, rate=10.0)
-    with pytest.raises(SimulationError, match=r"the last plan, 20 ticks old, is over") as caught:
-        simulate(robot, controller, [0.0], [0.0], 3.0, step=0.01)
-    kept = caught.value.trajectory
-    assert caught.value.status is Status.NOT_CONVERGED
-    held = kept.t[kept.status == Status.HELD]
-    assert held[0] == pytest.approx(1.12, abs=0.021)
-    assert held[-1] == pytest.approx(1.48, abs=0.03)
-    time, said = kept.notes[0]
-    assert time == held[0]
-    assert "made 1 ticks ago goes on: the solver found no other (" in said
-    assert np.isfinite(kept.u).all()
-    # It is the plan's own input that goes on, not the last one for ever.
-    assert len(set(kept.u[kept.t > 1.2, 0].tolist())) > 10
-
-
-def test_a_start_from_which_there_is_no_plan_is_refused_with_the_solvers_word() -> None:
-    robot = rail()
-    controller = NonlinearMPC.reaching(robot, robot.q, ca.sqrt(-1.0 - robot.t))
-    with pytest.raises(NotConvergedError, match=r"found no plan \(.*\), and there is no plan yet. Try"):
-        controller.advance(0.0, [0.0], [0.0])
-    with pytest.raises(NotConvergedError, match="there is no plan"):
-        controller.control(0.0, [0.0], [0.0])
-
-
 def test_the_memory_is_all_that_a_plan_depends_on() -> None:
     controller = reaching()
     q, v = np.array([-0.9, 1.4]), np.zeros(2)
@@ -268,27 +236,6 @@ def test_parameters_reach_the_plan() -> None:
     assert np.abs(outputs[2] - outputs[0]).max() > 0.01
 
 
-def test_a_broken_sensor_is_refused_and_can_be_bridged() -> None:
-    robot = rail()
-    controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
-    controller.advance(0.0, [1.0], [0.0])
-    with pytest.raises(NotFiniteInputError):
-        controller.advance(0.08, [np.nan], [0.0])
-    with pytest.raises(NotFiniteInputError):
-        controller.control(0.08, [np.nan], [0.0])
-    bridged = Dropout(Supervised(controller), 0.2, seed=3)
-    motion = simulate(robot, bridged, [1.0], [0.0], 3.0, step=0.04)
-    assert Status.HELD in motion.status
-    assert abs(motion.q[-1, 0]) < 0.02
-
-
-def test_a_step_longer_than_an_interval_is_refused() -> None:
-    robot = rail()
-    controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
-    with pytest.raises(ModelError, match=r"NonlinearMPC ticks every 0.08 s, but samples come 0.1 s apart"):
-        simulate(robot, controller, [1.0], [0.0], 1.0, step=0.1)
-
-
 def test_the_steps_within_an_interval_are_short_enough_for_springs() -> None:
     """ω = 300/s in an interval of 0.05 s: one Runge–Kutta step would multiply it by 2·10³."""
     stiff = rail(300.0**2, 10.0)
@@ -309,39 +256,3 @@ def test_a_crane_is_brought_to_rest_although_its_load_has_no_drive() -> None:
     assert motion.ok
     np.testing.assert_allclose(motion.q[-1], [1.0, 3.0, 0.0], atol=0.03)
     np.testing.assert_allclose(motion.v[-1], 0.0, atol=0.03)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda r: NonlinearMPC(r), "follows a Reference or an Aim"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), rate=-1.0), "rate must be greater than zero"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), steps=0), "steps must be a whole number"),
-        (
-            lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), iterations=1.5),  # type: ignore[arg-type]
-            "iterations must be a whole number",
-        ),
-        (
-            lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), solver="best"),  # type: ignore[arg-type]
-            "solver must be one of 'sqp', 'ipopt'",
-        ),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), error=[1.0, 2.0]), "error must be a number or 1 of them"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), error=0.0), "error must be greater than zero"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), effort=-2.0), "effort must be greater than zero"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), limits=-2.0), "limits must not be negative"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=np.eye(3)), "terminal must be a symmetric"),
-        (lambda r: NonlinearMPC(Reference.at_rest(r, [0.0]), terminal=-np.eye(2)), "terminal must be a symmetric"),
-        (lambda r: NonlinearMPC.reaching(r, r.q, ca.vertcat(r.t, 1.0)), "columns of one length"),
-        (lambda r: NonlinearMPC.reaching(r, r.v, r.t), "a point depends on coordinates"),
-        (lambda r: NonlinearMPC.reaching(r, r.q, ca.SX.sym("z")), "target"),
-    ],
-)
-def test_bad_settings_are_refused(build: Callable[[Robot], Controller], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        build(rail())
-
-
-def test_an_output_before_the_first_sample_is_refused() -> None:
-    controller = NonlinearMPC(Reference.at_rest(rail(), [0.0]))
-    with pytest.raises(ModelError, match="no sample yet"):
-        controller.control(0.0, [0.0], [0.0])

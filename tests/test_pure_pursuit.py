@@ -121,3 +121,21 @@ def test_a_path_may_be_driven_in_reverse() -> None:
     run = simulate(REDUCED, PurePursuit.of_rate(motion, rate=2.0, speed=0.6), q0, v0, 12.0, step=1e-2)
     assert np.hypot(run.q[-1, 0], run.q[-1, 1] - 1.5) == pytest.approx(1.5, abs=1e-4)
     assert run.v[-1, 0] == pytest.approx(-0.6, abs=1e-4)
+
+
+def test_a_path_that_begins_or_pauses_at_rest_is_searched_in_small_steps() -> None:
+    """A closed path without pace at its start, of which another round must not be taken for the first."""
+    t = REDUCED.t
+    closed = PlanarMotion(REDUCED, ca.vertcat(1 - ca.cos(0.4 * t), ca.sin(0.4 * t) ** 2 / 2))
+    law = PurePursuit(closed, look_ahead=0.3, torque=5.0)
+    law.advance(0.0, np.zeros(5), [0.1, 0.0])
+    first = brentq(lambda s: np.hypot(1 - np.cos(0.4 * s), np.sin(0.4 * s) ** 2 / 2) - 0.3, 0.0, 4.0, xtol=1e-14)
+    assert law.memory == pytest.approx(first, abs=1e-9)
+    # From rest to rest to rest: at 0 and at 10 s velocity and acceleration vanish.
+    paused = PlanarMotion(REDUCED, ca.vertcat(t - 10 / (2 * np.pi) * ca.sin(2 * np.pi * t / 10), 0.0))
+    law = PurePursuit(paused, look_ahead=0.3, torque=5.0)
+    for place, least, most in ((0.0, 0.0, 5.0), (9.95, 10.0, 15.0)):
+        law.reset()
+        law.advance(least, [place, 0.0, 0.0, 0.0, 0.0], [0.1, 0.0])
+        goal = brentq(lambda s, x=place: s - 10 / (2 * np.pi) * np.sin(2 * np.pi * s / 10) - x - 0.3, least, most)
+        assert law.memory == pytest.approx(goal, abs=1e-9)

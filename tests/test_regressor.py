@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,29 @@ def floating_arm() -> Robot:
         return load_quietly(write(Path(folder), *parts), base="floating")
 
 
-@pytest.mark.parametrize("name", ["two-link arm", "four links, absolute angles", "crane", "floating arm"])
+@functools.cache
+def arm_in_drag(kind: str) -> Robot:
+    """Two point masses with a drag that is quadratic near rest, and so not told from inertial forces by its degree."""
+    q, v, u = (ca.SX.sym(name, 2) for name in "qvu")
+    first, second = v[0], ca.vertcat(0.6 * v[0], 0.5 * (v[0] + v[1]))
+    T = 0.45 * first**2 + 0.9 * (ca.sumsqr(second) + 2 * second[0] * second[1] * ca.cos(q[1]))
+    wind = Parameters.declare({"wind": 1.5})
+    past = v - wind["wind"]
+    drag = past * ca.fabs(past) if kind == "wind" else ca.if_else(v > 0, v**2, -(v**2))
+    return lagrangian_system(q=q, v=v, p=wind, T=T, Q=u - 4.0 * drag, u=u)
+
+
+ROBOTS: dict[str, Callable[[], Robot]] = {
+    "floating arm": floating_arm,
+    "arm in a wind": lambda: arm_in_drag("wind"),
+    "arm in still air": lambda: arm_in_drag("still"),
+}
+
+
+@pytest.mark.parametrize("name", ["two-link arm", "four links, absolute angles", "crane", *ROBOTS])
 def test_the_part_quadratic_in_velocities_does_half_the_work_of_the_changing_mass(name: str) -> None:
     """sᵀ C s = ½ sᵀ Ṁ s for every s, with Ṁ by central differences: what the stability of all these laws rests on."""
-    robot = floating_arm() if name == "floating arm" else robot_case(name).robot
+    robot = ROBOTS[name]() if name in ROBOTS else robot_case(name).robot
     c, (v_r, a_r) = robot.coordinates, symbols(robot)
     force = reference_force(robot, v_r, a_r)
     kernel = Kernel(
@@ -88,7 +108,7 @@ def test_the_part_quadratic_in_velocities_does_half_the_work_of_the_changing_mas
 
 
 def test_two_point_masses_give_the_textbook_force() -> None:
-    """C of Christoffel's symbols for two links, [SlotineLi1991]_ example 9.2, written out by hand."""
+    """C of Christoffel's symbols for two links, [SlotineLi1991]_ section 9.1, written out by hand."""
     robot, (v_r, a_r) = two_link_arm(), symbols(two_link_arm())
     c = robot.coordinates
     kernel = Kernel(

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from erugin.constraints import circle
 from erugin.controllers import ProgramController, Reference, Status
-from erugin.controllers.quadratic_program import QpAnswer, QpSolver, QuadraticProgram
+from erugin.controllers.limits import QpAnswer, QpSolver, QuadraticProgram
 from erugin.controllers.rivals import Barrier, CbfFilter, ComputedTorque, OperationalSpace, PDGravity
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Limits, Robot
@@ -190,7 +190,7 @@ def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot)
     assert told.status is Status.LIMITED
     assert told.output[0] == -3.0
     # a = −1.5 in place of −2 γ v̇ … : ḧ + 2γḣ + γ²h = 1.5 − 16 + 1.6.
-    assert "barrier 'wall' is approached too fast: -0.4" in told.message.lower()
+    assert told.message.startswith("Barrier 'wall' is approached too fast: -0.4")
     assert "barrier 'wall' cannot be kept: its condition is missed by 12.9" in told.message
     motion = simulate(bounded, law, [0.0, 0.0], [0.0, 0.0], 3.0, step=5e-3)
     assert np.abs(motion.u).max() <= 3.0

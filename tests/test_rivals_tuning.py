@@ -26,7 +26,7 @@ def test_the_cost_of_a_decaying_error_is_its_integral() -> None:
         quadratic_cost(t, errors[:5], inputs, allowed=1.0, effort=1.0)
     with pytest.raises(ModelError, match="greater than zero"):
         quadratic_cost(t, errors, inputs, allowed=0.0, effort=1.0)
-    with pytest.raises(ShapeError, match="at least two times"):
+    with pytest.raises(ModelError, match="at least 2 times"):
         quadratic_cost([0.0], errors[:1], inputs[:1], allowed=1.0, effort=1.0)
 
 

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, Schedule, holonomic, nonholonomic, second_order
-from erugin.controllers import Program, ProgramController, Status
-from erugin.controllers.robust import AdaptiveProgramController
+from erugin.controllers import AdaptiveProgramController, Program, ProgramController, Status
 from erugin.robots import Robot
 from erugin.scenarios import SimulationError, simulate
 from erugin.symbolic import ModelError, ParameterError
@@ -173,20 +172,6 @@ def test_estimates_stay_within_their_bounds() -> None:
     assert estimates.min() >= 1.0
 
 
-def test_friction_and_natural_constraints_of_a_two_wheel_robot() -> None:
-    """Rows of order 1; reactions of rolling cost nothing, and the unknown mass is no obstacle."""
-    robot = robot_case("two-wheel robot").robot
-    name = next(n for n in robot.nominal if "mass" in n or n.startswith("m"))
-    value = robot.nominal[name]
-    speeds = robot.v[3:5] - ca.vertcat(2.0 + 0.5 * ca.sin(robot.t), 1.5)
-    program = Program(robot, nonholonomic(speeds, name="wheels"))
-    controller = AdaptiveProgramController(program, {name: (0.2 * value, 3.0 * value)}, rate=5.0, adaptation=300.0)
-    case = robot_case("two-wheel robot")
-    motion = simulate(robot, controller, case.q0, case.v0, 4.0, step=5e-3, p={name: 2.0 * value})
-    assert np.abs(motion.deviation[0]).max() > 0.4
-    assert np.abs(motion.deviation[motion.t > 3.0]).max() < 5e-3
-
-
 def test_a_rest_velocity_moves_what_the_program_leaves_free() -> None:
     """Three joints, two rows: z = −2 (q − q₀) brings what is free towards q₀, without a mark on the program."""
     robot = robot_case("four links, absolute angles").robot
@@ -248,6 +233,7 @@ def test_a_singular_position_is_named() -> None:
         ({"m2": (0.0, np.inf)}, "bound of 'm2' must be finite"),
         ({"m2": 3.0}, "its least and its greatest value"),
         ({}, "at least one unknown"),
+        (["m2"], "of each parameter by its name, such as"),
     ],
 )
 def test_bad_unknowns_are_refused(unknown: dict[str, tuple[float, float]], message: str) -> None:

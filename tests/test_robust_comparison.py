@@ -68,12 +68,14 @@ def test_the_table_of_the_page_is_what_is_measured(name: str) -> None:
         "mass": (robot, {"m2": 1.5 * 1.8}),
         "swing": (pushed(robot, FORCE * ca.sin(3 * robot.t)), None),
     }
+    # Within its layer Sliding has a pole at −300 /s, for which Runge and Kutta's steps must be short.
+    step = 5e-3 if "Sliding" in name else 1e-2
     measured: list[float] = []
     for circling, kinds in ((False, ("force", "mass", "swing")), (True, ("force", "mass"))):
         law = LAWS[name](circling)
         for kind in kinds:
             plant, p = plants[kind]
-            motion = simulate(plant, law, [-0.5, 1.4], [0.0, 0.0], 16.0, step=5e-3, p=p)
+            motion = simulate(plant, law, [-0.5, 1.4], [0.0, 0.0], 16.0, step=step, p=p)
             assert motion.ok
             late = np.linalg.norm(motion.deviation[motion.t > 9.5], axis=1)
             measured.append(max(ROUNDED_UP, float(1e3 * late.max())))

@@ -16,11 +16,15 @@ from scipy.optimize import root
 
 from erugin.constraints import (
     Baumgarte,
+    Bounded,
     Exact,
+    FiniteTime,
     FirstOrder,
     Linear,
     Nonlinear,
     Perturbation,
+    PrescribedTime,
+    Sliding,
     holonomic,
     nonholonomic,
     second_order,
@@ -30,7 +34,7 @@ from erugin.controllers.robust import IntegralProgramController
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import SimulationError, simulate
 from erugin.symbolic import ModelError, Parameters
-from erugin.symbolic.errors import NotFiniteInputError
+from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
 
 from .arms import two_link_arm
 from .robust import pushed
@@ -80,7 +84,7 @@ def test_a_constant_force_leaves_what_is_predicted_without_integral_and_nothing_
     assert np.linalg.norm(predicted) > 0.02
     np.testing.assert_allclose(motion.deviation[-1], predicted, atol=1e-6)
     whole = IntegralProgramController(program, realization=realization)
-    motion = simulate(plant, whole, START, [0.0, 0.0], 12.0, step=5e-3)
+    motion = simulate(plant, whole, START, [0.0, 0.0], 12.0, step=1e-2)
     assert np.abs(motion.deviation[-1]).max() < 1e-6
     assert motion.ok
     # What the integral has come to is the disturbance itself.
@@ -92,7 +96,7 @@ def test_a_constant_force_leaves_what_is_predicted_without_integral_and_nothing_
 
 def test_an_unknown_payload_leaves_no_deviation() -> None:
     motions = [
-        simulate(arm(), controller, START, [0.0, 0.0], 12.0, step=5e-3, p={"m2": 1.5 * arm().nominal["m2"]})
+        simulate(arm(), controller, START, [0.0, 0.0], 12.0, step=1e-2, p={"m2": 1.5 * arm().nominal["m2"]})
         for controller in (
             ProgramController(held(), realization="actuated"),
             IntegralProgramController(held(), realization="actuated"),
@@ -239,6 +243,47 @@ def test_bad_numbers_are_refused(arguments: dict[str, Any], message: str) -> Non
         IntegralProgramController(held(), **arguments)
 
 
+@pytest.mark.parametrize(
+    "equation", [Bounded(), FiniteTime(), Sliding(), Sliding(order=1), FiniteTime(order=1)], ids=lambda e: f"{e}"
+)
+def test_an_equation_that_is_not_linear_needs_a_gain_and_a_bound(equation: Perturbation) -> None:
+    """Near zero 4r³/27 is stable after Sliding too; from 1 m away, where its pull is saturated, it would diverge."""
+    for arguments in ({}, {"gain": 1.0}, {"bound": 1.0}):
+        with pytest.raises(ModelError, match="is not linear, and its eigenvalues promise nothing far from zero: give"):
+            IntegralProgramController(cart(equation), **arguments)
+    IntegralProgramController(cart(equation), gain=0.0)
+
+
+def test_a_bounded_integral_takes_the_offset_of_a_sliding_equation_away_from_afar() -> None:
+    """Its pull is below ρ − |δ|, so that the layer is reached whatever the integral; there all is linear."""
+    program = cart(Sliding(10.0, 1.0, 5.0))
+    plant = pushed(program.robot, np.array([4.0]))
+    controller = IntegralProgramController(program, gain=100.0, bound=3.0)
+    motion = simulate(plant, controller, [5.0], [0.0], 12.0, step=1e-2)
+    assert abs(motion.deviation[-1, 0]) < 1e-6
+    plain = simulate(plant, ProgramController(program), [5.0], [0.0], 12.0, step=1e-2)
+    assert plain.deviation[-1, 0] == pytest.approx(4.0 / 2.0 / (10.0 * 5.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("equation", [PrescribedTime(), PrescribedTime(order=1)])
+def test_an_equation_that_changes_with_time_is_refused(equation: Perturbation) -> None:
+    with pytest.raises(ModelError, match="changes with time, so that no eigenvalues tell"):
+        IntegralProgramController(cart(equation), gain=1.0, bound=1.0)
+
+
+def test_a_deviation_that_is_no_number_is_not_integrated() -> None:
+    """One sample at √−1 m ends nothing: the next one finds the integral as it was, plus half an interval."""
+    robot = cart(Baumgarte(3.0)).robot
+    controller = IntegralProgramController(Program(robot, holonomic(ca.sqrt(robot.q + 1.0) - 1.0, name="root")))
+    controller.advance(0.0, [0.44], [0.0])
+    controller.advance(0.1, [-2.0], [0.0])
+    with pytest.raises(NotFiniteError):
+        controller.control(0.1, [-2.0], [0.0])
+    controller.advance(0.2, [0.44], [0.0])
+    assert controller.integrals["root"] == pytest.approx(0.2 * 0.1, rel=1e-12)
+    assert np.isfinite(controller.control(0.2, [0.44], [0.0])).all()
+
+
 def test_what_it_cannot_serve_is_refused() -> None:
     robot = arm()
     with pytest.raises(ModelError, match="'second_order' has order 2"):
@@ -248,6 +293,6 @@ def test_what_it_cannot_serve_is_refused() -> None:
     with pytest.raises(TypeError, match="realisation"):
         IntegralProgramController(held(), realisation="actuated")
     cubic = Nonlinear(lambda y, _, g: -g["c"] * y**3, {"c": 2.0}, order=1, lyapunov=lambda y, _, g: ca.dot(y, y) / 2)
-    with pytest.raises(ModelError, match="has no linear part"):
-        IntegralProgramController(cart(cubic))
+    with pytest.raises(ModelError, match="is unstable with k_i = 2:"):
+        IntegralProgramController(cart(cubic), gain=2.0, bound=1.0)
     assert Parameters.collect([IntegralProgramController(held()).parameters]).nominal["hold.integral"] > 0.0

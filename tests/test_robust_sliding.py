@@ -17,9 +17,10 @@ from scipy.integrate import solve_ivp
 from erugin.constraints import Baumgarte, Bounded, Exact, FirstOrder, Linear, Perturbation, Sliding, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.robust import linear_bound, row_disturbance
-from erugin.robots import Robot
+from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, ShapeError
+from erugin.symbolic.errors import NotFiniteError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case
@@ -80,6 +81,26 @@ def test_the_layer_is_reached_in_time_and_the_ball_is_where_it_ends(equation: Sl
     assert np.abs(np.gradient(y, t)[late]).max() <= rate
 
 
+@pytest.mark.parametrize("equation", [Sliding(30.0, 0.1, 6.0), Sliding(5.0, 0.2, order=1)])
+def test_the_bound_of_the_rate_is_nearly_reached(equation: Sliding) -> None:
+    """By δ that turns from −D to D where it has long held: with poles c ≪ a the rate comes to 2 D (c/a)^(c/(a−c))/a."""
+    D, derivative = 3.0, flow(equation)
+    rest = np.zeros(2 - equation.order)
+    rest[0] = -equation.ultimate_bound(D)[0]
+
+    def turned(t: float, x: Array) -> Array:
+        change = derivative(t, x)
+        change[-1] += D
+        return change
+
+    found = solve_ivp(turned, (0.0, 0.5), rest, rtol=1e-9, atol=1e-12, max_step=1e-4)
+    rates = found.y[1] if equation.order == 0 else np.array([turned(0.0, x)[0] for x in found.y.T])
+    a, c = 300.0, 6.0
+    expected = 2.0 * D * (c / a) ** (c / (a - c)) / a if equation.order == 0 else 2.0 * D
+    assert rates.max() == pytest.approx(expected, rel=1e-3)
+    assert 0.9 * equation.ultimate_bound(D)[1] < rates.max() <= equation.ultimate_bound(D)[1] * (1 + 1e-9)
+
+
 def test_a_gain_that_the_disturbance_exceeds_holds_nothing() -> None:
     equation = Sliding(3.0, 0.3, 4.0)
     for asked in (lambda: equation.ultimate_bound(3.0), lambda: equation.reaching_time(1.0, 3.5)):
@@ -95,6 +116,9 @@ def test_a_gain_that_the_disturbance_exceeds_holds_nothing() -> None:
 def test_a_start_within_the_layer_needs_no_time() -> None:
     assert Sliding(4.0, 0.5, 3.0).reaching_time(-0.4, 1.0) == 0.0
     assert Sliding(4.0, 0.5, 3.0).reaching_time(-2.0, 1.0) == pytest.approx(1.5 / 3.0)
+    for value in (np.nan, -np.inf, "far"):
+        with pytest.raises(ModelError, match="value must be"):
+            Sliding(4.0, 0.5, 3.0).reaching_time(value, 1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +169,8 @@ def test_equations_of_order_1_and_overdamped_ones_are_bounded_by_their_gain() ->
     for equation in (Bounded(), Exact(), Linear([[6.0, 1.5], [-0.7, 4.0]]), Sliding()):
         with pytest.raises(ModelError, match=r"linear with constant|no equation of one row"):
             linear_bound(equation, 1.0)
+    with pytest.raises(ModelError, match="that of a perturbation equation, got float"):
+        linear_bound(4.0, 1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["two-link arm", "four-bar linkage"])
@@ -165,6 +191,17 @@ def test_the_worst_force_is_at_a_corner_of_its_bounds(name: str) -> None:
         row_disturbance(program, -bound, q=case.q0)
     with pytest.raises(ShapeError, match="force must have shape"):
         row_disturbance(program, bound[:1], q=case.q0)
+
+
+def test_what_is_not_finite_or_no_program_is_refused() -> None:
+    x, v, u = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("u")
+    weightless = lagrangian_system(q=x, v=v, T=x**2 * v**2, Q=u, u=u)
+    program = Program(weightless, holonomic(x))
+    np.testing.assert_allclose(row_disturbance(program, [3.0], q=[0.5]), [3.0 / (2.0 * 0.5**2)])
+    with pytest.raises(NotFiniteError, match="the mass matrix is singular there"):
+        row_disturbance(program, [3.0], q=[0.0])
+    with pytest.raises(ModelError, match="tells of the rows of a Program, got Robot"):
+        row_disturbance(weightless, [3.0], q=[0.5])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["constant", "sinusoidal", "worst"])

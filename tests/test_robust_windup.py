@@ -8,7 +8,7 @@ import pytest
 
 from erugin.constraints import Baumgarte, Schedule, holonomic
 from erugin.controllers import ControlLimits, Program, Status
-from erugin.controllers.robust import IntegralProgramController
+from erugin.controllers.robust import Integral, IntegralProgramController
 from erugin.scenarios import simulate
 
 from .robust import pushed, sampled_run
@@ -68,6 +68,20 @@ def test_limits_freeze_the_integral_but_let_it_fall() -> None:
     assert abs(run.q[-1, 0]) < 0.05 * np.abs(run.q).max()
     motion = simulate(plant, controller, [0.0], [0.0], 0.8, step=1e-2)
     assert Status(int(motion.status[-1])) is Status.LIMITED
+
+
+def test_without_room_the_integral_falls_to_zero_at_most_and_does_not_grow() -> None:
+    """5 N for 2 kg at ÿ = −6 ẏ − 9 y: at 0.1 m there is room, at 2 m none."""
+    program = cart(Baumgarte(3.0))
+    limits = ControlLimits.of(program.robot, upper=[5.0], lower=[-5.0])
+    controller = IntegralProgramController(program, realization="bounded", limits=limits)
+    kept: list[tuple[float, float]] = []
+    for t, y in ((0.0, 0.1), (1.0, 0.1), (1.1, 2.0), (1.2, 2.0), (1.3, -2.0), (1.31, -2.0), (1.4, -2.0)):
+        controller.advance(t, [y], [0.0])
+        assert isinstance(controller.memory, Integral)
+        kept.append((float(controller.memory.values[0]), float(controller.memory.slope[0])))
+    expected = [(0.0, 0.1), (0.1, 0.1), (0.1, 0.0), (0.1, 0.0), (0.1, -2.0), (0.08, -2.0), (0.0, 0.0)]
+    np.testing.assert_allclose(kept, expected, atol=1e-12)
 
 
 def test_a_row_that_is_off_is_not_integrated() -> None:

@@ -19,7 +19,8 @@ from erugin.scenarios import SimulationError, simulate
 from erugin.symbolic.errors import ModelError, NotConvergedError, ParameterError
 
 from .arms import two_link_arm
-from .servo_models import acrobot, cascade, spatial_crane
+from .controller_cases.robots import acrobot
+from .servo_models import cascade, spatial_crane
 
 Array = NDArray[np.float64]
 Extension = Literal["quasi-static", "integrators"]
@@ -113,7 +114,7 @@ START = ([0.1, -0.1, 0.0, 0.0, 0.0], [1.0, 0.5])
 
 
 def test_a_two_wheel_robot_follows_a_circle_with_an_integrator_before_its_thrust() -> None:
-    """[OrioloDeLucaVendittelli2002]: all around, at every heading."""
+    """[Oriolo2002]: all around, at every heading."""
     robot, law = circling("integrators")
     assert law.orders == (3, 3)
     motion = simulate(robot, law, *START, 14.0, step=5e-3)
@@ -213,12 +214,19 @@ def test_bad_gains_and_programs_are_refused() -> None:
         ServoController(program, near=near, poles=[[-1.0, -2.0, -1.0 + 1.0j, -2.0]])
     with pytest.raises(ModelError, match="must have a negative real part"):
         ServoController(program, near=near, poles=[[-1.0, -2.0, 1.0, -2.0]])
-    with pytest.raises(ModelError, match="poles must be given for each of 'link'"):
-        ServoController(program, near=near, poles=[])
+    for bad in ([], -3.0, "fast", [[-1.0] * 4, [-1.0] * 4]):
+        with pytest.raises(ModelError, match="poles must be a list of those of each of 'link'"):
+            ServoController(program, near=near, poles=bad)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="the poles of row 'link' must be numbers"):
+        ServoController(program, near=near, poles=["fast"])  # type: ignore[list-item]
+    with pytest.raises(ModelError, match="rates and poles say the same: give one of them"):
+        ServoController(program, near=near, rates=1.0, poles=[[-1.0] * 4])
     with pytest.raises(ModelError, match="extension must be one of 'quasi-static', 'integrators', got 'dynamic'"):
         ServoController(program, near=near, extension="dynamic")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="realises a Program, got Robot"):
         ServoController(robot, near=near)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"stiffness must be a list of as many values as there are links, 1, got 1"):
+        flexible_joint_arm([Link(0.8, 2.0, 0.5, 0.3)], stiffness=120.0, rotor_inertia=[0.07])  # type: ignore[arg-type]
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     free = lagrangian_system(q=q, v=v, T=v**2 / 2, name="stone")
     with pytest.raises(ModelError, match="ServoController cannot drive stone: it has no inputs"):

@@ -13,7 +13,8 @@ from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import altmann_heiland_crane, flexible_joint_arm, fukao_robot
 from erugin.symbolic.errors import ModelError, ShapeError
 
-from .servo_models import acrobot, aircraft, cars, cascade, passive_joint_arm, spatial_crane
+from .controller_cases.robots import acrobot
+from .servo_models import aircraft, cars, cascade, passive_joint_arm, spatial_crane
 
 
 def elastic(count: int, damping: float | None = None) -> Robot:
@@ -68,7 +69,7 @@ def test_the_load_of_a_crane_in_space_is_flat() -> None:
 
 
 def test_a_two_wheel_robot_needs_one_integrator_before_its_thrust() -> None:
-    """[OrioloDeLucaVendittelli2002]: with torques for inputs the place of the axle has degrees 3, 3."""
+    """[Oriolo2002]: with torques for inputs the place of the axle has degrees 3, 3."""
     for form, rest in (("full", 2), ("reduced", 2)):
         robot = fukao_robot(form=form)  # type: ignore[arg-type]
         program = Program(robot, holonomic(robot.q[:2], name="place"))
@@ -152,6 +153,12 @@ def test_bad_programs_are_refused() -> None:
         relative_degree(Program(robot, switched), near=[0.0, 0.0])
     with pytest.raises(ShapeError, match=r"near must have shape \(2,\)"):
         relative_degree(Program(robot, holonomic(robot.q[1])), near=[0.0])
+    q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
+    wire = holonomic(ca.sqrt(q[0]) - q[1], name="wire")
+    bead = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, Q=ca.vertcat(u, 0), u=u, natural=[wire], name="bead")
+    assert relative_degree(Program(bead, holonomic(q[0])), near=[1.0, 1.0]).is_flat
+    with pytest.raises(ModelError, match=r"natural constraints of bead are not finite near q = \[-1.0, 0.0\]"):
+        relative_degree(Program(bead, holonomic(q[0])), near=[-1.0, 0.0])
 
 
 @pytest.mark.parametrize("smoothness", [0, 1, 2, 4, 6])
@@ -169,5 +176,7 @@ def test_transition_is_the_smoothest_polynomial(smoothness: int) -> None:
     np.testing.assert_allclose(
         rate, [0.0, 0.5 if smoothness == 0 else 0.0, 0.5 if smoothness == 0 else 0.0, 0.0], atol=1e-6
     )
+    with pytest.raises(ModelError, match="start must be finite, got nan"):
+        transition(t, 1.0, start=np.nan)
     with pytest.raises(ModelError, match=r"smoothness must be 0, 1, 2, …, got 1.5"):
         transition(t, 1.0, smoothness=1.5)  # type: ignore[arg-type]

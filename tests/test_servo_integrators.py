@@ -15,7 +15,7 @@ from erugin.controllers.servo import ServoController
 from erugin.controllers.servo.integrators import IntegratorMemory
 from erugin.robots import Robot, lagrangian_system
 from erugin.robots.examples import fukao_robot
-from erugin.symbolic.errors import NotFiniteInputError
+from erugin.symbolic.errors import ModelError, NotFiniteInputError
 
 from .servo_models import cascade, spatial_crane
 
@@ -77,6 +77,10 @@ def test_only_a_sample_changes_what_the_integrators_hold() -> None:
     assert law.memory is after
     law.advance(0.01, *state)
     assert law.memory is not after
+    after = law.memory
+    with pytest.raises(ModelError, match=r"taken in a sample of t = 0.01 s and now gets one of t = 0 s.*reset\(\)"):
+        law.advance(0.0, *state)
+    assert law.memory is after
     law.reset()
     assert law.memory is before
     np.testing.assert_allclose(law.control(0.0, *state), first, rtol=1e-12)

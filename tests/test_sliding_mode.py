@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from erugin.controllers import Reference
 from erugin.controllers.rivals.sliding_mode import SlidingMode
 from erugin.controllers.rivals.slotine_li import SlotineLi
-from erugin.robots import Robot
+from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
-from erugin.symbolic import ModelError, ParameterError, ShapeError
+from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError
 
 from .arms import two_link_arm
 from .controller_cases.robots import acrobot
@@ -60,12 +60,12 @@ def test_the_gain_is_what_is_not_known_and_the_reserve() -> None:
     reference = Reference.at_rest(robot, [0.2, 0.3])
     law = SlidingMode(robot, reference, rate=RATE, reach=REACH, uncertain={"g": 2.0}, disturbance=bound)
     plain = SlotineLi(robot, reference, rate=RATE, damping=1e-12)
-    q, v = np.array([0.9, -0.8]), np.array([2.0, 1.5])
-    assert (v + RATE * (q - [0.2, 0.3]) > law.parameters.nominal["sliding_mode.layer"]).tolist() == [True, False]
-    q[1] = 0.9
+    q, v = np.array([0.9, 2.9]), np.array([2.0, 1.5])
+    assert (v + RATE * (q - [0.2, 0.3]) > law.parameters.nominal["sliding_mode.layer"]).all()
     gain = plain.control(0.0, q, v) - law.control(0.0, q, v)
     weight = robot.evaluate(robot.bias, q=q, v=[0.0, 0.0]) / robot.nominal["g"]
     M = robot.evaluate(robot.mass_matrix, q=q)
+    assert M[0, 1] < 0.0
     np.testing.assert_allclose(gain, np.abs(weight) * 2.0 + bound + REACH * np.abs(M).sum(axis=1), rtol=1e-9)
 
 
@@ -112,6 +112,18 @@ def test_products_are_bounded_where_parameters_enter_as_such() -> None:
     assert (law.control(*state) < less.control(*state) - 1e-3).all()
 
 
+def test_the_width_of_a_product_is_that_of_its_farther_end() -> None:
+    """(2 ± 0.5)(−0.2 ± 0.1) lies in [−0.75, −0.15]: up to 0.35 from −0.4."""
+    x, v, u = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("u")
+    p = Parameters.declare({"m": 2.0, "c": -0.2})
+    robot = lagrangian_system(q=x, v=v, p=p, T=v**2, V=p["m"] * p["c"] * x, Q=u, u=u)
+    reference = Reference.at_rest(robot, [0.0])
+    known = SlidingMode(robot, reference, rate=RATE)
+    law = SlidingMode(robot, reference, rate=RATE, uncertain={"m": 0.5, "c": 0.1}, products=True)
+    state = (0.0, [1.0], [1.0])
+    np.testing.assert_allclose(known.control(*state) - law.control(*state), 0.35, rtol=1e-12)
+
+
 def test_bad_numbers_are_refused() -> None:
     robot = two_link_arm()
     reference = Reference.at_rest(robot, [0.2, 0.3])
@@ -124,6 +136,8 @@ def test_bad_numbers_are_refused() -> None:
         SlidingMode(robot, reference, disturbance=[1.0])
     with pytest.raises(ParameterError, match="Did you mean"):
         SlidingMode(robot, reference, uncertain={"m22": 1.0})
+    with pytest.raises(ModelError, match="uncertain gives Δπ of each parameter by its name"):
+        SlidingMode(robot, reference, uncertain=["m2"])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"uncertain\['m2'\] must be greater"):
         SlidingMode(robot, reference, uncertain={"m2": 0.0})
     passive = acrobot()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from erugin.controllers.multipliers import (
     Multipliers,
     UdwadiaPhohomsiriMultipliers,
 )
-from erugin.robots import with_inputs
+from erugin.robots import lagrangian_system, with_inputs
 
 from .arms import three_link_arm, two_link_arm
 from .multiplier_cases import (
@@ -149,3 +151,16 @@ def test_numbers_of_a_singular_state_are_told_without_a_warning() -> None:
     assert isinstance(solution, Solution)
     assert solution.status is Status.SINGULAR
     assert not solution.relative_residual < 1e-6
+
+
+@pytest.mark.parametrize("miss", [0.0, 0.5])
+def test_natural_rows_that_contradict_each_other_are_named(miss: float) -> None:
+    """2 (q₀ − q₁) = c beside q₀ = q₁: Baumgarte's equation asks for 100 c more in the second row than in the first."""
+    q, v = (ca.vertcat(*(ca.SX.sym(f"{s}{i}") for i in range(3))) for s in ("q", "v"))
+    natural = [holonomic(q[0] - q[1], name="one"), holonomic(2 * q[0] - 2 * q[1] - miss, name="other")]
+    robot = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=q[0] + q[2], natural=natural)
+    robot = dataclasses.replace(robot, redundant="least-norm")
+    solution = ProgramController(Program(robot, holonomic(robot.q[2]))).solve(0.0, [0.1, 0.1, 0.2], np.zeros(3))
+    assert solution.natural_residual == pytest.approx(100 * miss, abs=1e-12)
+    assert "of least norm among many: natural rows 'other' depend on others." in solution.message
+    assert ("Rows contradict each other: 'other' by 50. They are natural ones" in solution.message) is (miss > 0.0)

@@ -105,3 +105,11 @@ def test_a_law_never_hands_out_what_is_no_number(q: list[float], v: list[float],
     with pytest.raises(error):
         Damping(two_link_arm()).control(0.0, q, v)
     assert issubclass(NotFiniteInputError, ShapeError)
+
+
+@pytest.mark.parametrize(
+    ("t", "error"), [("noon", ShapeError), (np.nan, NotFiniteInputError), ([0.0, 1.0], ShapeError)]
+)
+def test_a_time_is_one_number(t: float, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^t must be"):
+        Damping(two_link_arm()).control(t, [0.5, 1.0], [1.0, -3.0])

@@ -13,6 +13,7 @@ from erugin.robots import Robot
 from erugin.scenarios import SimulationError, simulate
 from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
 
+from .multiplier_cases import numbers, problem
 from .two_wheel_tracking import FULL, REDUCED, Array
 
 SHARPNESS, PACE, RATE = 0.9, 0.6, 4.0
@@ -170,3 +171,19 @@ def test_a_reference_model_that_comes_to_rest_is_said() -> None:
     with pytest.raises(SimulationError, match="reference model") as error:
         simulate(robot, law, q, [0.3, 0.0], 1.0, step=1e-2)
     assert error.value.status is Status.SINGULAR
+
+
+def test_a_program_may_stand_in_for_inertia_in_the_reference_model() -> None:
+    """The length of a quaternion has no inertia and is the program's matter: M has no inverse to divide by."""
+    case = problem("programmed inertia")
+    model = ReferenceModel(case.program, case.q, case.v)
+    rate = model.rate(0.3, np.concatenate(model.start), model.program.parameters.values())
+    a, _ = numbers(case.program, 0.3, case.q, case.v).motion()
+    np.testing.assert_allclose(rate, np.concatenate([case.v, a]), rtol=0, atol=1e-10 * np.abs(a).max())
+
+
+def test_what_is_no_program_or_no_model_is_refused() -> None:
+    with pytest.raises(ModelError, match="a reference model moves as a Program asks, got Robot"):
+        ReferenceModel(REDUCED, *start(REDUCED))  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="ModelTracking follows a ReferenceModel, got Program"):
+        ModelTracking(program(REDUCED), REDUCED.points["nose"])  # type: ignore[arg-type]

@@ -167,6 +167,7 @@ def test_a_lag_in_a_loop_is_one_more_state() -> None:
         (lambda law: Saturation(law, -1.0), "limits must not be negative"),
         (lambda law: Saturation(law, [1.0, 2.0]), "limits must be a number or 1 of them, one for each output"),
         (lambda law: Saturation(law, 1.0, lower=2.0), "lower must not be above limits"),
+        (lambda law: Saturation(law, lower=np.inf), "lower must not be above limits, nor infinite there"),
         (lambda law: Saturation(law, np.nan), "limits must be a number or 1"),
         (lambda law: Saturation(law, "much"), "limits must be a number or 1"),
         (lambda law: RateLimit(law, 0.0), "rate must be greater than zero"),

@@ -238,7 +238,7 @@ def test_an_arm_with_everything_at_once_follows_its_path(integrator: DOP853 | No
     motion = simulate(robot, Supervised(sensors), q0, v0, duration, step=1e-3, integrator=integrator)
     ideal = simulate(robot, law, q0, v0, duration, step=1e-3)
     assert np.isfinite(motion.q).all()
-    assert np.abs(motion.u).max(axis=0) == pytest.approx(np.minimum(np.abs(motion.u).max(axis=0), limits))
+    assert (np.abs(motion.u) <= limits).all()
     late = motion.t > 0.3
     # The path's speed is 0.15 m/s and the disc's 0.063 m/s.
     assert np.abs(motion.deviation[late]).max() < 0.08

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.arrays import not_negative
+from ...symbolic.arrays import finite, not_negative
 from ...symbolic.errors import ModelError
 from .certificate import Certificate
 from .deviation import Deviation, Flow
@@ -86,7 +86,8 @@ class Sliding(Perturbation):
     def ultimate_bound(self, disturbance: float) -> tuple[float, float]:
         """Where deviations end: the largest |y| and |ẏ|, φD/(ρc) and 2φD/ρ; for order 1 |y′|, φD/ρ, and |ẏ′|, 2D.
 
-        Both are suprema of which a constant δ = D reaches the first.
+        A constant δ = D reaches the first; the second is sharp for order 1, and for order 0 the nearer the thinner the
+        layer.
 
         Args:
             disturbance: D, the largest |δ|, in the unit of the gain.
@@ -106,10 +107,10 @@ class Sliding(Perturbation):
             disturbance: D, the largest |δ|, in the unit of the gain.
 
         Raises:
-            ModelError: if the gain is not above it.
+            ModelError: if a number is not finite, or the gain is not above the disturbance.
         """
         D = self._below_gain(disturbance)
-        return max(0.0, (abs(float(value)) - self.layer) / (self.gain - D))
+        return max(0.0, (abs(finite("value", value)) - self.layer) / (self.gain - D))
 
     def _below_gain(self, disturbance: float) -> float:
         D = not_negative("disturbance", disturbance)

@@ -13,6 +13,7 @@ from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .least_norm import LeastNormMultipliers
 from .multipliers import Movable, MultiplierMethod, Multipliers
+from .sweep import require_solver
 from .units import undetermined
 
 SMALLEST = 1e-13
@@ -50,6 +51,7 @@ class AugmentedMultipliers(MultiplierMethod):
         """
         self.weight = positive("weight", weight)
         self.method = LeastNormMultipliers() if method is None else method
+        require_solver(self, self.method)
         if not self.method.handles_dependence:
             raise ModelError(f"{type(self.method).__name__} does not handle dependent rows; take LeastNormMultipliers")
 

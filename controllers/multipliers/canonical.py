@@ -96,8 +96,8 @@ class CanonicalMultipliers(MultiplierMethod):
             ModelError: for a method that puts something else in the place of M.
         """
         self.method = LdlMultipliers() if method is None else method
-        self.handles_dependence = self.method.handles_dependence
         require_solver(self, self.method)
+        self.handles_dependence = self.method.handles_dependence
 
     @property
     def handles(self) -> frozenset[Capability]:

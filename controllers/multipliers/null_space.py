@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import casadi as ca
 
+from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.ldl import Ldl
 from ..program import Program
@@ -11,7 +14,7 @@ from .capability import REGULAR, Capability
 from .direct import DirectMethod, DirectMotion
 from .multipliers import sound
 from .row_reflections import RowReflections
-from .units import velocity_units
+from .units import FULL, velocity_units
 
 
 class NullSpaceMultipliers(DirectMethod):
@@ -22,7 +25,8 @@ class NullSpaceMultipliers(DirectMethod):
     divided by, which is regular if and only if [M; Θ] has full column rank: M itself may be singular. With few freedoms
     and many rows it is small.
 
-    Angles between velocities are those in units in which each has about unit inertia.
+    Angles between velocities are those in units in which each has about unit inertia. Where natural rows depend on each
+    other nothing is found: no number comes.
     """
 
     @property
@@ -52,7 +56,7 @@ class NullSpaceMultipliers(DirectMethod):
         if k + m < n:
             reduced = Ldl.of(turned[k + m :, k + m :])
             free = sound(reduced, reduced.solve(pushed[k + m :, :] - turned[k + m :, : k + m] @ along))
-        motion = ca.vertcat(along, free)
+        motion = ca.vertcat(along, free) * _whole(robot, V.remainders[:k, :], rows[:k, :])
         weights = V.weights((turned @ motion - pushed)[: k + m, :])
         lengths = ca.sum2(rows**2)
         longest = [ca.SX(lengths[k + block[0]]) for block in program.blocks]
@@ -70,6 +74,18 @@ class NullSpaceMultipliers(DirectMethod):
             pivots=left,
             relative_pivots=ca.vertcat(ca.SX(0, 1), *shares),
         )
+
+
+def _whole(robot: Robot, left: ca.SX, rows: ca.SX) -> ca.SX:
+    """1, or NaN where natural rows depend on each other: the rounding that is left of one would hold back a freedom."""
+    lengths, whole, first = ca.sum2(rows**2), ca.SX(1), 0
+    for constraint in robot.natural:
+        block = range(first, first + constraint.residual(robot.coordinates).numel())
+        longest = functools.reduce(ca.fmax, [lengths[i] for i in block])
+        for i in block:
+            whole = ca.if_else(left[i] > FULL**2 * longest, whole, float("nan"))
+        first = block.stop
+    return whole
 
 
 def _require_independent(program: Program, count: int) -> None:

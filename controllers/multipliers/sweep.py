@@ -16,7 +16,7 @@ from .ldl import LdlMultipliers
 from .multipliers import Movable, MultiplierMethod, Multipliers
 
 ANOTHER = 1e-11
-"""Share of |M| |x| by which M x may miss its right side for an x by the sweep; rounding leaves 2e-15 of it at a hundred links."""
+"""Share of |M| |x| by which M x may miss its right side for an x by the sweep; a hundred links have 2e-15."""
 
 
 class SweepMultipliers(MultiplierMethod):
@@ -40,8 +40,8 @@ class SweepMultipliers(MultiplierMethod):
             ModelError: for a method that puts something else in the place of M.
         """
         self.method = LdlMultipliers() if method is None else method
-        self.handles_dependence = self.method.handles_dependence
         require_solver(self, self.method)
+        self.handles_dependence = self.method.handles_dependence
 
     @property
     def handles(self) -> frozenset[Capability]:
@@ -76,11 +76,11 @@ def require_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
         owner: what uses it.
         method: what it was given.
     """
-    plain = method.handles in (REGULAR, REGULAR | DEPENDENCE)
+    plain = isinstance(method, MultiplierMethod) and method.handles in (REGULAR, REGULAR | DEPENDENCE)
     if not plain or type(method).movable is not MultiplierMethod.movable:
         raise ModelError(
-            f"{type(owner).__name__} needs a method that solves K λ = r and nothing else, such as LdlMultipliers, "
-            f"LeastNormMultipliers or ProximalMultipliers; got {type(method).__name__}"
+            f"{type(owner).__name__} needs a method that solves K λ = r and nothing else, such as LdlMultipliers(), "
+            f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
         )
 
 

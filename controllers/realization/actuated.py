@@ -21,7 +21,8 @@ class Actuated(Realization):
 
     With more inputs than rows, u is the one nearest to the ideal force: least uᵀWu with W = Bᵀ M̂ B, so that B u = Θᵀλ
     wherever the inputs can produce it. Where W is singular in every position (more inputs than degrees of freedom, a
-    drive along a link of fixed length), least |u|² is taken.
+    drive along a link of fixed length), least |u|² is taken: the rows hold as well, but what the program leaves free
+    then moves otherwise than under the ideal force, and as the units of the inputs have it.
     M̂ contains the natural constraints, whose reactions cost no actuator.
     """
 

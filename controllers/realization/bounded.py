@@ -12,7 +12,7 @@ from .realization import Realization, Realized, active_rows, decoupled
 class Bounded(Realization):
     """R = B u with u from a quadratic programme: limits first, then Θ a = β as far as they let it be.
 
-    The programme is solved at each tick by :class:`~erugin.controllers.bounded_inputs.BoundedInputs`; here is the
+    The programme is solved at each tick by :class:`~erugin.controllers.limits.BoundedInputs`; here is the
     motion under any u, the symbol of the robot. λ are the multipliers of least norm of an ideal force that moves the
     rows as B u does, Θ M̂ Θᵀλ = Θ M̂ B u.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ...symbolic.errors import ModelError
-from ..multipliers import DirectMethod, MultiplierMethod
+from ..multipliers import DirectMethod, Movable, MultiplierMethod
 from ..program import Program
 from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
 
@@ -52,7 +52,7 @@ class Ideal(Realization):
         scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
         found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
         lam = found.values
-        pivots, relative, misses = verdict(program, K, found, self._turning(program, free), whole)
+        pivots, relative, misses = verdict(program, K, found, self._turning(program, moved), whole)
         return Realized(
             multipliers=lam,
             force=theta.T @ lam,
@@ -64,9 +64,9 @@ class Ideal(Realization):
             misses=misses,
         )
 
-    def _turning(self, program: Program, free: ca.SX) -> ca.SX | None:
+    def _turning(self, program: Program, moved: Movable) -> ca.SX | None:
         """By how much each row changes along a − a₀, squared in the metric M̂; None if all are affine in a."""
         if program.is_affine:
             return None
-        change = active_rows(program, turned(program, free))
-        return ca.diag(change @ program.robot.mobility(change.T)[0])
+        change = active_rows(program, turned(program, moved.drift[0]))
+        return ca.diag(change @ moved.mobility(change.T)[0])

@@ -23,6 +23,8 @@ def why_no_two_wheels(robot: Robot) -> str:
     if names[:5] != COORDINATES or not set(PARAMETERS) <= set(robot.parameters.names) or "axle" not in robot.points:
         return "it is no two-wheel robot, which has coordinates x, y, theta, phi_r, phi_l and a point 'axle'"
     if len(names) > 5:
+        if set(robot.coordinates.units[5:]) != {"C"}:
+            return f"it has more than the five coordinates of a two-wheel robot: {', '.join(names[5:])}"
         return (
             "its wheels are driven by motors, whose voltages reach the accelerations only through the currents: build "
             "it without motors=, with torques as inputs"

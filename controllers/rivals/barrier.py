@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from ...constraints.curves.curve import Curve
+from ...constraints.relations.quantity import column
 from ...robots.robot import Robot
 from ...symbolic.arrays import not_negative
 from ...symbolic.errors import ModelError
@@ -66,11 +67,14 @@ class Barrier:
         Raises:
             ModelError: for a shape of another dimension or of several functions, or numbers out of range.
         """
+        if not isinstance(shape, Curve):
+            raise ModelError(f"a point stays outside a shape such as circle(...), got {shape!r}")
         label = f"{shape.name}_barrier" if name is None else name
-        n = point.numel()
+        x = column(label, "the point", point)
+        n = x.numel()
         if shape.dimension != n:
             raise ModelError(f"barrier {label!r}: {shape.name!r} has {shape.dimension} dimensions, the point {n}")
-        f = shape.functions(point, robot.t)
+        f = shape.functions(x, robot.t)
         if f.shape != (1, 1):
             raise ModelError(f"barrier {label!r}: a boundary has one function, {shape.name!r} has {f.numel()}")
         if side not in (1, -1):
@@ -86,9 +90,9 @@ class Barrier:
         own = Parameters.declare(values, label, ranges=ranges)
         along = None
         if turning:
-            normal = ca.vec(shape.jacobian(point, robot.t))
+            normal = ca.vec(shape.jacobian(x, robot.t))
             tangent = ca.vertcat(-normal[1], normal[0], *(ca.SX(0),) * (n - 2))
-            J = ca.jacobian(point, robot.q) @ robot.coordinates.N
+            J = ca.jacobian(x, robot.q) @ robot.coordinates.N
             along = ca.densify(own[f"{label}.swirl"] * own[f"{label}.side"] * (J.T @ tangent))
         return cls(label, f - own[f"{label}.margin"], Parameters.collect([shape.parameters, own]), along)
 

@@ -13,7 +13,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, NotConvergedError
 from ...symbolic.parameters import Parameters
 from ...symbolic.samples import samples
-from ..quadratic_program import QpSolver, QuadraticProgram, is_optimal, misses
+from ..limits import QpSolver, QuadraticProgram, is_optimal, misses
 from .barrier import Barrier
 
 Array = NDArray[np.float64]
@@ -21,11 +21,14 @@ Array = NDArray[np.float64]
 SILENT = 1e-11
 """Share of its factors below which what inputs do to a barrier counts as rounding."""
 
+CANCELLED = 1e-7
+"""Share of what any force could do to a barrier, the natural constraints left out, below which that counts too."""
+
 SOFT = 1e-6
 """Weight of the change beside what barriers miss, where they cannot all be kept."""
 
 ROUGH = 1e-5
-"""As :data:`~erugin.controllers.quadratic_program.ACCURACY`, where that weight costs digits."""
+"""As :data:`~erugin.controllers.limits.quadratic_program.ACCURACY`, where that weight costs digits."""
 
 FLAT = 1e-10
 """Added to the metric, as a share of what it is made of: inputs may act on fewer directions than there are of them, and
@@ -45,14 +48,15 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate:
         rate: γ [1/s].
 
     Returns:
-        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B + ε diag(Bᵀ M⁻¹ B) (nu, nu), ``swirl`` (M̂ B)ᵀ of each barrier's swirl
-        (nu, m), ``value`` h (m,) and ``guarantee`` (m,), h or h + ḣ/γ, which must be positive at the start.
+        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B, of which no direction is left without any (nu, nu),
+        ``swirl`` (M̂ B)ᵀ of each barrier's swirl (nu, m), ``value`` h (m,), ``guarantee`` (m,), h or h + ḣ/γ, which
+        must be positive at the start, and ``size`` √(θ M⁻¹ θᵀ) (m,), what any force could do to each.
 
     Raises:
         ModelError: for a barrier in inputs or accelerations, or one that no input changes within two derivatives.
     """
     c, free, reach = robot.coordinates, robot.drift[0], robot.mobility(drives)[0]
-    gains, rests, values, guarantees = list[ca.SX](), list[ca.SX](), list[ca.SX](), list[ca.SX]()
+    gains, rests, values, guarantees, sizes = (list[ca.SX]() for _ in range(5))
     for barrier in barriers:
         h = barrier.value
         robot.require_own_symbols(f"barrier {barrier.name!r}", h, barrier.parameters)
@@ -66,6 +70,7 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate:
         rests.append(theta @ free + drift + rate * psi)
         values.append(h)
         guarantees.append(h if first else psi / rate)
+        sizes.append(ca.sqrt(ca.fmax(theta @ robot.factor.solve(theta.T), 0)))
     whole = ca.diag(ca.diag(drives.T @ robot.factor.solve(drives)))
     swirls = [ca.SX.zeros(c.nv) if barrier.swirl is None else barrier.swirl for barrier in barriers]
     found = {
@@ -75,6 +80,7 @@ def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[Barrier], rate:
         "swirl": reach.T @ ca.horzcat(*swirls),
         "value": ca.vertcat(*values),
         "guarantee": ca.vertcat(*guarantees),
+        "size": ca.vertcat(*sizes),
     }
     return {key: ca.densify(value) for key, value in found.items()}
 
@@ -119,7 +125,14 @@ class Change:
 
 
 def least_change(
-    solver: QpSolver, gain: Array, need: Array, metric: Array, lower: Array, upper: Array, names: Sequence[str]
+    solver: QpSolver,
+    gain: Array,
+    need: Array,
+    metric: Array,
+    size: Array,
+    lower: Array,
+    upper: Array,
+    names: Sequence[str],
 ) -> Change:
     """Solution of min ½ xᵀ W x subject to G x ≥ need and lower ≤ x ≤ upper.
 
@@ -131,6 +144,7 @@ def least_change(
         gain: G, shape (m, nu).
         need: shape (m,).
         metric: W, shape (nu, nu), positive semidefinite.
+        size: what any force could do to each row, the natural constraints left out, shape (m,).
         lower: of x, shape (nu,), −inf where there is none.
         upper: of x, shape (nu,), inf where there is none.
         names: of the rows, for messages.
@@ -144,7 +158,8 @@ def least_change(
     back: Array = np.asarray(np.linalg.solve(L, np.eye(nu)).T, dtype=np.float64)
     rows: Array = gain @ back
     scale: Array = np.sqrt(np.sum(rows**2, axis=1))
-    scale = np.where(scale > SILENT * max(1.0, float(scale.max(initial=0.0))), scale, np.inf)
+    least_scale = np.fmax(SILENT * max(1.0, float(scale.max(initial=0.0))), CANCELLED * size)
+    scale = np.where(scale > least_scale, scale, np.inf)
     rows, right = rows / scale[:, None], np.where(np.isfinite(scale), need / scale, 0.0)
     bounded = np.isfinite(lower) | np.isfinite(upper)
     inputs: Array = back[bounded]

@@ -39,10 +39,29 @@ class Weights:
     def __post_init__(self) -> None:
         """Check the numbers and freeze the mappings."""
         for name in ("errors", "efforts"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ModelError(
+                    f"{name} are allowances by name, such as {{'q1': 0.1}}, got {getattr(self, name)!r}; one number "
+                    "for all goes into otherwise= or effort="
+                )
             values = {key: positive(f"allowance of {key!r}", value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, MappingProxyType(values))
         object.__setattr__(self, "otherwise", positive("otherwise", self.otherwise))
         object.__setattr__(self, "effort", positive("effort", self.effort))
+
+    @staticmethod
+    def require(weights: object) -> Weights:
+        """The argument, if it is Weights.
+
+        Args:
+            weights: what was given as such.
+
+        Raises:
+            ModelError: if it is something else.
+        """
+        if not isinstance(weights, Weights):
+            raise ModelError(f"weights must be Weights of what deviations and inputs are allowed, got {weights!r}")
+        return weights
 
     def of(self, line: Linearization | LinearizedMotion) -> tuple[Array, Array]:
         """Q, shape (n, n), of the states of a linearization and R, shape (nu, nu).

@@ -15,8 +15,7 @@ from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
 from ..controller import Controller, Observation
-from ..quadratic_program import QpSolver
-from ..quadratic_program_conic import ConicSolver
+from ..limits import ConicSolver, QpSolver
 from ..status import Status
 from ..wrappers.wrapper import Wrapper
 from .barrier import Barrier
@@ -80,6 +79,13 @@ class CbfFilter(Wrapper[None]):
         """
         super().__init__(controller)
         self.barriers = (barriers,) if isinstance(barriers, Barrier) else tuple(barriers)
+        for barrier in self.barriers:
+            if not isinstance(barrier, Barrier):
+                raise ModelError(
+                    f"a filter keeps Barriers, such as Barrier.outside(robot, point, shape), got {barrier!r}"
+                )
+        if not isinstance(solver, QpSolver | None):
+            raise ModelError(f"solver must be a QpSolver, such as ConicSolver(), got {solver!r}")
         names = [barrier.name for barrier in self.barriers]
         if not names or len(set(names)) != len(names):
             raise ModelError(f"a filter needs barriers of different names, got {names}")
@@ -164,9 +170,9 @@ class CbfFilter(Wrapper[None]):
 
     def _filter(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _Filtered:
         m, n = len(self.barriers), self.size
-        gain, rest, metric, swirl, value, guarantee = self._kernel(*arguments)
+        gain, rest, metric, swirl, value, guarantee, size = self._kernel(*arguments)
         gain, metric, swirl = gain.reshape(m, n), metric.reshape(n, n), swirl.reshape(n, m)
-        rest, value, guarantee = np.atleast_1d(rest), np.atleast_1d(value), np.atleast_1d(guarantee)
+        rest, value, guarantee, size = map(np.atleast_1d, (rest, value, guarantee, size))
         if not all(np.isfinite(x).all() for x in (gain, rest, metric, nominal)):
             raise NotFiniteError(
                 f"at t = {arguments[0]:g}: a barrier, its derivatives or the nominal output are not finite. "
@@ -181,7 +187,7 @@ class CbfFilter(Wrapper[None]):
         if inside and bool((gain @ nominal + rest >= 0.0).all()):
             return _Filtered(nominal, _sentence(said))
         names = [barrier.name for barrier in self.barriers]
-        solve = functools.partial(least_change, self._solver, gain, metric=metric, names=names)
+        solve = functools.partial(least_change, self._solver, gain, metric=metric, size=size, names=names)
         wanted = nominal
         found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
         if self._swirls and found.push.any():

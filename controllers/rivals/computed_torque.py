@@ -13,11 +13,11 @@ from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
 from ...symbolic.samples import samples
 from ..controller import Law
-from ..reference import Reference
+from ..least_effort import LeastEffort, RowForce
+from ..reference import Reference, require_reference
 from ..symbolic_controller import SymbolicController
 from ..traits import RANK, Trait, degrees_of_freedom
 from .gains import Gains
-from .least_effort import LeastEffort, RowForce
 
 
 class ComputedTorque(SymbolicController):
@@ -47,7 +47,7 @@ class ComputedTorque(SymbolicController):
         rate: float | None = None,
         stiffness: ArrayLike | None = None,
         damping: ArrayLike | None = None,
-        coordinates: Sequence[str] | None = None,
+        coordinates: str | Sequence[str] | None = None,
         name: str = "computed_torque",
     ) -> None:
         """Build the law.
@@ -68,7 +68,7 @@ class ComputedTorque(SymbolicController):
             ShapeError: for gains of a wrong shape.
         """
         self.require_served(robot)
-        reference.require_of(robot)
+        require_reference(reference, robot)
         self.robot, self.reference = robot, reference
         self.errors = _independent(robot, coordinates)
         self.gains = Gains.read(name, self.errors, rate, stiffness, damping)
@@ -89,7 +89,7 @@ class ComputedTorque(SymbolicController):
         return effort.law(rows.force, e, self.errors, rows)
 
 
-def _independent(robot: Robot, chosen: Sequence[str] | None) -> tuple[str, ...]:
+def _independent(robot: Robot, chosen: str | Sequence[str] | None) -> tuple[str, ...]:
     """Names of coordinates that, with the closed loops, determine the motion."""
     names = robot.coordinates.names
     if not robot.natural:
@@ -99,7 +99,7 @@ def _independent(robot: Robot, chosen: Sequence[str] | None) -> tuple[str, ...]:
     if chosen is None:
         B = robot.input_matrix
         chosen = tuple(name for i, name in enumerate(names) if ca.sparsify(B[i, :]).nnz())
-    picked = tuple(chosen)
+    picked = (chosen,) if isinstance(chosen, str) else tuple(chosen)
     for name in picked:
         if name not in names:
             raise ModelError(unknown_name(f"coordinate of {robot.name}", name, names))

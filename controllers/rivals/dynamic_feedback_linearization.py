@@ -18,7 +18,7 @@ from ...symbolic.parameters import Parameters, Range
 from ..controller import Controller, Observation
 from ..traits import Trait
 from .axle import Axle, why_no_two_wheels
-from .planar_motion import PlanarMotion
+from .planar_motion import PlanarMotion, require_motion
 
 Array = NDArray[np.float64]
 
@@ -71,6 +71,7 @@ class DynamicFeedbackLinearization(Controller):
             ModelError: for a robot that two torques on two wheels do not drive, or a speed that is not positive.
             ParameterError: for a rate that is not greater than zero.
         """
+        require_motion("DynamicFeedbackLinearization", motion)
         self.require_served(motion.robot)
         self.robot, self.motion, self.slowest = motion.robot, motion, positive("slowest", slowest)
         own = Parameters.declare({"rate": rate}, "linearization", ranges={"rate": Range.POSITIVE})

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive, vector
+from ...symbolic.arrays import finite, positive, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ..controller import Law
@@ -28,9 +28,9 @@ class EnergyShaping(SymbolicController):
 
     The driven joint, a, is linearized by feedback (collocated), u = (a_a − f_a)/g_a with a = f + g u, and its
     acceleration pumps energy into the passive joint, p, until E reaches that of the upright position, E*. Where the
-    cost-to-go of the :class:`Lqr` is below a level, its law is used instead; level and efforts must be chosen such that
-    it holds the arm from there, see :func:`region_level`. At the hanging rest, where the law asks for nothing, the full
-    effort pushes it off.
+    cost-to-go of the :class:`Lqr` is below a level, its law is used instead; from there it must be able to hold the arm
+    within the limits, see :func:`region_level`. At the hanging rest, where the law asks for nothing, a torque pushes it
+    off. Limits are kept by :class:`~erugin.controllers.wrappers.Saturation`.
 
     Attributes:
         upright: the regulator that takes over.
@@ -44,8 +44,8 @@ class EnergyShaping(SymbolicController):
         self,
         upright: Lqr,
         *,
-        effort: ArrayLike,
         level: float,
+        push: float | None = None,
         hanging: ArrayLike = (0.0, 0.0),
         stiffness: float = 1.0,
         damping: float = 1.0,
@@ -56,8 +56,8 @@ class EnergyShaping(SymbolicController):
 
         Args:
             upright: regulator of the goal position, an equilibrium without torque.
-            effort: greatest |u|, shape (1,) [N m].
             level: cost-to-go below which ``upright`` takes over.
+            push: torque that pushes the arm off where it hangs at rest [N m]; the limit of its input if not given.
             hanging: the position in which the arm hangs at rest, shape (2,) [rad].
             stiffness: k_p [1/s²].
             damping: k_d [1/s].
@@ -65,8 +65,8 @@ class EnergyShaping(SymbolicController):
             name: prefix of the gains' names.
 
         Raises:
-            ModelError: for an arm that is not one of two joints with one drive, or a level or effort that is not
-                greater than zero.
+            ModelError: for an arm that is not one of two joints with one drive, a level that is not greater than zero,
+                or a push of nothing, beyond the limit, or not given where there is none.
             ParameterError: for a negative gain, or an energy gain that is not greater than zero.
             ShapeError: for a wrong shape.
         """
@@ -75,7 +75,7 @@ class EnergyShaping(SymbolicController):
         self.require_served(upright.robot)
         self.robot, self.upright = upright.robot, upright
         self.level = positive("level", level)
-        self._effort = positive("effort", float(vector("effort", effort, 1)[0]))
+        self._push = _pushing(self.robot, push)
         self._hanging = vector("hanging", hanging, 2)
         if np.abs(upright.linearization.u).max() > 1e-9:
             raise ModelError(
@@ -101,8 +101,9 @@ class EnergyShaping(SymbolicController):
         if reason := super().refusal(robot):
             return reason
         c = robot.coordinates
-        if (c.nv, robot.u.numel()) != (2, 1) or _driven_joint(robot) < 0:
-            return "it is no arm of two joints with a drive at one of them"
+        angles = all(unit in ("rad", "") for unit in c.units)
+        if (c.nv, robot.u.numel()) != (2, 1) or not angles or _driven_joint(robot) < 0:
+            return "it is no arm of two joints, in relative angles, with a drive at one of them"
         return ""
 
     def build_law(self) -> Law:
@@ -119,10 +120,23 @@ class EnergyShaping(SymbolicController):
         u = (wanted - robot.drift[0][a]) / robot.mobility(robot.input_matrix)[0][a]
         away = [_wrapped(c.q[i] - float(self._hanging[i])) for i in range(2)] + [c.v[0], c.v[1]]
         rests = _all_within(away, REST)
-        swing = ca.if_else(rests, self._effort, ca.fmax(ca.fmin(u, self._effort), -self._effort))
-        held = ca.fmax(ca.fmin(self.upright.law.output, self._effort), -self._effort)
+        swing = ca.if_else(rests, self._push, u)
         caught = self.upright.cost_to_go < self.level
-        return Law.of_errors(ca.if_else(caught, held, swing), ca.vertcat(excess, error), ("energy", "driven joint"))
+        return Law.of_errors(
+            ca.if_else(caught, self.upright.law.output, swing), ca.vertcat(excess, error), ("energy", "driven joint")
+        )
+
+
+def _pushing(robot: Robot, push: float | None) -> float:
+    limit, name = float(robot.limits.effort[0]), robot.input_names[0]
+    torque = finite("push", limit if push is None else push) if push is not None or np.isfinite(limit) else 0.0
+    if torque == 0.0 or abs(torque) > limit:
+        allowed = "other than zero" if np.isinf(limit) else f"other than zero and at most {limit:g}"
+        raise ModelError(
+            f"push is the torque of {name} that ends the rest of {robot.name} as it hangs: give one {allowed}, got "
+            f"{push!r}"
+        )
+    return torque
 
 
 def _driven_joint(robot: Robot) -> int:

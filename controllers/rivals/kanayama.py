@@ -10,11 +10,11 @@ from ...robots.robot import Robot
 from ...symbolic.arrays import positive
 from ...symbolic.parameters import Parameters, Range
 from ..controller import Law
+from ..least_effort import TOLERANCE
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .axle import Axle, why_no_two_wheels
-from .least_effort import TOLERANCE
-from .planar_motion import PlanarMotion
+from .planar_motion import PlanarMotion, require_motion
 
 GAINS: tuple[str, ...] = ("along", "across", "heading", "torque")
 INNER = 5.0
@@ -57,6 +57,7 @@ class Kanayama(SymbolicController):
             ModelError: for a robot that two torques on two wheels do not drive.
             ParameterError: for a gain that is not greater than zero.
         """
+        require_motion("Kanayama", motion)
         self.require_served(motion.robot)
         self.robot, self.motion = motion.robot, motion
         values = dict(zip(GAINS, (along, across, heading, torque), strict=True))

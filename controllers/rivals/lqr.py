@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.arrays import vector
-from ...symbolic.errors import ModelError
+from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
 from ..controller import Law
 from ..linearization import Linearization
@@ -30,7 +30,8 @@ class Lqr(SymbolicController):
 
     ξ are the deviations of as many coordinates and velocities as the natural constraints leave free. K = R⁻¹BᵀP with
     AᵀP + PA − PBR⁻¹BᵀP + Q = 0 comes from ``control.lqr``; its entries are parameters of the law. The weights follow
-    from what may be, by Bryson's rule.
+    from what may be, by Bryson's rule. The law is linear: limits are kept by
+    :class:`~erugin.controllers.wrappers.Saturation`.
 
     Attributes:
         linearization: A, B and the states ξ at the equilibrium.
@@ -49,7 +50,6 @@ class Lqr(SymbolicController):
         u: ArrayLike | None = None,
         *,
         weights: Weights,
-        effort: ArrayLike | None = None,
         turns: Sequence[str] = (),
         p: Mapping[str, float] | ArrayLike | None = None,
         name: str = "lqr",
@@ -61,26 +61,22 @@ class Lqr(SymbolicController):
             q: coordinates of an equilibrium, shape (nq,).
             u: inputs that hold it, shape (nu,); found if not given.
             weights: what deviations and inputs are allowed, in their own units.
-            effort: greatest |u| that is ever put out, shape (nu,) [N or N m]; no bound if not given.
             turns: names of angles of which whole turns do not count.
             p: the robot's parameters at which the gains are computed: nominal, overridden by name, or the whole vector.
             name: prefix of the gains' names.
 
         Raises:
             NoEquilibriumError: if the inputs cannot hold q; it says which joint lacks how much.
-            ModelError: for a robot that the law is not made for, inputs that do not hold q or are beyond the effort,
-                unknown angles, or a robot that no feedback stabilizes; it says which mode is out of reach.
+            ModelError: for a robot that the law is not made for, inputs beyond ``robot.limits``, unknown angles, or a
+                robot that no feedback stabilizes; it says which mode is out of reach.
         """
         self.require_served(robot)
         self.robot = robot
         place = vector("q", q, robot.coordinates.nq)
         still = equilibrium(robot, place, u, fixed=robot.coordinates.names, p=p)
-        self.weights = weights
-        self._effort = checked_effort(robot, effort, still.u)
-        for angle in turns:
-            if angle not in robot.coordinates.names:
-                raise ModelError(f"{robot.name} has no angle {angle!r}; it has {', '.join(robot.coordinates.names)}")
-        self._turns = tuple(turns)
+        self.weights = Weights.require(weights)
+        require_within_effort(robot, still.u, "hold this position")
+        self._turns = turning(robot, turns)
         rest = np.zeros(robot.coordinates.nv)
         self.linearization = Linearizer(robot).at(0.0, place, rest, still.u, p=p)
         self.gain, self.cost, self.poles = riccati(self.linearization, weights.of(self.linearization), robot.name)
@@ -109,40 +105,45 @@ class Lqr(SymbolicController):
         return xi.T @ ca.SX(ca.DM(self.cost)) @ xi
 
     def build_law(self) -> Law:
-        """u = u₀ − K ξ, within the effort."""
+        """u = u₀ − K ξ."""
         rows, columns = self.gain.shape
         K = ca.reshape(self._gains.symbols, columns, rows).T
         xi = self.deviations
         u = ca.SX(ca.DM(self.linearization.u)) - K @ xi
-        bounded = [
-            u[i] if np.isinf(bound) else ca.fmax(ca.fmin(u[i], bound), -bound) for i, bound in enumerate(self._effort)
-        ]
-        return Law.of_errors(ca.vertcat(ca.SX(0, 1), *bounded), xi, self.linearization.states)
+        return Law.of_errors(u, xi, self.linearization.states)
 
 
-def checked_effort(robot: Robot, effort: ArrayLike | None, needed: Array) -> Array:
-    """Bounds on |u|, shape (nu,), none of them below what is needed.
+def turning(robot: Robot, angles: Sequence[str]) -> tuple[str, ...]:
+    """Names of angles of which whole turns do not count, checked.
 
     Args:
         robot: the model.
-        effort: bounds, shape (nu,); no bound if None.
-        needed: inputs that must be possible, shape (nu,).
+        angles: names of coordinates.
 
     Raises:
-        ModelError: for a bound that is not above zero or below what is needed.
-        ShapeError: for a wrong shape.
+        ModelError: for an unknown name.
     """
-    nu = robot.u.numel()
-    bounds = np.full(nu, np.inf) if effort is None else np.array(effort, dtype=np.float64)
-    vector("effort", np.where(np.isinf(bounds), 1.0, bounds), nu)
-    for name, bound, value in zip(robot.input_names, bounds, needed, strict=True):
-        if not bound > 0.0:
-            raise ModelError(f"the effort of {name} must be greater than zero, got {bound:g}")
-        if abs(value) > bound:
+    names = (angles,) if isinstance(angles, str) else tuple(angles)
+    for name in names:
+        if name not in robot.coordinates.names:
+            raise ModelError(f"{robot.name}: {unknown_name('angle', name, robot.coordinates.names)}")
+    return names
+
+
+def require_within_effort(robot: Robot, needed: Array, purpose: str) -> None:
+    """Raise ModelError unless the robot's limits admit some inputs.
+
+    Args:
+        robot: the model.
+        needed: inputs, shape (nu,).
+        purpose: what they are needed for, for the message.
+    """
+    for name, bound, value in zip(robot.input_names, robot.limits.effort, needed, strict=True):
+        if abs(value) > bound * (1.0 + 1e-9):
             raise ModelError(
-                f"{name} must be {value:.4g} to hold the equilibrium, which its effort of {bound:g} does not allow"
+                f"{robot.name}: {name} must be {value:.4g} to {purpose}, beyond the {bound:g} that its limits allow: "
+                "ask for less, or give the robot other limits"
             )
-    return bounds
 
 
 def riccati(

@@ -1,4 +1,4 @@
-"""How far from its equilibrium a regulator with bounded inputs still brings a robot back."""
+"""How far from its equilibrium a regulator brings a robot back within the limits of its inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACK = 1e-2
 def region_level(
     lqr: Lqr, *, duration: float = 3.0, step: float = 2e-3, samples: int = 100, seed: int = 0, largest: float = 1e3
 ) -> float:
-    """The level ρ such that every sampled state with V = ξᵀPξ = ρ comes back, within the regulator's own efforts.
+    """The level ρ such that every sampled state with V = ξᵀPξ = ρ comes back, u cut off at ``robot.limits.effort``.
 
     States are drawn at random on the level and simulated with the nonlinear closed loop; the level is found by
     bisection to a twentieth. What lies between the samples is not looked at, so that this is an estimate of the region
@@ -73,7 +73,9 @@ def _fall(lqr: Lqr, step: float, steps: int) -> Callable[[Array], float]:
     """V after some steps from a state; infinite where the motion diverges."""
     robot, c = lqr.robot, lqr.robot.coordinates
     x, p = ca.vertcat(c.q, c.v), lqr.parameters.symbols
-    a = robot.drift[0] + robot.mobility(robot.input_matrix @ lqr.law.output)[0]
+    effort = ca.SX(ca.DM(robot.limits.effort))
+    u = ca.fmax(ca.fmin(lqr.law.output, effort), -effort)
+    a = robot.drift[0] + robot.mobility(robot.input_matrix @ u)[0]
     f = ca.Function("f", [c.t, x, p], [ca.vertcat(c.N @ c.v, a)], {"cse": True})
     after = rk4_step(lambda t, y: f.call([t, y, p])[0], ca.SX(0), x, step)
     V = ca.substitute(lqr.cost_to_go, x, after)

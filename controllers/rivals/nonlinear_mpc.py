@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self, get_args
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints.relations.quantity import Column
 from ...robots.robot import Robot
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
@@ -23,32 +24,11 @@ from ..wrappers.entries import not_negative_entries, positive_entries
 from ..wrappers.wrapper import Values
 from .gains import RATE
 from .nonlinear_mpc_aim import Aim
+from .nonlinear_mpc_plan import Plan
 from .nonlinear_mpc_problem import Guess, PredictionProblem, Solver
 from .nonlinear_mpc_weights import allowed_effort, needed_substeps, terminal_weight
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What is remembered.
-
-    Attributes:
-        clock: when it ticked.
-        guess: states, inputs and multipliers of the last plan that a solver found.
-        made: tick at which it was made.
-        word: the solver's at the last tick.
-    """
-
-    clock: Clock
-    guess: Guess | None
-    made: int
-    word: str
-
-    @property
-    def age(self) -> int:
-        """Ticks since the plan was made."""
-        return self.clock.index - self.made
 
 
 class NonlinearMPC(Controller):
@@ -111,8 +91,9 @@ class NonlinearMPC(Controller):
         self.aim, self.robot = chosen, chosen.robot
         self.parameters = Parameters.collect([self.robot.parameters, chosen.parameters])
         self.rate = positive("rate", rate)
-        for name, count in (("steps", steps), ("substeps", substeps or 1), ("iterations", iterations or 1)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        for name, count in (("steps", steps), ("substeps", substeps), ("iterations", iterations)):
+            left = count is None and name != "steps"
+            if not left and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
                 raise ModelError(f"{name} must be a whole number, one at least, got {count!r}")
         if solver not in get_args(Solver):
             raise ModelError(f"solver must be one of {', '.join(map(repr, get_args(Solver)))}, got {solver!r}")
@@ -148,7 +129,7 @@ class NonlinearMPC(Controller):
         cls,
         robot: Robot,
         point: ca.SX,
-        target: ca.SX,
+        target: Column,
         parameters: Parameters = NO_PARAMETERS,
         *,
         rate: float = RATE,
@@ -162,7 +143,7 @@ class NonlinearMPC(Controller):
         Args:
             robot: the model.
             point: an expression in q, shape (m,).
-            target: an expression in t and the parameters, shape (m,).
+            target: expressions in t and the parameters, or numbers, shape (m,).
             parameters: symbols other than the robot's.
             rate: ω [1/s].
             error: ē [the point's unit].
@@ -193,7 +174,7 @@ class NonlinearMPC(Controller):
         self.memory = None
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
-        """Take in a sample, and make a plan if it is a tick.
+        """Take in a sample, and make a plan if it is a tick, or the first that can be used after one.
 
         Args:
             t: time [s].
@@ -210,19 +191,18 @@ class NonlinearMPC(Controller):
         if not np.isfinite(time):
             raise NotFiniteInputError(f"t must be finite, got {t!r}")
         clock = Clock(time, time) if old is None else old.clock.at(time, self.period, who)
-        ticks = old is None or clock.index > old.clock.index
-        before = Plan(clock, None, -1, "") if old is None else replace(old, clock=clock)
+        before = Plan(clock, None) if old is None else replace(old, clock=clock)
         self.memory = before
         time, x, w, numbers = self.arguments(t, q, v, p)
-        if not ticks and before.guess is not None:
+        if before.asked == clock.index and before.guess is not None:
             return
         state = np.concatenate([x, w])
         start = self._first_guess(time, state, numbers) if before.guess is None else before.guess.shifted(before.age)
         answer = self._problem.solve(time, state, numbers, start)
         if answer.ok:
-            self.memory = Plan(clock, answer.found, clock.index, answer.word)
+            self.memory = Plan(clock, answer.found, clock.index, clock.index, answer.word)
             return
-        self.memory = replace(before, word=answer.word)
+        self.memory = replace(before, asked=clock.index, word=answer.word)
         if before.guess is None or before.age >= self._problem.steps:
             left = "there is no plan yet" if before.guess is None else f"the last plan, {before.age} ticks old, is over"
             raise NotConvergedError(
@@ -252,16 +232,30 @@ class NonlinearMPC(Controller):
         return plan.guess.inputs[:, plan.age].copy()
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
-        """The input, and whether the plan is a new one."""
+        """The input, and whether the plan is a new one.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
         output, ones = self.control(t, q, v, p), np.ones(len(self.rows))
         plan = self._remembered
         if plan is None or not plan.age:
             return Observation(output, ones, ones, np.zeros(0))
-        said = f"The plan made {plan.age} ticks ago goes on: the solver found no other ({plan.word})."
-        return Observation(output, ones, ones, np.zeros(0), Status.HELD, said)
+        return Observation(output, ones, ones, np.zeros(0), Status.HELD, plan.excuse)
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
-        """y and ẏ, shape (2 m,)."""
+        """y and ẏ, shape (2 m,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
         return np.atleast_1d(self._errors(*self.arguments(t, q, v, p))[0])
 
     def _compile(self) -> None:

@@ -7,6 +7,7 @@ from typing import Self
 
 import casadi as ca
 
+from ...constraints.relations.quantity import Column, column
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
@@ -55,26 +56,29 @@ class Aim:
         return cls(robot, c.q - reference.q, c.v - reference.v, names, needed, state, reference.parameters)
 
     @classmethod
-    def reach(cls, robot: Robot, point: ca.SX, target: ca.SX, parameters: Parameters = NO_PARAMETERS) -> Self:
+    def reach(cls, robot: Robot, point: ca.SX, target: Column, parameters: Parameters = NO_PARAMETERS) -> Self:
         """y = point − target(t), with the inputs that hold the robot where it is.
 
         Args:
             robot: the model.
             point: an expression in q, shape (m,), such as ``robot.points["tip"]``.
-            target: where it is to be: an expression in t and the parameters, twice differentiable, shape (m,).
+            target: where it is to be: expressions in t and the parameters, or numbers, shape (m,).
             parameters: symbols other than the robot's.
 
         Raises:
             ModelError: for shapes that do not agree, or foreign symbols.
         """
-        if point.shape != target.shape or point.size2() != 1 or not point.numel():
-            raise ModelError(f"point and target must be columns of one length, got {point.shape} and {target.shape}")
+        if not isinstance(robot, Robot):
+            raise ModelError(f"a point is one of a Robot, got {type(robot).__name__}")
+        x, wanted = column("aim", "the point", point), column("aim", "the target", target)
+        if x.numel() != wanted.numel():
+            raise ModelError(f"point and target must be of one length, got {x.numel()} and {wanted.numel()}")
         c = robot.coordinates
-        robot.require_own_symbols("point", point, parameters)
-        robot.require_own_symbols("target", target, parameters)
-        if ca.depends_on(ca.vertcat(point, target), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(target, c.q):
+        robot.require_own_symbols("point", x, parameters)
+        robot.require_own_symbols("target", wanted, parameters)
+        if ca.depends_on(ca.vertcat(x, wanted), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(wanted, c.q):
             raise ModelError("a point depends on coordinates, a target on time and parameters, and on nothing else")
-        y = ca.densify(point - target)
+        y = ca.densify(x - wanted)
         names = tuple(f"error {i}" for i in range(y.numel()))
         holding = ca.substitute(holding_input(robot, ca.SX.zeros(c.nv)), c.v, ca.SX.zeros(c.nv))
         return cls(robot, y, ca.densify(c.rate(y)), names, holding, ca.SX(0, 1), parameters)

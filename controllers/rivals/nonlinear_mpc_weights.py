@@ -91,7 +91,11 @@ def terminal_weight(matrix: ArrayLike | None, error: Array, rate: float) -> Arra
     """
     if matrix is None:
         return np.diag(error**-2.0) / (2.0 * rate)
-    P, size = np.array(matrix, dtype=np.float64), len(error)
+    size = len(error)
+    try:
+        P = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as raised:
+        raise ModelError(f"terminal must be a symmetric matrix ({size}, {size}), got {matrix!r}") from raised
     good = P.shape == (size, size) and bool(np.isfinite(P).all()) and np.allclose(P, P.T)
     if not good or float(np.linalg.eigvalsh(P).min()) < -1e-9 * float(np.abs(P).max()):
         raise ModelError(f"terminal must be a symmetric matrix ({size}, {size}), not negative, got {P}")

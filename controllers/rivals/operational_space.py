@@ -11,10 +11,10 @@ from ...symbolic.arrays import vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..controller import Law
+from ..least_effort import LeastEffort, RowForce
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .gains import Gains
-from .least_effort import LeastEffort, RowForce
 
 
 class OperationalSpace(SymbolicController):

@@ -50,13 +50,12 @@ def optimal_motion(
     """The motion from rest to rest that makes ∫ (uᵀu + w vᵀv) dt least, within limits, a local minimum.
 
     Hermite–Simpson collocation [HargravesParis1987]_ in separated form, order 4; the nonlinear program goes to IPOPT
-    with exact derivatives. The robot's limits bound inputs, and coordinates and
-    velocities at the ends of the intervals. Intervals must be short beside
-    the motion: too few of them, and the solver finds motions that only the discrete equations have; compare the cost
-    with that of twice as many.
+    with exact derivatives. The robot's limits bound inputs, and coordinates and velocities at the ends of the
+    intervals. Intervals must be short beside the motion: too few of them, and the solver finds motions that only the
+    discrete equations have; compare the cost with that of twice as many.
 
     Args:
-        robot: without natural constraints, in velocities v = q̇.
+        robot: without natural constraints, in velocities v = q̇, with at least one input.
         q0: coordinates at the start, at rest, shape (nq,).
         q1: coordinates at the end, at rest, shape (nq,).
         duration: [s].
@@ -69,7 +68,8 @@ def optimal_motion(
         p: parameters: nominal, overridden by name, or the whole vector.
 
     Raises:
-        ModelError: for a robot with natural constraints or other velocities, or numbers out of range.
+        ModelError: for a robot with natural constraints, other velocities or no inputs, ends beyond its limits, or
+            numbers out of range.
         NotConvergedError: if the solver found no motion; it says why and by how much the equations are missed.
     """
     c, nu = robot.coordinates, robot.u.numel()
@@ -78,11 +78,13 @@ def optimal_motion(
             f"{robot.name}: an optimal motion is sought in free coordinates: without natural constraints, and in "
             "velocities that are their rates"
         )
+    if not nu:
+        raise ModelError(f"{robot.name} has no inputs that could move it: give it drives by with_inputs")
     span, weight = positive("duration", duration), not_negative("speed_weight", speed_weight)
     if intervals < 2 or iterations < 1:
         raise ModelError(f"at least 2 intervals and 1 iteration are needed, got {intervals} and {iterations}")
     n, h = c.nq, span / intervals
-    ends = vector("q0", q0, n), vector("q1", q1, n)
+    ends = _within(robot, "q0", vector("q0", q0, n)), _within(robot, "q1", vector("q1", q1, n))
     bound = robot.limits.effort if effort is None else np.array(effort, dtype=np.float64)
     if bound.shape != (nu,) or not (bound > 0.0).all():
         raise ModelError(f"effort must be {nu} numbers greater than zero, got {bound}")
@@ -115,9 +117,20 @@ def optimal_motion(
             f"equations are missed by {defect:.3g}. Allow more time, effort or iterations, or give a guess"
         )
     states = numbers[: 2 * n * (intervals + 1)].reshape(intervals + 1, 2 * n)
-    inputs = numbers[2 * n * (intervals + 1) :].reshape(2 * intervals + 1, nu)
+    # The solver goes beyond bounds by its tolerance, which nothing that keeps them can do.
+    inputs = np.clip(numbers[2 * n * (intervals + 1) :].reshape(2 * intervals + 1, nu), -bound, bound)
     motion = _dense(robot, states, inputs, h, p)
     return OptimalMotion(motion, float(found["f"]), defect, int(said["iter_count"]))
+
+
+def _within(robot: Robot, what: str, q: Array) -> Array:
+    for name, place, low, high in zip(robot.coordinates.names, q, robot.limits.lower, robot.limits.upper, strict=True):
+        if not low <= place <= high:
+            raise ModelError(
+                f"{what}: {name} = {place:g} lies beyond the limits of {robot.name}, {low:g} to {high:g}: take another "
+                "place, or give the robot other limits"
+            )
+    return q
 
 
 def _collocation(robot: Robot, intervals: int, h: float, weight: float, p: Array) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:

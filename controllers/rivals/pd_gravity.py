@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from ...robots.robot import Robot
 from ...symbolic.parameters import Parameters
 from ..controller import Law
-from ..reference import Reference
+from ..least_effort import LeastEffort
+from ..reference import Reference, require_reference
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .gains import SPAN, Gains, mean_inertia
-from .least_effort import LeastEffort
 
 
 class PDGravity(SymbolicController):
@@ -61,7 +61,7 @@ class PDGravity(SymbolicController):
             ShapeError: for gains of a wrong shape.
         """
         self.require_served(robot)
-        reference.require_of(robot)
+        require_reference(reference, robot)
         self.robot, self.reference, self.feedforward = robot, reference, bool(feedforward)
         inertia = mean_inertia(reference, span) if stiffness is None and damping is None else None
         self.gains = Gains.read(name, robot.coordinates.names, rate, stiffness, damping, inertia)

@@ -45,6 +45,8 @@ class PlanarMotion:
         require_two_wheels("a PlanarMotion", self.robot)
         if not isinstance(self.place, ca.SX) or self.place.shape != (2, 1):
             raise ModelError(f"a PlanarMotion needs a column of 2 SX expressions [m], got {self.place!r}")
+        if not isinstance(self.backwards, bool):
+            raise ModelError(f"backwards must be True or False, got {self.backwards!r}")
         self.robot.require_own_symbols("the planned motion", self.place, self.parameters)
         c = self.robot.coordinates
         if ca.depends_on(self.place, ca.vertcat(c.q, c.v, self.robot.u, c.a)):
@@ -86,15 +88,6 @@ class PlanarMotion:
         """
         return ca.densify(ca.jtimes(expression, self.robot.t, ca.SX(1)))
 
-    def require_of(self, robot: Robot) -> None:
-        """Raise ModelError unless it is a motion of this robot.
-
-        Args:
-            robot: the model of the law that is to follow it.
-        """
-        if robot is not self.robot:
-            raise ModelError(f"the motion is planned for {self.robot.name}, and the law is made for {robot.name}")
-
     def start(
         self, *, t: float = 0.0, ahead: float = 0.0, left: float = 0.0, turned: float = 0.0
     ) -> tuple[Array, Array]:
@@ -132,3 +125,16 @@ class PlanarMotion:
     @property
     def _sign(self) -> float:
         return -1.0 if self.backwards else 1.0
+
+
+def require_motion(law: str, motion: object) -> None:
+    """Raise ModelError unless a law was given a motion to follow.
+
+    Args:
+        law: its name, for the message.
+        motion: what it was given.
+    """
+    if not isinstance(motion, PlanarMotion):
+        raise ModelError(
+            f"{law} follows a PlanarMotion(robot, place) of a two-wheel robot, got {type(motion).__name__}"
+        )

@@ -15,10 +15,10 @@ from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 from ..controller import Law
+from ..least_effort import LeastEffort
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .gains import RATE
-from .least_effort import LeastEffort
 
 STEEPEST = 0.1
 """Share of the clearance below which the repulsion grows no more."""
@@ -50,7 +50,7 @@ class PotentialField(SymbolicController):
         robot: Robot,
         point: ca.SX,
         goal: Column,
-        obstacles: Sequence[Curve] = (),
+        obstacles: Curve | Sequence[Curve] = (),
         *,
         around: ArrayLike,
         speed: float,
@@ -67,7 +67,7 @@ class PotentialField(SymbolicController):
             robot: the model.
             point: x, an expression in q such as ``robot.points["tip"]``, shape (n,) [m].
             goal: x_g, expressions in ``robot.t`` and ``parameters``, or numbers, shape (n,) [m].
-            obstacles: boundaries of one function each, which may move.
+            obstacles: one boundary of one function, or several, which may move.
             around: coordinates at which m, the mean inertia of the point along the axes, is taken, shape (nq,).
             speed: c, at which the point is driven [m/s].
             rate: ω [1/s].
@@ -89,23 +89,31 @@ class PotentialField(SymbolicController):
         n = self.point.numel()
         if self.goal.numel() != n or any(x.numel() != n for x in points):
             raise ModelError(f"{name!r}: point, goal and guarded points must lie in one space, of {n} dimensions here")
-        for obstacle in obstacles:
-            if not isinstance(obstacle, Curve) or obstacle.dimension != n:
-                raise ModelError(f"{name!r}: an obstacle must be the boundary of a solid in {n} dimensions: {obstacle}")
+        solids = (obstacles,) if isinstance(obstacles, Curve) else tuple(obstacles)
+        for solid in solids:
+            if (
+                not isinstance(solid, Curve)
+                or solid.dimension != n
+                or solid.functions(self.point, robot.t).numel() != 1
+            ):
+                raise ModelError(
+                    f"{name!r}: an obstacle must be the boundary of a solid in {n} dimensions, of one function, got "
+                    f"{solid!r}"
+                )
         far = 2.0 * positive("speed", speed) / positive("rate", rate) if reach is None else positive("reach", reach)
         near = far / 4.0 if clearance is None else positive("clearance", clearance)
         if not near < far:
             raise ModelError(f"{name!r}: the clearance {near:g} m must be less than the reach {far:g} m")
         values = {"rate": rate, "speed": speed, "reach": far, "clearance": near, "mass": self._mass(name, around)}
         own = Parameters.declare(values, name, ranges=dict.fromkeys(values, Range.POSITIVE))
-        parts = [robot.parameters, parameters, own, *(obstacle.parameters for obstacle in obstacles)]
+        parts = [robot.parameters, parameters, own, *(solid.parameters for solid in solids)]
         self.parameters = Parameters.collect(parts)
         for what, x in (("goal", self.goal), *(("point", x) for x in points)):
             robot.require_own_symbols(f"{what} of {name!r}", x, parameters)
         if ca.depends_on(ca.vertcat(self.goal, *points), ca.vertcat(robot.v, robot.u, robot.coordinates.a)):
             raise ModelError(f"{name!r}: points are functions of position, the goal is one of time")
         self._rate, self._names = own[f"{name}.rate"], tuple(f"{name}[{i}]" for i in range(n))
-        distances = [f for x in points for o in obstacles for f in ca.vertsplit(o.functions(x, robot.t))]
+        distances = [f for x in points for o in solids for f in ca.vertsplit(o.functions(x, robot.t))]
         self.potential = self._potential(own, name, distances)
 
     def build_law(self) -> Law:
@@ -121,7 +129,8 @@ class PotentialField(SymbolicController):
         d = 2 * c / omega
         total = m * omega**2 * d * (ca.sqrt(d**2 + ca.sumsqr(self.point - self.goal)) - d)
         work = m * c**2 + 2 * m * omega**2 * d * (reach - clearance)
-        strength = work / (1 / clearance - 1 / reach) ** 2
+        # Parameters may be given later: a clearance beyond the reach has no strength, and no law.
+        strength = ca.if_else(clearance < reach, work / (1 / clearance - 1 / reach) ** 2, float("nan"))
         for distance in distances:
             rho = ca.fmax(distance, STEEPEST * clearance)
             excess = ca.fmax(1 / rho - 1 / reach, 0)

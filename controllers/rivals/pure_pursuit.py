@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -18,15 +18,27 @@ from ...symbolic.parameters import Parameters, Range
 from ..controller import Controller, Observation
 from ..traits import Trait
 from .axle import Axle, why_no_two_wheels
-from .planar_motion import PlanarMotion
+from .planar_motion import PlanarMotion, require_motion
 
 Array = NDArray[np.float64]
 
 INNER = 5.0
 PARTS, MOST = 8.0, 1000
-"""Parts of the look-ahead distance by which the search goes on, and how many parts it goes at most."""
+"""Parts of the look-ahead distance by which the search goes on, and how many steps it takes at most."""
+LONGEST = 1000.0
+"""The longest step of the search where the path rests, in units of 1/K."""
 EXACT, ROUNDS = 1e-12, 100
 """Where the goal lies on the circle, as a share of its radius squared; and the most rounds to find it."""
+
+
+class _Seen(NamedTuple):
+    """A place of the path from the axle: |g − x|² − ℓ², ℓ/8 over the pace, g, ℓ/8 and 1/K."""
+
+    beyond: float
+    step: float
+    goal: tuple[float, float]
+    part: float
+    pause: float
 
 
 class PurePursuit(Controller):
@@ -42,7 +54,8 @@ class PurePursuit(Controller):
 
     Pursuit follows a path and not a motion: it has no clock, and what is late stays late. On a bend it cuts the corner.
     The goal is looked for from where it was at the sample before and never moves back; where the robot is farther than
-    ℓ from it, it waits there, and κ = 2 η/|g − x|². The first search begins with the motion's place at that time.
+    ℓ from it, it waits there, and κ = 2 η/|g − x|². The first search begins with the motion's place at that time. It
+    goes along the path by ℓ/8; where the path rests its steps grow from 1/K by two, until the path has moved on.
     """
 
     handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
@@ -59,13 +72,13 @@ class PurePursuit(Controller):
             ModelError: for a robot that two torques on two wheels do not drive.
             ParameterError: for a number that is not greater than zero.
         """
+        require_motion("PurePursuit", motion)
         self.require_served(motion.robot)
         self.robot, self.motion = motion.robot, motion
         values = {"look_ahead": look_ahead, "torque": torque}
         own = Parameters.declare(values, "pursuit", ranges=dict.fromkeys(values, Range.POSITIVE))
         self.parameters = Parameters.collect([self.robot.parameters, motion.parameters, own])
         c, axle, s = self.robot.coordinates, Axle.of(self.robot), ca.SX.sym("s")
-        sign = -1.0 if motion.backwards else 1.0
         goal, pace = (ca.substitute(e, self.robot.t, s) for e in (motion.place, motion.speed))
         away = goal - axle.place
         left = ca.dot(axle.across, away)
@@ -74,7 +87,9 @@ class PurePursuit(Controller):
         symbols = {"s": s, "q": c.q, "v": c.v, "p": self.parameters.symbols}
         beyond = ca.sumsqr(away) - own["pursuit.look_ahead"] ** 2
         self._tick = Kernel("pursuit_tick", {"t": c.t, **symbols}, {"torques": torques, "left": left})
-        found = {"beyond": beyond, "pace": sign * pace, "look_ahead": own["pursuit.look_ahead"]}
+        part = own["pursuit.look_ahead"] / PARTS
+        found = {"beyond": beyond, "step": part / ca.fabs(pace), "goal": goal, "part": part}
+        found["pause"] = 1 / own["pursuit.torque"]
         self._look = Kernel("pursuit_look", symbols, found, compiled=False)
         self.reset()
 
@@ -156,14 +171,21 @@ class PurePursuit(Controller):
         remembered = self.memory
         assert isinstance(remembered, float)
         s = t if math.isnan(remembered) else remembered
-        beyond, pace, ahead = self._seen(t, s, q, v, p)
-        if beyond >= 0.0:
+        here = self._seen(t, s, q, v, p)
+        if here.beyond >= 0.0:
             return s
+        part, step = here.part, here.pause
         for _ in range(MOST):
-            last, s = (s, beyond), s + ahead / (PARTS * max(pace, 1e-9 * ahead))
-            beyond, pace, _ = self._seen(t, s, q, v, p)
-            if beyond >= 0.0:
-                return self._between(t, last, (s, beyond), q, v, p)
+            step = min(step, here.step)
+            there = self._seen(t, s + step, q, v, p)
+            if step > here.pause and math.dist(here.goal, there.goal) > 2 * part:
+                # The path began to move within the step.
+                step /= 2
+                continue
+            if there.beyond >= 0.0:
+                return self._between(t, (s, here.beyond), (s + step, there.beyond), q, v, p)
+            here, s, step = there, s + step, min(2 * step, LONGEST * here.pause)
+        ahead = PARTS * part
         raise NotConvergedError(
             f"at t = {t:g}: the path does not come out of the circle of {ahead:g} m about the axle: take a shorter "
             "look-ahead distance, or a path that goes on"
@@ -177,17 +199,21 @@ class PurePursuit(Controller):
         side = 0
         for _ in range(ROUNDS):
             s = b - above * (b - a) / (above - below)
-            value, _, ahead = self._seen(t, s, q, v, p)
-            if abs(value) <= EXACT * ahead**2:
+            seen = self._seen(t, s, q, v, p)
+            value = seen.beyond
+            if abs(value) <= EXACT * (PARTS * seen.part) ** 2:
                 return s
             if value < 0.0:
                 a, below, above, side = s, value, above / 2 if side < 0 else above, -1
             else:
                 b, above, below, side = s, value, below / 2 if side > 0 else below, 1
+        # Rounding leaves no better, or the path jumps out of the circle here.
         return b
 
-    def _seen(self, t: float, s: float, q: Array, v: Array, p: Array) -> tuple[float, float, float]:
-        beyond, pace, ahead = map(float, self._look(s, q, v, p))
-        if not (math.isfinite(beyond) and math.isfinite(pace)):
+    def _seen(self, t: float, s: float, q: Array, v: Array, p: Array) -> _Seen:
+        beyond, step, goal, part, pause = self._look(s, q, v, p)
+        seen = _Seen(float(beyond), float(step), (float(goal[0]), float(goal[1])), float(part), float(pause))
+        # A step of zero would end nowhere.
+        if not (math.isfinite(seen.beyond) and seen.step > 0.0):
             raise NotFiniteError(f"at t = {t:g}: the path is not defined at s = {s:g}")
-        return beyond, pace, ahead
+        return seen

@@ -14,18 +14,18 @@ from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ..controller import Law
-from ..reference import Reference
+from ..least_effort import LeastEffort
+from ..reference import Reference, require_reference
 from ..regressor import Regressor, reference_force
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .gains import RATE
-from .least_effort import least_effort
 
 Array = NDArray[np.float64]
 
 
 class SlidingMode(SymbolicController):
-    """B u = M a_r + C v_r + (h − C v) − k(t, q, v) sat(s/φ), [SlotineLi1991]_ section 9.2.
+    """B u = M a_r + C v_r + (h − C v) − k(t, q, v) sat(s/φ), [SlotineLi1991]_ section 9.1.
 
     e, s, v_r and a_r are those of :class:`SlotineLi`. With Y π = M a_r + C v_r + (h − C v), parameters known up to
     ±Δπ_j and unknown forces up to ±D_i the gain of joint i is
@@ -82,7 +82,7 @@ class SlidingMode(SymbolicController):
             ParameterError: for an unknown parameter.
         """
         self.require_served(robot)
-        reference.require_of(robot)
+        require_reference(reference, robot)
         self.robot, self.reference = robot, reference
         omega, eta = positive("rate", RATE if rate is None else rate), positive("reach", reach)
         gains = {"rate": omega, "reach": eta, "layer": eta / omega if layer is None else positive("layer", layer)}
@@ -92,6 +92,10 @@ class SlidingMode(SymbolicController):
         if (self.disturbance < 0.0).any():
             raise ModelError(f"disturbance is the largest modulus of each force, not negative; got {self.disturbance}")
         self.disturbance.setflags(write=False)
+        if not isinstance(uncertain, Mapping | None):
+            raise ModelError(
+                f"uncertain gives Δπ of each parameter by its name, such as {{'m2': 0.3}}, got {uncertain!r}"
+            )
         self.uncertain = {key: positive(f"uncertain[{key!r}]", value) for key, value in (uncertain or {}).items()}
         self._products = products
         self.parameters = Parameters.collect([robot.parameters, reference.parameters, self._gains])
@@ -106,7 +110,7 @@ class SlidingMode(SymbolicController):
         gain = self._unknown + ca.SX(ca.DM(self.disturbance)) + eta * ca.sum2(ca.fabs(robot.mass_matrix))
         force = reference_force(robot, velocity, acceleration) - gain * saturated_line(s / layer)
         e = robot.q - self.reference.q
-        return Law.of_errors(ca.densify(least_effort(robot, force)), e, robot.coordinates.names)
+        return LeastEffort.of(robot).law(force, e, robot.coordinates.names)
 
     def _motion(self) -> tuple[ca.SX, ca.SX]:
         robot, wanted, omega = self.robot, self.reference, self._gains.symbols[0]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import casadi as ca
-
 from ...robots.robot import Robot
 from ...symbolic.arrays import positive
 from ...symbolic.parameters import Parameters, Range
 from ..controller import Law
-from ..reference import Reference
+from ..least_effort import LeastEffort
+from ..reference import Reference, require_reference
 from ..regressor import reference_force
 from ..symbolic_controller import SymbolicController
 from ..traits import Trait
 from .gains import RATE
-from .least_effort import least_effort
 
 
 class SlotineLi(SymbolicController):
@@ -56,7 +54,7 @@ class SlotineLi(SymbolicController):
                 positive.
         """
         self.require_served(robot)
-        reference.require_of(robot)
+        require_reference(reference, robot)
         self.robot, self.reference = robot, reference
         omega = positive("rate", RATE if rate is None else rate)
         gains = {"rate": omega, "damping": omega if damping is None else positive("damping", damping)}
@@ -71,4 +69,4 @@ class SlotineLi(SymbolicController):
         s = rate + omega * e
         # M a_r − κ M s as one product.
         force = reference_force(robot, wanted.v - omega * e, wanted.a - omega * rate - kappa * s)
-        return Law.of_errors(ca.densify(least_effort(robot, force)), e, robot.coordinates.names)
+        return LeastEffort.of(robot).law(force, e, robot.coordinates.names)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...symbolic.arrays import positive
 from ...symbolic.errors import EruginError, ModelError, ShapeError
 from ..controller import Controller
+from ..piecewise import read_rows, read_times
 
 Array = NDArray[np.float64]
 
@@ -87,11 +88,15 @@ def tune(
         build: makes the law with a rate ω [1/s].
         cost: of a law; usually a run and :func:`quadratic_cost` of it.
         rates: the grid, increasing, at least three [1/s].
-        refinements: number of further rates that the golden section looks at.
+        refinements: how often the golden section is narrowed; the first time it looks at two further rates, and then
+            at one.
 
     Raises:
-        ModelError: for a grid that does not increase, or if no rate has a finite cost.
+        ModelError: for a grid that does not increase, a number of refinements that is none, or if no rate has a finite
+            cost.
     """
+    if isinstance(refinements, bool) or not isinstance(refinements, int) or refinements < 0:
+        raise ModelError(f"refinements must be a whole number, not negative, got {refinements!r}")
     grid = [positive("a rate", rate) for rate in rates]
     if len(grid) < 3 or any(a >= b for a, b in itertools.pairwise(grid)):
         raise ModelError(f"rates must be at least three numbers that increase, got {list(rates)}")
@@ -142,17 +147,16 @@ def quadratic_cost(
         effort: u_max, a number or shape (nu,); infinite where an input costs nothing.
 
     Raises:
-        ShapeError: for shapes that do not fit.
-        ModelError: for a bound that is not greater than zero.
+        ShapeError: for shapes that do not fit; NotFiniteInputError, which is one, for a number that is not finite.
+        ModelError: for times that do not increase, or a bound that is not greater than zero.
     """
-    times = np.asarray(t, dtype=np.float64)
+    times = read_times(t, 2)
     total = np.zeros(times.shape)
-    if times.ndim != 1 or times.size < 2:
-        raise ShapeError(f"t must have shape (N,) with at least two times, got {times.shape}")
     for name, given, bound in (("errors", errors, allowed), ("inputs", inputs, effort)):
-        values, most = np.asarray(given, dtype=np.float64), np.asarray(bound, dtype=np.float64)
-        if values.ndim != 2 or len(values) != times.size or most.shape not in ((), values.shape[1:]):
-            raise ShapeError(f"{name} must have shape ({times.size}, k) and k bounds, got {values.shape}, {most.shape}")
+        values = read_rows(name, given, times.size, np.shape(given)[-1] if np.ndim(given) else 0)
+        most = np.asarray(bound, dtype=np.float64)
+        if most.shape not in ((), values.shape[1:]):
+            raise ShapeError(f"what is allowed of {name} must be a number or {values.shape[1:]}, got {most.shape}")
         if not (most > 0.0).all():
             raise ModelError(f"what is allowed of {name} must be greater than zero, got {bound!r}")
         total = total + np.sum((values / most) ** 2, axis=1)

@@ -19,7 +19,7 @@ from ..linearization_motion import Motion
 from ..status import Status
 from ..traits import Trait
 from .bryson import Weights
-from .lqr import checked_effort, riccati
+from .lqr import require_within_effort, riccati, turning
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,8 @@ class TimeVaryingLqr(Controller):
     −dS/dt = AᵀS + SA − SBR⁻¹BᵀS + Q, backwards from S at the end of the motion: there the cost-to-go of the regulator
     of that state, if it is an equilibrium that the inputs stabilize, or what is given. A(t) and B(t) are those of the
     deviations that natural constraints leave free, so that it serves closed loops and rolling robots. After the end the
-    last state is held with the last gain, and with the inputs that its rest takes where it is one.
+    last state is held with the last gain, and with the inputs that its rest takes where it is one. Limits are kept by
+    :class:`~erugin.controllers.wrappers.Saturation`.
 
     Attributes:
         motion: what is followed.
@@ -54,7 +55,6 @@ class TimeVaryingLqr(Controller):
         *,
         weights: Weights,
         final: ArrayLike | None = None,
-        effort: ArrayLike | None = None,
         turns: Sequence[str] = (),
         independent: Sequence[str] | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
@@ -67,25 +67,27 @@ class TimeVaryingLqr(Controller):
             weights: what deviations and inputs are allowed, in their own units.
             final: S at the end, shape (n, n), symmetric and not negative; that of the regulator about the last state if
                 not given.
-            effort: greatest |u|, shape (nu,); no bound if not given. A tick at which it bites has the status LIMITED.
             turns: names of angles of which whole turns do not count.
             independent: names of the coordinates and velocities that are ξ; the best conditioned at the start if not
                 given.
             p: the robot's parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            ModelError: for a motion of another robot, inputs beyond the effort, unknown angles, a bad ``final``, or a
-                last state without a stabilizing regulator where ``final`` is not given.
+            ModelError: for a motion of another robot or one that takes more than ``robot.limits`` allow, unknown
+                angles, a bad ``final``, or a last state without a stabilizing regulator where ``final`` is not given.
             NotConvergedError: if the Riccati equation could not be integrated to the start.
         """
         self.require_served(robot)
+        if not isinstance(motion, Motion):
+            raise ModelError(
+                f"what is followed is a Motion, with the inputs that drive it, got {type(motion).__name__}; of a "
+                "Reference it is Motion.of_reference(reference, times)"
+            )
         motion.require_of(robot)
-        self.robot, self.motion, self.weights = robot, motion, weights
-        self._effort = checked_effort(robot, effort, np.abs(motion.u).max(axis=0))
+        self.robot, self.motion, self.weights = robot, motion, Weights.require(weights)
+        require_within_effort(robot, np.abs(motion.u).max(axis=0), "follow the motion")
         self._after = _holding(robot, motion, p)
-        for angle in turns:
-            if angle not in robot.coordinates.names:
-                raise ModelError(f"{robot.name} has no angle {angle!r}; it has {', '.join(robot.coordinates.names)}")
+        angles = turning(robot, turns)
         linearizer = Linearizer(robot, independent=independent)
         self.linearization = linearizer.along(motion, p=p)
         Q, R = weights.of(self.linearization)
@@ -100,7 +102,7 @@ class TimeVaryingLqr(Controller):
         self._gain = interpolate.CubicSpline(motion.t, flat, axis=0)
         places = [*robot.coordinates.names, *("" for _ in range(robot.coordinates.nv))]
         self._independent = list(self.linearization.independent)
-        self._turning = np.array([places[i] in turns for i in self._independent], dtype=np.bool_)
+        self._turning = np.array([places[i] in angles for i in self._independent], dtype=np.bool_)
         self.reset()
 
     @property
@@ -115,9 +117,13 @@ class TimeVaryingLqr(Controller):
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
         """
-        q_d, v_d, _ = self.motion.at(t)
-        return self._difference(np.asarray(q) - q_d, np.asarray(v) - v_d)
+        time, place, rates, _ = self.arguments(t, q, v, None)
+        q_d, v_d, _ = self.motion.at(time)
+        return self._difference(place - q_d, rates - v_d)
 
     def _difference(self, q: Array, v: Array) -> Array:
         xi = np.concatenate([q, v])[self._independent]
@@ -137,36 +143,6 @@ class TimeVaryingLqr(Controller):
             ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
             NotFiniteError: if the output is not finite.
         """
-        return self._bounded(self._asked(t, q, v, p))
-
-    def observe(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> Observation:
-        """The output, and LIMITED where the effort bites."""
-        asked = self._asked(t, q, v, p)
-        output, ones = self._bounded(asked), np.ones(len(self.rows))
-        beyond = [
-            f"{name} asked for {want:.4g}, allowed is {bound:.4g}"
-            for name, want, bound in zip(self.robot.input_names, asked, self._effort, strict=True)
-            if abs(want) > bound
-        ]
-        if beyond:
-            message = f"at t = {float(t):g}: {'; '.join(beyond)}. {Status.LIMITED.sentence}"
-            return Observation(output, ones, ones, np.zeros(0), Status.LIMITED, message)
-        return Observation(output, ones, ones, np.zeros(0))
-
-    def deviation(
-        self,
-        t: float,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        p: Mapping[str, float] | ArrayLike | None = None,
-    ) -> Array:
-        """ξ."""
-        return self.error(t, q, v)
-
-    def _asked(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None) -> Array:
         time, place, rates, _ = self.arguments(t, q, v, p)
         within = min(max(time, float(self.motion.t[0])), float(self.motion.t[-1]))
         gain = np.asarray(self._gain(within), dtype=np.float64).reshape(self.gain.shape[1:])
@@ -178,8 +154,23 @@ class TimeVaryingLqr(Controller):
             raise NotFiniteError(f"at t = {time:g}: {Status.NOT_FINITE.sentence}")
         return u
 
-    def _bounded(self, u: Array) -> Array:
-        return np.clip(u, -self._effort, self._effort)
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """The output, and that all deviations are told at all times."""
+        ones = np.ones(len(self.rows))
+        return Observation(self.control(t, q, v, p), ones, ones, np.zeros(0))
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """ξ."""
+        return self.error(t, q, v)
 
     def _final(
         self, linearizer: Linearizer, p: Mapping[str, float] | ArrayLike | None, weights: tuple[Array, Array]

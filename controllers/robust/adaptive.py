@@ -16,9 +16,9 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.samples import samples
 from ..controller import Controller, Observation
+from ..least_effort import LeastEffort
 from ..program import Program
 from ..regressor import Regressor
-from ..rivals.least_effort import least_effort
 from ..status import Status, dependent_row, judge
 from ..traits import Trait
 from .program_velocity import ProgramVelocity
@@ -88,6 +88,11 @@ class AdaptiveProgramController(Controller):
         """
         if not isinstance(program, Program):
             raise ModelError(f"an AdaptiveProgramController realises a Program, got {type(program).__name__}")
+        if not isinstance(unknown, Mapping):
+            raise ModelError(
+                f"unknown gives the least and the greatest value of each parameter by its name, such as "
+                f"{{'m2': (0.5, 5.0)}}, got {unknown!r}"
+            )
         robot = program.robot
         self.require_served(robot)
         self.program, self.robot = program, robot
@@ -149,9 +154,9 @@ class AdaptiveProgramController(Controller):
         time, q, v, numbers = self.arguments(t, q, v, p)
         memory = self._remembered
         first = self._unknown.first(self.parameters.names, numbers) if memory.time is None else memory.values
-        told = np.atleast_1d(self._tick(time, q, v, numbers, first)[3])
+        _, relative, _, told, _ = map(np.atleast_1d, self._tick(time, q, v, numbers, first))
         slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * told, dtype=np.float64)
-        if not np.isfinite(slope).all():
+        if judge(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
             # At a place that is singular nothing is learnt; control says what is wrong.
             slope = np.zeros_like(slope)
         values = first
@@ -172,7 +177,7 @@ class AdaptiveProgramController(Controller):
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state.
+            SingularProgramError: if rows are dependent at this state, or the inputs do not reach all that is free.
             NotFiniteError: if the output is not finite although the rows are independent.
         """
         output, relative, *_ = self._evaluate(t, q, v, p)
@@ -252,11 +257,12 @@ class AdaptiveProgramController(Controller):
         estimates = ca.SX.sym("estimates", len(Y.products))
         s = robot.v - Y.velocity
         force = Y.matrix @ estimates + Y.rest - p["adaptive.damping"] * (robot.mass_matrix @ s)
+        effort = LeastEffort.of(robot)
         symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": p.symbols, "estimates": estimates}
         outputs = {
-            "output": ca.densify(least_effort(robot, force)),
-            "relative": self._motion.relative_pivots,
-            "pivots": self._motion.pivots,
+            "output": effort.inputs(force),
+            "relative": ca.fmin(effort.share, self._motion.relative_pivots),
+            "pivots": effort.share * self._motion.pivots,
             "correlation": Y.matrix.T @ s,
             "sliding": s,
         }

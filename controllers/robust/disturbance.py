@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...constraints.perturbations import Perturbation
 from ...constraints.perturbations.deviation import Flow
 from ...symbolic.arrays import finite, not_negative, vector
-from ...symbolic.errors import ModelError
+from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ..program import Program
 
@@ -43,8 +43,11 @@ def row_disturbance(
 
     Raises:
         ShapeError: for a wrong shape or a number that is not finite.
-        ModelError: for a negative bound.
+        ModelError: for a negative bound, or no program.
+        NotFiniteError: if the mobility is not finite at this state.
     """
+    if not isinstance(program, Program):
+        raise ModelError(f"row_disturbance tells of the rows of a Program, got {type(program).__name__}")
     robot, c = program.robot, program.robot.coordinates
     bound = vector("force", force, c.nv)
     if (bound < 0.0).any():
@@ -54,7 +57,13 @@ def row_disturbance(
     kernel = Kernel("row_disturbance", symbols, {"reach": reach}, compiled=False)
     velocity = np.zeros(c.nv) if v is None else vector("v", v, c.nv)
     value = kernel(finite("t", t), vector("q", q, c.nq), velocity, program.parameters.values(p))[0]
-    return np.asarray(np.abs(np.reshape(value, (-1, c.nv))) @ bound, dtype=np.float64)
+    largest = np.asarray(np.abs(np.reshape(value, (-1, c.nv))) @ bound, dtype=np.float64)
+    if not np.isfinite(largest).all():
+        raise NotFiniteError(
+            f"what forces do to the rows is not finite at q = {np.asarray(q)}: the mass matrix is singular there, or "
+            "natural constraints depend on each other; take a place nearby"
+        )
+    return largest
 
 
 def linear_bound(perturbation: Perturbation, disturbance: float) -> float:
@@ -71,6 +80,8 @@ def linear_bound(perturbation: Perturbation, disturbance: float) -> float:
         ModelError: for an equation that is not linear with constant coefficients, or couples rows.
     """
     D = not_negative("disturbance", disturbance)
+    if not isinstance(perturbation, Perturbation):
+        raise ModelError(f"linear_bound is that of a perturbation equation, got {type(perturbation).__name__}")
     if perturbation.order not in (0, 1) or (perturbation.required_rows or 1) != 1:
         raise ModelError(f"{perturbation} is no equation of one row with an impulse response")
     flow = Flow.of(perturbation)

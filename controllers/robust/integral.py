@@ -59,7 +59,9 @@ class IntegralProgramController(Controller):
 
     *Condition.* The equation with the integral is stable: s³ + 2α s² + β² s + k_i after Baumgarte's equation, which by
     Routh means 0 < k_i < 2α β², and s² + k s + k_i after a rate k of order 1, which any k_i > 0 does. In general every
-    eigenvalue of its linearization must have a negative real part. A gain for which that fails is refused.
+    eigenvalue of its linearization must have a negative real part. A gain for which that fails is refused. Of an
+    equation that is not linear this holds near zero alone: it needs a ``gain`` and a ``bound`` that are said, the bound
+    below what the equation itself can pull with. One that changes with time is refused.
 
     *Windup.* The integral of a row stops where k_i |∫y dt| reaches ``bound``, and it does not grow while limits leave
     no room for the program, or an input is held (status LIMITED or HELD). A row that is off is not integrated.
@@ -88,14 +90,15 @@ class IntegralProgramController(Controller):
         Args:
             program: rows of orders 0 and 1.
             gain: k_i, for all constraints or by the name of each [1/s³ for order 0, 1/s² for order 1]. If not given,
-                from the decay rate r of the equation without integral 4r³/27 or r²/4: the largest for which, from
-                critical damping, no pole oscillates. Each is a parameter ``constraint.integral``.
+                from the decay rate r of a linear equation without integral 4r³/27 or r²/4: the largest for which,
+                from critical damping, no pole oscillates. Each is a parameter ``constraint.integral``.
             bound: largest k_i |∫y dt| of each row, in the unit of ÿ or ẏ′, likewise; none if not given.
             **options: of :class:`~erugin.controllers.ProgramController`, such as ``realization="actuated"``.
 
         Raises:
-            ModelError: for a row of order 2, an unknown constraint, or a gain with which the equation is not stable,
-                with the numbers of the condition; and what ProgramController raises.
+            ModelError: for a row of order 2, an unknown constraint, a gain with which the equation is not stable, with
+                the numbers of the condition, or an equation that is not linear or changes with time, as said above; and
+                what ProgramController raises.
         """
         if not isinstance(program, Program):
             raise ModelError(f"an IntegralProgramController realises a Program, got {type(program).__name__}")
@@ -109,7 +112,9 @@ class IntegralProgramController(Controller):
                 )
         wanted, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
         gains = {
-            f"{label}.integral": checked_gain(label, constraint.perturbation, wanted[label])
+            f"{label}.integral": checked_gain(
+                label, constraint.perturbation, wanted[label], bounded=bounds[label] is not None
+            )
             for label, constraint in zip(labels, program.constraints, strict=True)
         }
         own = Parameters.declare(gains, ranges=dict.fromkeys(gains, Range.NOT_NEGATIVE))
@@ -175,6 +180,8 @@ class IntegralProgramController(Controller):
         memory = self._remembered
         inner, whole = self._restored(numbers, time)
         y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
+        # Where the deviation is no number nothing is integrated; control says what is wrong.
+        y = np.where(np.isfinite(y), y, 0.0)
         room = True
         if inner.law is None or inner.switches:
             told = inner.observe(time, q, v, whole)
@@ -184,7 +191,10 @@ class IntegralProgramController(Controller):
         values = memory.values
         if memory.time is not None and time > memory.time:
             change = (time - memory.time) * (memory.deviation + y) / 2.0
-            values = self._within(values + np.where(room | (values * change < 0.0), change, 0.0), numbers)
+            moved = values + change
+            if not room:
+                moved = np.clip(moved, np.minimum(values, 0.0), np.maximum(values, 0.0))
+            values = self._within(moved, numbers)
         slope = np.where(room | (values * y < 0.0), y, 0.0)
         # What the inner controller remembers of this sample is what it does with the integral as it is now.
         inner.advance(time, q, v, np.concatenate([numbers, values]))

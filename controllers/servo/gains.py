@@ -15,6 +15,9 @@ from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 
 Poles = Sequence[Sequence[complex]]
 
+DEFAULT = 2.0
+"""Of rates [1/s]."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowGains:
@@ -53,7 +56,10 @@ class RowGains:
         Raises:
             ModelError: for another number, poles that are no pairs, or one that is not stable.
         """
-        given = np.asarray(poles, dtype=np.complex128).reshape(-1)
+        try:
+            given = np.asarray(poles, dtype=np.complex128).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"the poles of row {row!r} must be numbers [1/s], got {poles!r}") from error
         if given.shape != (order,):
             raise ModelError(f"row {row!r} has order {order} and needs as many poles, got {given.size}: {poles!r}")
         if not np.isfinite(given).all() or not (np.real(given) < 0.0).all():
@@ -90,25 +96,29 @@ class RowGains:
 
 
 def row_gains(
-    rows: Sequence[str], orders: Sequence[int], rates: float | Sequence[float], poles: Poles | None
+    rows: Sequence[str], orders: Sequence[int], rates: float | Sequence[float] | None, poles: Poles | None
 ) -> tuple[RowGains, ...]:
     """The equation of each row.
 
     Args:
         rows: names.
         orders: of the equations.
-        rates: one for all, or one for each [1/s].
-        poles: of each row, in place of rates; None to take the rates.
+        rates: one for all, or one for each [1/s]; 2 for all if neither these nor poles are given.
+        poles: of each row, in place of rates.
 
     Raises:
-        ModelError: for another number than there are rows, or a value out of its range.
+        ModelError: for both, for another number than there are rows, or a value out of its range.
     """
     if poles is not None:
-        if len(poles) != len(rows):
-            raise ModelError(f"poles must be given for each of {', '.join(map(repr, rows))}, got {poles!r}")
+        if rates is not None:
+            raise ModelError(f"rates and poles say the same: give one of them, got {rates!r} and {poles!r}")
+        if not isinstance(poles, Sequence | np.ndarray) or isinstance(poles, str) or len(poles) != len(rows):
+            raise ModelError(
+                f"poles must be a list of those of each of {', '.join(map(repr, rows))}, [[-2, -3], …], got {poles!r}"
+            )
         return tuple(RowGains.of_poles(*each) for each in zip(rows, orders, poles, strict=True))
     try:
-        given = np.broadcast_to(np.asarray(rates, dtype=np.float64), (len(rows),)).tolist()
+        given = np.broadcast_to(np.asarray(DEFAULT if rates is None else rates, dtype=float), (len(rows),)).tolist()
     except (TypeError, ValueError) as error:
         raise ModelError(
             f"rates must be one number, or one for each of {', '.join(map(repr, rows))}, got {rates!r}"

@@ -61,12 +61,12 @@ class IntegratorMemory:
         """At the next sample, by the Adams–Moulton rule of order 3: rates lie on a parabola through three samples.
 
         Args:
-            time: of the sample [s].
+            time: of the sample [s], not before the last one.
             rates: contents there → their rates there, both of shape (n,).
             start: contents at the first sample, shape (n,); None at others.
         """
         before = self.time
-        if before is None or start is not None or time <= before:
+        if before is None or start is not None or time == before:
             held = self.held if start is None else start
             return IntegratorMemory(time, held, rates(held), np.zeros(held.size), np.zeros(held.size))
         h = time - before

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.samples import sampled_parameters
+from .eigenvalues import eigenvalues
 from .on_program import ProgramMotion
 from .relative_degree import RelativeDegree
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-6
-"""Real parts below this share of the largest zero are none: a double zero comes out with the root of rounding."""
-EXACT = 1e-12
-"""A zero below this share of the largest entry of the state matrix is none."""
+SHOWN = 1e-6
+"""Parts of a zero below this share of the largest one are not written out."""
 DECIDED = 10.0
 """Factor by which a perturbation along a motion must grow or decay before that is taken for its nature."""
 
@@ -87,23 +86,17 @@ class InternalDynamics:
         head = f"Internal dynamics of dimension {self.dimension}: {self.stability.value}"
         if self.duration:
             rates = ", ".join(f"{rate:+.4g}" for rate in self.exponents)
-            hint = "" if self.stability is not Stability.MARGINAL else "; too little happened for a verdict"
+            neither = f"; neither growth nor decay by {DECIDED:g} times, look longer or take it as it is"
+            hint = neither if self.stability is Stability.MARGINAL else ""
             return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
         zeros = ", ".join(_written(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
         hint = "" if self.stability is not Stability.MARGINAL else "; the linearization decides nothing"
         return f"{head}, zeros {zeros} 1/s{hint}."
 
 
-def _eigenvalues(matrix: Array) -> NDArray[np.complex128]:
-    found: NDArray[np.complex128] = np.zeros(len(matrix), dtype=np.complex128)
-    if matrix.size:
-        found[:] = np.linalg.eigvals(matrix)
-    return found
-
-
 def _written(zero: complex, largest: float) -> str:
     """A zero as text, without the parts that are rounding."""
-    tiny = ROUNDING * largest
+    tiny = SHOWN * largest
     real = "" if abs(zero.real) <= tiny and abs(zero.imag) > tiny else f"{zero.real:+.4g}"
     imaginary = f"{zero.imag:+.4g}i" if abs(zero.imag) > tiny else ""
     return f"{real}{imaginary}" if abs(zero) > tiny else "0"
@@ -122,14 +115,14 @@ def internal_at(motion: ProgramMotion, t: float, x: Array, p: Array) -> Internal
         p: parameters.
     """
     Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
-    inside = Z.T @ slope @ Z
-    zeros = _eigenvalues(inside)
-    zeros[np.abs(zeros) <= EXACT * float(np.abs(slope).max(initial=0.0))] = 0.0
-    zeros = zeros[np.lexsort((np.imag(zeros), -np.real(zeros)))]
-    # A multiple zero comes out with the root of rounding in the matrix, of which it may be far the smallest part.
-    margin = ROUNDING * max(float(np.abs(zeros).max(initial=0.0)), float(np.abs(inside).max(initial=0.0)))
-    largest = float(np.real(zeros).max(initial=-np.inf))
-    kind = Stability.UNSTABLE if largest > margin else Stability.MARGINAL if largest >= -margin else Stability.STABLE
+    # The projection adds up entries of all sizes, of which what is left may be a small part.
+    noise = 4 * np.finfo(np.float64).eps * float(np.abs(slope).max(initial=0.0))
+    zeros, margin = eigenvalues(Z.T @ slope @ Z, noise)
+    zeros[np.abs(zeros) <= margin] = 0.0
+    real: Array = np.asarray(np.real(zeros), dtype=np.float64)
+    grows, decays = bool((real > margin).any()), bool((real < -margin).all())
+    kind = Stability.UNSTABLE if grows else Stability.STABLE if decays else Stability.MARGINAL
+    zeros = zeros[np.lexsort((np.imag(zeros), -real))]
     nq = motion.robot.coordinates.nq
     return InternalDynamics(
         dimension=Z.shape[1],

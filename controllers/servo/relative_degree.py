@@ -35,7 +35,8 @@ class RelativeDegree:
         integrators: how many are needed before the inputs that each row becomes, m of them.
         extended: degree of each row with them, m of them.
         orders: order of the equation of each row in a law that needs no integrators, m of them.
-        state_dimension: of x = (q, v), less what natural constraints take away.
+        state_dimension: of x = (q, v), less what natural constraints take away; what q̇ = N v never changes, such as
+            the length of a quaternion, counts all the same.
         internal_dimension: what the outputs do not determine; None where the program cannot be controlled.
         failure: why it cannot; empty where it can.
     """
@@ -91,7 +92,8 @@ def relative_degree(program: Program, *, near: ArrayLike, near_velocity: ArrayLi
         near_velocity: velocities, shape (nv,); zero if not given.
 
     Raises:
-        ModelError: for no program, rows of order 2, or rows that are on at times only.
+        ModelError: for no program, rows of order 2, rows that are on at times only, or natural constraints that are
+            not finite near the place.
         ShapeError: for a wrong shape or a number that is not finite.
     """
     return report(structure_of(program, near, near_velocity))
@@ -158,5 +160,10 @@ def _held_by_nature(places: Places) -> int:
     if not rows.numel():
         return 0
     found = places.values({"slope": ca.jacobian(rows, ca.vertcat(c.q, c.v))}, ca.SX(0, 1))["slope"]
+    if not len(found):
+        raise ModelError(
+            f"the natural constraints of {places.robot.name} are not finite near q = {places.q.tolist()}: give near= a "
+            "place that they admit"
+        )
     values = np.linalg.svd(found, compute_uv=False)
     return int((values > TANGENT * values.max()).sum(axis=1).max())

@@ -19,6 +19,7 @@ from ..controller import Controller, Law, Observation
 from ..program import Program
 from ..status import Status, dependent_row, judge
 from ..traits import Trait
+from ..wrappers.clock import elapsed
 from .build_structure import build_structure
 from .gains import Poles, row_gains
 from .integrators import IntegratorMemory
@@ -30,8 +31,6 @@ from .relative_degree import natural_rows, report, structure_of
 Array = NDArray[np.float64]
 
 EXTENSIONS = ("quasi-static", "integrators")
-DEFAULT = 2.0
-"""Of rates [1/s]."""
 LOST = "The row loses its relative degree here: no input moves its highest derivative."
 
 
@@ -66,7 +65,7 @@ class ServoController(Controller):
         *,
         near: ArrayLike,
         near_velocity: ArrayLike | None = None,
-        rates: float | Sequence[float] = DEFAULT,
+        rates: float | Sequence[float] | None = None,
         poles: Poles | None = None,
         extension: Literal["quasi-static", "integrators"] = "quasi-static",
         tolerance: float = 1e-10,
@@ -78,7 +77,8 @@ class ServoController(Controller):
             program: rows of orders 0 and 1, at most as many as there are inputs.
             near: coordinates near which it is to work, shape (nq,).
             near_velocity: velocities likewise, shape (nv,); zero if not given.
-            rates: all poles of a row lie at −rate; one for all rows or one for each [1/s]. Each is a parameter.
+            rates: all poles of a row lie at −rate; one for all rows or one for each [1/s], 2 if neither these nor poles
+                are given. Each is a parameter.
             poles: of each row, in place of rates, as many as the order of its equation [1/s]; the coefficients of that
                 are parameters then.
             extension: how dependent rows of A are dealt with; without them it makes no difference.
@@ -111,7 +111,7 @@ class ServoController(Controller):
         own = Parameters.collect([self.robot.parameters, *(k.parameters for k in program.constraints)])
         self.parameters = Parameters.collect([own, *(gain.parameters for gain in gains)])
         self._linearizations = tuple((row, g.companion) for row, g in zip(program.rows, gains, strict=True))
-        static = row_gains(program.rows, orders(structure, integrators=False), DEFAULT, None) if kept else gains
+        static = row_gains(program.rows, orders(structure, integrators=False), None, None) if kept else gains
         plain = quasi_static(structure, static)
         self._servo = dynamic(whole, gains) if kept else plain
         self._extended = whole.extended if kept else ca.SX(0, 1)
@@ -173,11 +173,24 @@ class ServoController(Controller):
         self.memory = self._empty
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
-        """Take in one sample: the integrators go on to it, with inputs in a straight line between the samples."""
+        """Take in one sample, to which the integrators go on by their rates at this one and the two before.
+
+        Args:
+            t: time [s], not before that of the last sample.
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: for a sample out of the order of time.
+            NotFiniteError: if what the integrators hold is not finite.
+        """
         memory = self.memory
         if not isinstance(memory, IntegratorMemory):
             return
         arguments = self.arguments(t, q, v, p)
+        if memory.time is not None:
+            elapsed(type(self).__name__, memory.time, arguments[0])
         held = self._start(*arguments) if memory.time is None else None
         after = memory.advanced(arguments[0], lambda held: self._tick(arguments, held)[3], held)
         if not (np.isfinite(after.held).all() and np.isfinite(after.rate).all()):

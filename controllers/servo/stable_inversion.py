@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError, NotConvergedError
 from .servo_controller import ServoController
 
@@ -59,13 +59,13 @@ def stable_inversion(
         controller: of the program, built with ``allow_unstable_internal=True``.
         start: time [s], before the program begins to move by several times 1/|zero|.
         end: time [s], after it has come to rest likewise.
-        nodes: of the first mesh.
-        tolerance: of the relative residual.
+        nodes: of the first mesh, at least 2; it may be made up to 50 times as fine.
+        tolerance: of the relative residual, at least 1e-13.
         p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
     Raises:
         ModelError: if the program is not at rest at start and end, a zero has no real part, or the numbers of stable
-            and unstable zeros differ between the two.
+            and unstable zeros differ between the two; for a mesh or a tolerance out of range.
         NotConvergedError: if the boundary value problem is not solved.
     """
     from scipy.integrate import solve_bvp  # takes a second to load, which few programs need
@@ -75,6 +75,10 @@ def stable_inversion(
     first, last = finite("start", start), finite("end", end)
     if not last > first:
         raise ModelError(f"end must be after start, got {start!r} and {end!r}")
+    if not isinstance(nodes, int) or isinstance(nodes, bool) or nodes < 2:
+        raise ModelError(f"nodes must be a whole number of at least 2, got {nodes!r}")
+    if positive("tolerance", tolerance) < 1e-13:
+        raise ModelError(f"tolerance must be at least 1e-13, below which lies rounding, got {tolerance!r}")
     motion, nq = controller.motion, controller.robot.coordinates.nq
     own = controller.arguments(first, motion.q, motion.v, p)[3][: len(motion.parameters)]
     place = np.concatenate([motion.q, np.zeros(motion.v.size)])

@@ -6,7 +6,7 @@ import math
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError
 
 
@@ -24,12 +24,12 @@ def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int
         smoothness: k, at least 0.
 
     Raises:
-        ModelError: for a duration that is not positive, or a smoothness that is no count.
+        ModelError: for a duration that is not positive, a start that is not finite, or a smoothness that is no count.
     """
     if not isinstance(smoothness, int) or isinstance(smoothness, bool) or smoothness < 0:
         raise ModelError(f"smoothness must be 0, 1, 2, …, got {smoothness!r}")
     k = smoothness
-    tau = ca.fmin(ca.fmax((t - start) / positive("duration", duration), 0.0), 1.0)
+    tau = ca.fmin(ca.fmax((t - finite("start", start)) / positive("duration", duration), 0.0), 1.0)
     terms = [math.comb(k + j, j) * math.comb(2 * k + 1, k - j) * (-1) ** j for j in range(k + 1)]
     total = ca.SX(0)
     for factor in reversed(terms):

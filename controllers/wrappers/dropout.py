@@ -9,12 +9,12 @@ from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
 from ..controller import Controller
 from .noise import generator, require_seed
-from .signal_wrapper import SignalWrapper
+from .sensor import Sensor
 
 Array = NDArray[np.float64]
 
 
-class Dropout(SignalWrapper[tuple[int, bool]]):
+class Dropout(Sensor[tuple[int, bool]]):
     """u = law(t, NaN, NaN) from a failed sample to the next, law(t, q, v) else; samples fail with probability P.
 
     What the law inside does with NaN is its own affair: Erugin's refuse it, which ends a run, and

@@ -13,7 +13,7 @@ from ...symbolic.errors import ModelError
 from ..controller import Controller
 from .clock import elapsed
 from .entries import finite_entries, frozen, not_negative_entries
-from .signal_wrapper import SignalWrapper
+from .sensor import Sensor
 
 Array = NDArray[np.float64]
 Velocity = Literal["exact", "difference", "filtered", "observer"]
@@ -36,7 +36,7 @@ class Reading:
     estimate: Array
 
 
-class Encoders(SignalWrapper[Reading]):
+class Encoders(Sensor[Reading]):
     """u(t) = law(t, q̂_k, v̂_k) from sample k to the next.
 
     Positions are counted, q̂ = r round(q/r), and velocities are one of

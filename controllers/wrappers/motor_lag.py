@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..controller import Controller
 from .clock import elapsed
+from .drive import Drive
 from .entries import finite_entries, frozen, positive_entries
-from .signal_wrapper import SignalWrapper
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Lagging:
     command: Array
 
 
-class MotorLag(SignalWrapper[Lagging]):
+class MotorLag(Drive[Lagging]):
     """T du/dt + u = c(t).
 
     Since the last sample t_k the command is taken to have gone on a straight line of slope s from c_k to c(t), for
@@ -69,6 +69,7 @@ class MotorLag(SignalWrapper[Lagging]):
         length = elapsed(type(self).__name__, own.t, t)
         if length == 0.0:
             return own.output, ""
-        T = self.time_constant
-        behind = (command - own.command) / length * T
-        return command - behind + (own.output - own.command + behind) * np.exp(-length / T), ""
+        share = length / self.time_constant
+        # s T (1 − exp(−(t − t_k)/T)), without the quotient of two small differences.
+        behind = (command - own.command) * (-np.expm1(-share) / share)
+        return command - behind + (own.output - own.command) * np.exp(-share), ""

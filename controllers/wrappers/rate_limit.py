@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..controller import Controller
 from .clock import elapsed
+from .drive import Drive
 from .entries import finite_entries, frozen, positive_entries
-from .signal_wrapper import SignalWrapper
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Applied:
     command: Array
 
 
-class RateLimit(SignalWrapper[Applied]):
+class RateLimit(Drive[Applied]):
     """u(t) = u_k + min(max(c(t) − u_k, −r (t − t_k)), r (t − t_k)), with u_k what was applied at the last sample t_k.
 
     So |du/dt| never exceeds r on average from any sample on. Where a whole interval was not enough to reach what the

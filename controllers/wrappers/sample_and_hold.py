@@ -12,7 +12,7 @@ from ...symbolic.errors import EruginError, NotFiniteInputError
 from ..controller import Controller, Observation
 from .clock import Clock
 from .entries import frozen
-from .refusals import refused
+from .refusals import is_callers_mistake, refused
 from .wrapper import Values, Wrapper
 
 Array = NDArray[np.float64]
@@ -78,14 +78,15 @@ class SampleAndHold(Wrapper[Held]):
                 self.inner.advance(time, q, v, p)
                 told = self.inner.observe(time, q, v, p)
             except EruginError as error:
-                self.remember(Held(clock, None, error))
+                if not is_callers_mistake(error):
+                    self.remember(Held(clock, None, error))
                 raise
             self.remember(
                 Held(clock, replace(told, output=frozen(told.output)), refused(self.inner, told, time, q, v, p))
             )
             return
         self.remember(replace(own, clock=clock))
-        self.state(t, q, v)
+        self.arguments(t, q, v, p)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """What the law said at the last tick.
@@ -101,7 +102,7 @@ class SampleAndHold(Wrapper[Held]):
             ModelError: if there was no sample before.
         """
         own = self.recall()
-        self.state(t, q, v)
+        self.arguments(t, q, v, p)
         if own is None:
             raise self.no_sample_yet()
         if own.error is not None or own.told is None:
@@ -118,7 +119,7 @@ class SampleAndHold(Wrapper[Held]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         own = self.recall()
-        self.state(t, q, v)
+        self.arguments(t, q, v, p)
         if own is None:
             raise self.no_sample_yet()
         if own.told is None:

@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import ModelError
 from ..controller import Controller
+from .drive import Drive
 from .entries import not_negative_entries, per_entry
-from .signal_wrapper import SignalWrapper
 
 Array = NDArray[np.float64]
 
 
-class Saturation(SignalWrapper[None]):
+class Saturation(Drive[None]):
     """u_i = min(max(c_i, lower_i), upper_i).
 
     While it cuts an output off, the status is LIMITED and the message says which one and by how much.
@@ -49,8 +49,8 @@ class Saturation(SignalWrapper[None]):
         else:
             self.upper = per_entry("limits", np.inf if limits is None else limits, self.size, what)
             self.lower = per_entry("lower", lower, self.size, what)
-        if not (self.lower <= self.upper).all():
-            raise ModelError(f"lower must not be above limits, got {self.lower} and {self.upper}")
+        if not ((self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)).all():
+            raise ModelError(f"lower must not be above limits, nor infinite there, got {self.lower} and {self.upper}")
         self.reset()
 
     def shaped(self, own: None, t: float, command: Array) -> tuple[Array, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.errors import NotFiniteInputError
+from ...symbolic.errors import EruginError, NotFiniteInputError
 from ..controller import Observation
 from ..status import Status
 from .wrapper import Own, Values, Wrapper
@@ -20,7 +21,11 @@ class SignalWrapper(Wrapper[Own]):
     """u(t) = shaped(t, c), c = law(t, measured(t, q, v)).
 
     A sample is first read, then taken in by the law; then what the law says, just before and just after, becomes known
-    to what shapes the output. A sample that is refused counts as one: clocks go on, and noise is drawn.
+    to what shapes the output. A sample that the law refuses counts as one: clocks go on, and noise is drawn; one that
+    is not finite is handed on to the law and changes nothing here.
+
+    What changes one of the two only is a :class:`~erugin.controllers.wrappers.sensor.Sensor` or a
+    :class:`~erugin.controllers.wrappers.drive.Drive`.
     """
 
     takes_commands: ClassVar[bool] = False
@@ -37,6 +42,7 @@ class SignalWrapper(Wrapper[Own]):
         """
         return own
 
+    @abstractmethod
     def measured(self, own: Own | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """What the law sees of a state.
 
@@ -46,7 +52,6 @@ class SignalWrapper(Wrapper[Own]):
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
         """
-        return q, v
 
     def take(self, own: Own | None, t: float, before: Array, after: Array) -> Own | None:
         """What is remembered once the law has taken in a sample.
@@ -59,6 +64,7 @@ class SignalWrapper(Wrapper[Own]):
         """
         return own
 
+    @abstractmethod
     def shaped(self, own: Own | None, t: float, command: Array) -> tuple[Array, str]:
         """What becomes of the law's output, and a sentence if it does not get what it asks for.
 
@@ -67,7 +73,6 @@ class SignalWrapper(Wrapper[Own]):
             t: time [s].
             command: what the law says, shape (n,).
         """
-        return command, ""
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
         """Take in a sample.
@@ -88,17 +93,27 @@ class SignalWrapper(Wrapper[Own]):
             except NotFiniteInputError:
                 self.inner.advance(t, q, v, p)
                 raise
-            before = None
-            if self.takes_commands and own is not None and self.inner.memory is not None:
-                before = self.inner.control(time, *self.measured(own, time, x, w), p)
+            before = self._until(own, time, x, w, p)
             new = read = self.read(own, time, x, w)
             seen = self.measured(read, time, x, w)
             self.inner.advance(time, *seen, p)
             if self.takes_commands:
                 after = self.inner.control(time, *seen, p)
-                new = self.take(read, time, after if before is None else before, after)
+                if np.isfinite(after).all():
+                    new = self.take(read, time, after if before is None else before, after)
         finally:
             self.remember(new)
+
+    def _until(self, own: Own | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
+        """What the law said just before a sample; None if it says the same just after, or said nothing."""
+        if not self.takes_commands or own is None or self.inner.memory is None:
+            return None
+        try:
+            before = self.inner.control(t, *self.measured(own, t, q, v), p)
+        except EruginError:
+            # It may have refused the sample before, and must still be shown this one.
+            return None
+        return before if np.isfinite(before).all() else None
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """The output at one instant.

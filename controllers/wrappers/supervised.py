@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.errors import EruginError, ModelError
+from ...symbolic.errors import EruginError, ModelError, NotFiniteError, NotFiniteInputError
 from ...symbolic.parameters import Parameters
 from ..controller import Controller, Observation
 from ..status import Status
@@ -36,6 +37,10 @@ class Watched:
     spare: object | None
 
 
+NOTHING = Watched(None, 0, None, None)
+DOES = {"hold": "The last safe output is held", "zero": "The output is zero"}
+
+
 class Supervised(Wrapper[Watched]):
     """u = law(t, q, v), and where the law refuses, the last safe output, zero, or the output of another law.
 
@@ -44,7 +49,9 @@ class Supervised(Wrapper[Watched]):
     the call (a wrong shape, an unknown parameter) is not bridged. Between samples, where an integrator tries states
     that the motion may never reach, a refusal is bridged too, and told if it is still there at the next sample.
 
-    No row ends a run any more: pivots are told as 1.
+    No row ends a run any more: pivots are told as 1. Where nothing can take the law's place, because nothing safe has
+    been applied yet or the other law refuses as well, the refusal is raised; another Supervised around this one can
+    hold what this one gave.
     """
 
     def __init__(
@@ -74,6 +81,8 @@ class Supervised(Wrapper[Watched]):
                     f"the law that takes over must be made for {self.robot.name} and give {gives[self.applies_force]} "
                     f"as well, got one for {other.robot.name} that gives {gives[other.applies_force]}"
                 )
+            if other is self.inner:
+                raise ModelError("the law that takes over must be another one than the law that is watched")
             self.parameters = Parameters.collect([self.parameters, other.parameters])
         elif on_failure not in ("hold", "zero"):
             raise ModelError(f"on_failure must be 'hold', 'zero' or a Controller, got {on_failure!r}")
@@ -81,14 +90,17 @@ class Supervised(Wrapper[Watched]):
             raise ModelError(f"patience must be a whole number of samples, or None, got {patience!r}")
         self.on_failure: Literal["hold", "zero"] | Controller = on_failure
         self.patience = patience
+        self._spare = on_failure if isinstance(on_failure, Controller) else None
+        names = () if self._spare is None else self._spare.parameters.names
+        self._theirs = np.array([self.parameters.names.index(name) for name in names], dtype=np.intp)
         self.reset()
 
     def reset(self) -> None:
         """Forget all samples, and let both laws forget."""
         super().reset()
-        if isinstance(self.on_failure, Controller):
-            self.on_failure.reset()
-            self.remember(Watched(None, 0, None, self.on_failure.memory))
+        if self._spare is not None:
+            self._spare.reset()
+            self.remember(Watched(None, 0, None, self._spare.memory))
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
         """Take in a sample, whatever it is.
@@ -100,9 +112,10 @@ class Supervised(Wrapper[Watched]):
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            EruginError: if the law has refused more samples in a row than patience allows.
+            EruginError: if the law has refused more samples in a row than patience allows, or the law that takes over
+                refuses as well.
         """
-        own = self._own()
+        own = self.recall() or NOTHING
         mine, others = self._split(p)
         error, safe = None, own.safe
         try:
@@ -114,15 +127,20 @@ class Supervised(Wrapper[Watched]):
             if is_callers_mistake(raised):
                 raise
             error = raised
-        if isinstance(self.on_failure, Controller):
+        spare, lost = own.spare, None
+        if self._spare is not None:
+            self._spare.memory = own.spare
             try:
-                self.on_failure.advance(t, q, v, others)
+                self._spare.advance(t, q, v, others)
             except EruginError as raised:
-                if is_callers_mistake(raised) or error is not None:
+                if is_callers_mistake(raised):
                     raise
-            own = replace(own, spare=self.on_failure.memory)
+                lost = raised
+            spare = self._spare.memory
         failures = 0 if error is None else own.failures + 1
-        self.remember(replace(own, safe=safe, failures=failures, error=error))
+        self.remember(Watched(safe, failures, error, spare))
+        if error is not None and lost is not None:
+            raise neither(error, lost) from lost
         if error is not None and self.patience is not None and failures > self.patience:
             raise as_end(error, f"{failures} samples in a row were refused, the last because: {error}") from error
 
@@ -138,8 +156,8 @@ class Supervised(Wrapper[Watched]):
         Raises:
             EruginError: if there is nothing to take its place.
         """
-        own = self._own()
-        mine, others = self._split(p)
+        own = self.recall() or NOTHING
+        mine = self._split(p)[0]
         error = own.error
         if error is None:
             try:
@@ -150,7 +168,7 @@ class Supervised(Wrapper[Watched]):
                 if is_callers_mistake(raised):
                     raise
                 error = raised
-        return self._instead(own, error, t, q, v, others)
+        return self._instead(own, error, t, q, v, p)[0]
 
     def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
         """What the law tells, or what takes its place and why.
@@ -161,8 +179,8 @@ class Supervised(Wrapper[Watched]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        own = self._own()
-        mine, others = self._split(p)
+        own = self.recall() or NOTHING
+        mine = self._split(p)[0]
         ones, on = np.ones(len(self.rows)), np.ones(len(self.rows) if self.switches else 0)
         error = own.error
         if error is None:
@@ -175,36 +193,76 @@ class Supervised(Wrapper[Watched]):
                 if is_callers_mistake(raised):
                     raise
                 error = raised
-        output = self._instead(own, error, t, q, v, others)
-        what = {"hold": "The last safe output is held", "zero": "The output is zero"}
-        does = "Another law has taken over" if isinstance(self.on_failure, Controller) else what[self.on_failure]
-        return Observation(output, ones, ones, on, Status.HELD, f"{does}: {error}")
+        output, said = self._instead(own, error, t, q, v, p)
+        does = "Another law has taken over" if isinstance(self.on_failure, Controller) else DOES[self.on_failure]
+        message = f"{does}: {error}"
+        return Observation(output, ones, ones, on, Status.HELD, " ".join(filter(None, (message, said))))
 
-    def _own(self) -> Watched:
-        own = self.recall() or Watched(None, 0, None, None)
-        if isinstance(self.on_failure, Controller) and own.spare is not None:
-            self.on_failure.memory = own.spare
-        return own
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """Of the law that is watched, at the true state, whichever law acts.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return super().deviation(t, q, v, a, self._split(p)[0])
+
+    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+        """Of the law that is watched.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return super().contradiction(t, q, v, self._split(p)[0])
 
     def _split(self, p: Values) -> tuple[Values, Values]:
-        """Parameters of the law and of the other."""
-        if not isinstance(self.on_failure, Controller):
+        """Parameters of the law, which come first, and of the other."""
+        if self._spare is None:
             return p, None
-        values = dict(zip(self.parameters.names, self.parameters.values(p).tolist(), strict=True))
-        theirs = np.array([values[name] for name in self.on_failure.parameters.names])
-        return np.array([values[name] for name in self.inner.parameters.names]), theirs
+        values = self.parameters.values(p)
+        return values[: len(self.inner.parameters)], values[self._theirs]
 
     def _instead(
         self, own: Watched, error: EruginError | None, t: float, q: ArrayLike, v: ArrayLike, p: Values
-    ) -> Array:
-        if isinstance(self.on_failure, Controller):
-            return self.on_failure.control(t, q, v, p)
+    ) -> tuple[Array, str]:
+        """What takes the place of an output that there is not, and what there is to say of it."""
+        error = error or NotFiniteError(f"at t = {float(t):g}: the law gave an output that is not finite.")
+        if self._spare is not None:
+            self._spare.memory, others = own.spare, self._split(p)[1]
+            try:
+                told = self._spare.observe(t, q, v, others)
+                lost = refused(self._spare, told, float(t), q, v, others)
+            except EruginError as raised:
+                if is_callers_mistake(raised):
+                    raise
+                raise neither(error, raised) from raised
+            if lost is not None:
+                raise neither(error, lost) from lost
+            return told.output, told.message
+        with contextlib.suppress(NotFiniteInputError):
+            self.arguments(t, q, v, p)
         if self.on_failure == "zero":
-            return np.zeros(self.size)
+            return np.zeros(self.size), ""
         if own.safe is None:
             raise as_end(
-                error or ModelError("the law gave an output that is not finite"),
+                error,
                 f"{str(error).rstrip('.')}. There is no safe output to hold yet: start from a state that the law "
                 "accepts, or take on_failure='zero'.",
             )
-        return own.safe.copy()
+        return own.safe.copy(), ""
+
+
+def neither(error: EruginError, lost: EruginError) -> EruginError:
+    """What is raised where the law that takes over refuses as well.
+
+    Args:
+        error: why the first law refused.
+        lost: why the other did.
+    """
+    return as_end(lost, f"{str(error).rstrip('.')}. The law that takes over refuses as well: {lost}")

@@ -127,10 +127,9 @@ class Wrapper(Controller, Generic[Own]):
     def recall(self) -> Own | None:
         """The wrapper's part of the memory; the law inside gets its own back."""
         memory = cast("Remembered[Own] | None", self.memory)
-        if memory is None:
-            return None
-        self.inner.memory = memory.inner
-        return memory.own
+        # Nothing to remember is a memory too: that of a law that has seen no sample yet.
+        self.inner.memory = None if memory is None else memory.inner
+        return None if memory is None else memory.own
 
     def state(self, t: float, q: ArrayLike, v: ArrayLike) -> tuple[float, Array, Array]:
         """t, q and v, checked.

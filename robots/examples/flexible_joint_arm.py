@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import casadi as ca
+import numpy as np
 
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
@@ -48,8 +49,8 @@ def flexible_joint_arm(
     # A damping that is not there is no parameter that is zero: it would change the relative degree where it is varied.
     given |= {} if damping is None else {"damping": damping}
     for name, numbers in given.items():
-        if len(numbers) != n:
-            raise ModelError(f"{name} must have {n} values, one for each link, got {numbers!r}")
+        if np.ndim(numbers) != 1 or len(numbers) != n:
+            raise ModelError(f"{name} must be a list of as many values as there are links, {n}, got {numbers!r}")
     values = {
         **{f"k{i + 1}": positive(f"stiffness[{i}] [N m/rad]", k) for i, k in enumerate(stiffness)},
         **{f"J{i + 1}": positive(f"rotor_inertia[{i}] [kg m²]", J) for i, J in enumerate(rotor_inertia)},

@@ -46,7 +46,7 @@ def energy_shaping(case: RobotCase) -> EnergyShaping:
     """Upright."""
     EnergyShaping.require_served(case.robot)
     upright = Lqr(case.robot, [np.pi, 0.0], weights=Weights(), turns=case.robot.coordinates.names)
-    return EnergyShaping(upright, effort=[6.0], level=0.5)
+    return EnergyShaping(upright, level=0.5, push=6.0)
 
 
 def predictive(case: RobotCase) -> NonlinearMPC:

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,11 +15,10 @@ from erugin.robots import (
     TelescopicLink,
     assemble,
     exoskeleton,
-    lagrangian_system,
     planar_manipulator,
     with_inputs,
 )
-from erugin.robots.examples import fukao_robot, pinocchio_four_bar
+from erugin.robots.examples import altmann_heiland_crane, fukao_robot, pinocchio_four_bar
 
 from ..arms import two_link_arm
 from ..urdf import seven_joint_arm
@@ -47,19 +45,6 @@ def acrobot() -> Robot:
     links = [Link(l1, m1, l1 / 2, m1 * l1**2 / 12), Link(l2, m2, l2 / 2, m2 * l2**2 / 12)]
     arm = planar_manipulator(links, zero="down")
     return with_inputs(arm, [arm.input_names[1]])
-
-
-def crane() -> Robot:
-    """A trolley with a load on a rope of variable length; a force on the trolley, a torque on the winch."""
-    x, l, angle = ca.SX.sym("x"), ca.SX.sym("l"), ca.SX.sym("angle")
-    v = ca.SX.sym("v", 3)
-    u = ca.SX.sym("u", 2)
-    load = ca.vertcat(
-        v[0] + v[1] * ca.sin(angle) + l * v[2] * ca.cos(angle), v[1] * ca.cos(angle) - l * v[2] * ca.sin(angle)
-    )
-    T = 10.0 * v[0] ** 2 / 2 + 0.1 * (v[1] / 0.1) ** 2 / 2 + 100.0 * ca.sumsqr(load) / 2
-    V = -100.0 * 9.81 * l * ca.cos(angle)
-    return lagrangian_system(q=ca.vertcat(x, l, angle), v=v, T=T, V=V, Q=ca.vertcat(u[0], u[1] / 0.1, 0.0), u=u)
 
 
 def _four_bar() -> RobotCase:
@@ -96,7 +81,7 @@ CASES: dict[str, Callable[[], RobotCase]] = {
         np.zeros(4),
     ),
     "acrobot": lambda: RobotCase("acrobot", acrobot(), np.array([0.1, -0.1]), np.zeros(2)),
-    "crane": lambda: RobotCase("crane", crane(), np.array([0.0, 3.0, 0.05]), np.zeros(3)),
+    "crane": lambda: RobotCase("crane", altmann_heiland_crane(), np.array([0.0, 3.0, 0.05]), np.zeros(3)),
 }
 
 

@@ -17,8 +17,8 @@ def servo_controller(case: RobotCase) -> ServoController:
     """The crane's load is to stay where it begins, of other robots what the inputs do work on."""
     robot, q0 = case.robot, ca.SX(ca.DM(case.q0))
     if case.name == "crane":
-        position = ca.vertcat(robot.q[0] + robot.q[1] * ca.sin(robot.q[2]), robot.q[1] * ca.cos(robot.q[2]))
-        rows = position - ca.substitute(position, robot.q, q0)
+        load = robot.points["load"]
+        rows = load - ca.substitute(load, robot.q, q0)
     elif robot.coordinates.are_rates:
         rows = robot.input_matrix.T @ (robot.q - q0)
     else:

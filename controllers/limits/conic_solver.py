@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import ModelError, unknown_name
+from ...symbolic.errors import ModelError, unknown_name
 from .quadratic_program import QpAnswer, QpSolver, QuadraticProgram
 
 Array = NDArray[np.float64]
@@ -92,7 +92,7 @@ class ConicSolver(QpSolver):
         given["h"][...], given["g"][:], given["a"][...] = program.H, program.g, program.A
         given["lba"][:], given["uba"][:] = program.least, program.most
         given["lbx"][:], given["ubx"][:] = program.lower, program.upper
-        if start is None or start.multipliers.shape != (n + size[0],):
+        if start is None or (start.x.size, start.multipliers.size) != (n, n + size[0]):
             for key in ("x0", "lam_x0", "lam_a0"):
                 given[key].fill(0.0)
         else:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..robots.robot import Robot
-from ..symbolic.kernel import Kernel
-from ..symbolic.parameters import Parameters
-from .bounded_limits import ControlLimits
+from ...robots.robot import Robot
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters
+from .limits import ControlLimits
 
 Array = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .bounded_limits import ControlLimits
-from .bounded_memory import BoundedOutcome
-from .program import Program
-from .status import Status
+from ..program import Program
+from ..status import Status
+from .limits import ControlLimits
+from .memory import BoundedOutcome
 
 REACHED = 1e-9
 """An input is at its bound from this share of it."""

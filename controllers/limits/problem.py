@@ -10,14 +10,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import ModelError
-from ..symbolic.kernel import Kernel
-from ..symbolic.samples import samples
-from .bounded_limits import ControlLimits
-from .bounded_rows import LimitRows
-from .multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
-from .program import Program
-from .realization import Actuated, Realized, active_rows
+from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ...symbolic.samples import samples
+from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
+from ..program import Program
+from ..realization import Actuated, Realized, active_rows
+from .limits import ControlLimits
+from .rows import LimitRows
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounded_levels import LevelAnswer
-from .status import Status
+from ..status import Status
+from .levels import LevelAnswer
 
 Array = NDArray[np.float64]
 

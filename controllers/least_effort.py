@@ -6,40 +6,28 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...robots.robot import Robot
-from ...symbolic.ldl import Ldl
-from ...symbolic.semidefinite import SemidefiniteLdl
-from ..controller import Law
-from ..traits import Trait, degrees_of_freedom, traits
+from ..robots.robot import Robot
+from ..symbolic.ldl import Ldl
+from ..symbolic.semidefinite import SemidefiniteLdl
+from .controller import Law
+from .traits import Trait, degrees_of_freedom, traits
 
 TOLERANCE = 1e-10
 """A row counts as dependent when its relative pivot is not above this, as for a ProgramController."""
-
-
-def least_effort(robot: Robot, force: ca.SX) -> ca.SX:
-    """Of all u with B u = τ + Aᵀμ for some reactions μ, the one of least |u|².
-
-    Args:
-        robot: with at least as many independent inputs as degrees of freedom.
-        force: τ, shape (nv,).
-
-    Returns:
-        u, shape (nu,).
-    """
-    return LeastEffort.of(robot).inputs(force)
 
 
 @dataclass(frozen=True, eq=False)
 class LeastEffort:
     """Inputs of least |u|² that do what generalized forces would, and how near they are to losing that.
 
-    Without natural constraints u = Bᵀ (B Bᵀ)⁻¹ τ. With them u = W⁺ (M̂ B)ᵀ τ with W = Bᵀ M̂ B and the mobility M̂ of
-    the constrained robot: τ is compared with B u by the accelerations that they make, and natural reactions, which
-    cost no actuator, make up for the rest. Where the inputs reach all that the constraints leave free, it is exact.
+    Where B is constant and nothing natural holds the robot, u = Bᵀ (B Bᵀ)⁻¹ τ. Else u = W⁺ (M̂ B)ᵀ τ with W = Bᵀ M̂ B
+    and the mobility M̂, M⁻¹ without natural constraints: τ is compared with B u by the accelerations that they make,
+    and natural reactions, which cost no actuator, make up for the rest. Where the inputs reach all that the constraints
+    leave free, it is exact.
 
     Attributes:
         matrix: what τ is multiplied with before the factor is solved with, shape (k, nv).
-        factor: of W or B Bᵀ, shape (k, k); None where B is the unit matrix.
+        factor: of W, or of B Bᵀ where B is constant, shape (k, k); None where B is the unit matrix.
         after: what is multiplied with the solution, shape (nu, k).
         share: what is left of what the inputs do, in [0, 1]: the smallest pivot, relative to what it is made of. Zero
             where the inputs do not reach all that is free, such as the drive of a crank at its dead centre.
@@ -57,23 +45,22 @@ class LeastEffort:
         Args:
             robot: with at least as many independent inputs as degrees of freedom.
         """
-        B, nv = robot.input_matrix, robot.coordinates.nv
-        if not robot.natural:
-            if ca.sparsify(B).is_eye():
-                return cls(ca.SX.eye(nv), None, ca.SX.eye(nv), ca.SX(1))
-            plain = Ldl.of(B @ B.T)
-            share = ca.SX(1) if B.is_constant() else ca.mmin(plain.relative_pivots)
-            return cls(ca.SX.eye(nv), plain, B.T, share)
+        B, all_of_it = robot.input_matrix, ca.SX.eye(robot.coordinates.nv)
+        if not robot.natural and ca.sparsify(B).is_eye():
+            return cls(all_of_it, None, all_of_it, ca.SX(1))
+        if not robot.natural and B.is_constant():
+            return cls(all_of_it, Ldl.of(B @ B.T), B.T, ca.SX(1))
         reach = robot.mobility(B)[0]
         W, eye = B.T @ reach, ca.SX.eye(B.size2())
-        # Compared with what each input would do without natural constraints, what they leave of it by rounding is none.
+        # What each input would do alone and unconstrained: a share of it that is rounding is none.
         whole = ca.densify(ca.diag(B.T @ robot.factor.solve(B)))
         if Trait.OVERACTUATED in traits(robot):
             passing = SemidefiniteLdl.of(W, whole)
             share = ca.if_else(ca.sum1(passing.kept) >= degrees_of_freedom(robot), 1, 0)
             return cls(reach.T, passing, eye, share)
         square = Ldl.of(W)
-        return cls(reach.T, square, eye, ca.mmin(square.diagonal / whole))
+        share = ca.mmin(square.diagonal / whole)
+        return cls(reach.T, square, eye, share)
 
     def inputs(self, force: ca.SX) -> ca.SX:
         """u, shape (nu,).

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 
-from ..robots.robot import Robot
-from .bounded_limits import ControlLimits
+from ...robots.robot import Robot
+from .limits import ControlLimits
 
 INF = ca.SX(np.inf)
 
@@ -17,15 +17,15 @@ class LimitRows:
     """low ≤ u ≤ high and least ≤ matrix · u ≤ most.
 
     Attributes:
-        low: least input that the given bounds and the power of each input allow, shape (nu,); where they leave nothing,
-            the one of the given bounds that comes nearest to the power.
+        low: least input that the given bounds and the power of each input allow, shape (nu,); where these or the total
+            power leave nothing, the one of the given bounds that comes nearest to the power.
         high: the greatest, shape (nu,).
         short: by how much power is exceeded at least, shape (nu + 1,): that of each input, then their sum [W].
         names: of the rows, l of them.
         hard: so many of them, the first ones, can always be kept within low and high.
         matrix: shape (l, nu).
         least: shape (l,).
-        most: shape (l,); the total power there is what low and high leave of it at the most.
+        most: shape (l,).
         scale: one over the unit of each row, shape (l,).
     """
 
@@ -92,19 +92,22 @@ class LimitRows:
                 short.append(ca.SX(0))
             low.append(least)
             high.append(most)
-        self.low, self.high = ca.vertcat(ca.SX(0, 1), *low), ca.vertcat(ca.SX(0, 1), *high)
         total = ca.SX(0)
         if np.isfinite(limits.total_power):
-            for w, least, most in zip(ca.vertsplit(speed), low, high, strict=True):
+            speeds, allowed, fastest = ca.vertsplit(speed), float(limits.total_power), ca.SX(0)
+            for w, least, most in zip(speeds, low, high, strict=True):
                 total = total + ca.if_else(w > 0, w * least, ca.if_else(w < 0, w * most, 0))
-            allowed = float(limits.total_power)
-            fastest = ca.SX(0)
-            for i in range(robot.u.numel()):
-                fastest = ca.fmax(fastest, ca.fabs(speed[i]))
-            scale = ca.if_else(fastest > 0, 1 / fastest, 1)
+                fastest = ca.fmax(fastest, ca.fabs(w))
+            beyond = total > allowed
+            for i, (w, least, most) in enumerate(zip(speeds, low, high, strict=True)):
+                # The corner that is left, without the rounding of a row through it.
+                low[i] = ca.if_else(ca.logic_and(beyond, w < 0), most, least)
+                high[i] = ca.if_else(ca.logic_and(beyond, w > 0), least, most)
             self.hard = 1
-            self._add("total power", speed.T, -INF, ca.fmax(total, allowed), scale)
+            scale = ca.if_else(fastest > 0, 1 / fastest, 1)
+            self._add("total power", speed.T, -INF, ca.if_else(beyond, INF, allowed), scale)
             total = ca.fmax(total - allowed, 0)
+        self.low, self.high = ca.vertcat(ca.SX(0, 1), *low), ca.vertcat(ca.SX(0, 1), *high)
         self.short = ca.vertcat(*short, total)
 
     def _bound_joints(

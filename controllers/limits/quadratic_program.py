@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.kernel import Kernel
+from ...symbolic.kernel import Kernel
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..robots.robot import Robot
-from ..symbolic.arrays import positive
-from ..symbolic.errors import ModelError
+from ...robots.robot import Robot
+from ...symbolic.arrays import positive
+from ...symbolic.errors import ModelError
 
 Array = NDArray[np.float64]
 

@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import ModelError, NotConvergedError, NotFiniteError
-from .bounded_holding import Holding, Rest
-from .bounded_levels import BoundedLevels
-from .bounded_limits import ControlLimits
-from .bounded_memory import BoundedMemory, BoundedOutcome, Sample
-from .bounded_messages import limited_sentence
-from .bounded_priorities import priority_groups
-from .bounded_problem import BoundedProblem, BoundedTick
-from .multipliers import MultiplierMethod
-from .program import Program
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
+from ..multipliers import MultiplierMethod
+from ..program import Program
+from ..status import Status
+from .conic_solver import ConicSolver
+from .holding import Holding, Rest
+from .levels import BoundedLevels
+from .limits import ControlLimits
+from .memory import BoundedMemory, BoundedOutcome, Sample
+from .messages import limited_sentence
+from .priorities import priority_groups
+from .problem import BoundedProblem, BoundedTick
 from .quadratic_program import QpSolver
-from .quadratic_program_conic import ConicSolver
-from .status import Status
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import ModelError, unknown_name
-from .program import Program
+from ...symbolic.errors import ModelError, unknown_name
+from ..program import Program
 
 Rows = NDArray[np.intp]
 

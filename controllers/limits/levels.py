@@ -1,0 +1,244 @@
+"""The inputs that keep their limits and come nearest to a program, one group of rows after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .face import Face
+from .priorities import Rows
+from .problem import BoundedTick
+from .quadratic_program import ACCURACY, QpAnswer, QpSolver, QuadraticProgram, misses
+
+Array = NDArray[np.float64]
+
+PROXIMAL = (1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+"""ε of the steps x₊ = argmin f(x) + ε/2 |x − x₀|², as shares of |G|², which make a sum of squares definite where it
+leaves inputs free. They tell which bounds push; with these the answer is found exactly, mostly after one step. Bounds
+that hardly push need the last ones."""
+SLACKENED = (1e-6, 1e-4, 1e-3, 1e-6, 1e-7, 1e-8, 1e-9)
+"""The same for what limit rows are exceeded by: the larger ones where no room is left by others."""
+ROUGH = 1e-6
+"""Share of the numbers that its conditions of optimality are made of by which such a step may miss them."""
+GIVEN_UP = 1e-9
+"""A limit row is given up that is exceeded by more than this, in its unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelAnswer:
+    """What was found.
+
+    Attributes:
+        x: scaled inputs, shape (nu,); None if the solver failed.
+        answers: of the solver, by the name of the programme, from which the next tick may start.
+        sides: on which bounds of inputs and limit rows the answer of a level lies, by its name, shape (nu + l,).
+        pressing: whether each limit row keeps the program from being met better, shape (l,).
+        given_up: 1 for a limit row that had to be exceeded above, −1 for one below, shape (l,).
+        failed: what was not found, if the solver failed: if there is an x, it serves the groups before that.
+        reached: whether the whole program was satisfied.
+    """
+
+    x: Array | None
+    answers: Mapping[str, QpAnswer]
+    sides: Mapping[str, Array]
+    pressing: NDArray[np.bool_]
+    given_up: Array
+    failed: str = ""
+    reached: bool = False
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether limit rows had to be given up."""
+        return bool(self.given_up.any())
+
+
+class BoundedLevels:
+    """Lexicographic least squares under limits.
+
+    1. If an input within all limits satisfies the whole program, the one of least effort ½ uᵀHu of them.
+    2. Else, group by group, least |G_g u − r_g|² within the limits, while what the groups before have reached of
+       G u stays as it is [Escande2014]_; in the end least effort with what is still free.
+    3. If the limit rows of the joints contradict the inputs' bounds, their own least squares come before the program.
+
+    Every level has one answer, up to what the levels after it are free to do, so that the input is unique. A
+    programme's answer tells which bounds push; what is kept of it is the exact least squares on these bounds, if it
+    satisfies the conditions of optimality, whatever the solver says. Bounds that pushed at the tick before are tried
+    first: if they satisfy those conditions again, the level needs no programme.
+    """
+
+    def __init__(self, solver: QpSolver, groups: tuple[Rows, ...], hard: int) -> None:
+        """Keep the solver.
+
+        Args:
+            solver: of the quadratic programmes.
+            groups: places of the program's rows, the group of the highest priority first.
+            hard: so many limit rows, the first ones, can always be kept and are never given up.
+        """
+        self._solver, self._groups, self._hard = solver, groups, hard
+
+    def solve(self, tick: BoundedTick, start: LevelAnswer | None = None) -> LevelAnswer:
+        """The inputs for one tick.
+
+        Args:
+            tick: the problem.
+            start: what was found at a tick before, from which the solver may start.
+        """
+        return _Levels(self._solver, tick, self._hard, start).solve(self._groups)
+
+
+class _Levels:
+    """One tick."""
+
+    def __init__(self, solver: QpSolver, tick: BoundedTick, hard: int, start: LevelAnswer | None) -> None:
+        self._solver, self._tick, self._hard, self._start = solver, tick, hard, start
+        self._answers: dict[str, QpAnswer] = {}
+        self._sides: dict[str, Array] = {}
+        self._lower, self._upper = tick.low / tick.scale, tick.high / tick.scale
+        self._given_up = np.zeros(len(tick.rows))
+        self._pressing = np.zeros(len(tick.rows), dtype=np.bool_)
+
+    def solve(self, groups: tuple[Rows, ...]) -> LevelAnswer:
+        """All levels."""
+        start, tick = self._start, self._tick
+        # Where the program was out of reach a moment ago it hardly is within; if it is, the other way finds it too.
+        if start is None or start.reached:
+            whole = self._whole()
+            if whole is not None:
+                return self._result(whole, reached=True)
+        x = np.zeros(len(self._lower)) if start is None or start.x is None else start.x
+        relaxed = None
+        if start is not None and start.relaxed:
+            relaxed = self._give_up(x, start.given_up, start.sides["limits"])
+        face = relaxed or self._face(x)
+        for number, group in enumerate(groups):
+            name, gain, right = f"group {number + 1}", tick.gain[group], tick.right[group]
+            found = self._nearest(name, gain, right, face)
+            if not found and number == 0 and relaxed is None:
+                relaxed = self._relax(face.x)
+                if relaxed is not None:
+                    face = relaxed
+                    found = self._nearest(name, gain, right, face)
+            if not found:
+                # What has been reached before keeps the limits, and is more than an old input.
+                return self._result(None if face.is_whole else face.x, f"{name} of the program's rows")
+            if not face.is_free:
+                return self._result(face.x)
+        H = tick.effort
+        eased = self._answer("effort", face.program(H, H @ face.x), ACCURACY)
+        if eased is None:
+            return self._result(face.x, "the least effort")
+        face.move(eased.x)
+        return self._result(face.x)
+
+    def _face(self, x: Array) -> Face:
+        tick, given_up = self._tick, self._given_up != 0.0
+        least, most = np.where(given_up, -np.inf, tick.least), np.where(given_up, np.inf, tick.most)
+        return Face(x, self._lower, self._upper, tick.rows, least, most)
+
+    def _result(self, x: Array | None, failed: str = "", *, reached: bool = False) -> LevelAnswer:
+        return LevelAnswer(x, self._answers, self._sides, self._pressing, self._given_up, failed, reached)
+
+    def _whole(self) -> Array | None:
+        tick = self._tick
+        rows = np.vstack((tick.rows, tick.gain))
+        least, most = np.concatenate((tick.least, tick.right)), np.concatenate((tick.most, tick.right))
+        zero = np.zeros(len(self._lower))
+        program = QuadraticProgram(tick.effort, zero, rows, least, most, self._lower, self._upper)
+        answer = self._answer("whole", program, ACCURACY)
+        return None if answer is None else answer.x
+
+    def _answer(self, name: str, program: QuadraticProgram, accuracy: float) -> QpAnswer | None:
+        """The solver's answer, if it satisfies the conditions of optimality."""
+        start = self._answers.get(name) or (None if self._start is None else self._start.answers.get(name))
+        answer = self._solver.solve(program, start)
+        if not misses(program, answer) <= accuracy:
+            # A start may lead an active-set method round in circles.
+            answer = answer if start is None else self._solver.solve(program)
+            if start is None or not misses(program, answer) <= accuracy:
+                return None
+        self._answers[name] = answer
+        return answer
+
+    def _nearest(self, name: str, gain: Array, right: Array, face: Face) -> bool:
+        """Move to least |gain · x − right|² within the limits, and let what has been reached stay; whether it was."""
+        square = gain.T @ gain
+        size = float(np.trace(square))
+        if size == 0.0 or not face.is_free:
+            return True
+        sides = None if self._start is None else self._start.sides.get(name)
+        if sides is not None and self._settled(name, face, sides, gain, right):
+            return True
+        moved = False
+        for share in PROXIMAL:
+            program = face.program(square, (gain @ face.x - right) @ gain, share * size)
+            answer = self._answer(name, program, ROUGH)
+            if answer is None and not face.is_whole:
+                # It has a point, so that this is the solver's failure; another step may not be.
+                continue
+            if answer is None:
+                break
+            sides, moved = face.sides(answer), True
+            face.move(answer.x)
+            if self._settled(name, face, sides, gain, right, weak=True):
+                return True
+        if moved:
+            face.hold(gain)
+        return moved
+
+    def _settled(self, name: str, face: Face, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> bool:
+        pushing = face.settle(sides, gain, right, weak=weak)
+        if pushing is None:
+            return False
+        self._sides[name] = sides
+        self._pressing |= pushing[len(self._lower) :] != 0.0
+        return True
+
+    def _relax(self, x: Array) -> Face | None:
+        """Exceed limit rows by the least squares that the inputs need to keep to the others, if that is found."""
+        tick, n, count = self._tick, len(x), len(self._tick.rows)
+        if count == self._hard:
+            return None
+        slack = np.eye(count)[:, self._hard :]
+        rows, free = np.hstack((tick.rows, slack)), np.full(count - self._hard, np.inf)
+        lower, upper = np.concatenate((self._lower, -free)), np.concatenate((self._upper, free))
+        given_up, moved = np.zeros(count), False
+        for share in SLACKENED:
+            H = np.diag(np.concatenate((np.full(n, share), np.ones(len(free)))))
+            g = np.concatenate((-share * x, np.zeros(len(free))))
+            program = QuadraticProgram(H, g, rows, tick.least, tick.most, lower, upper)
+            answer = self._answer("limits", program, ROUGH)
+            if answer is None:
+                continue
+            x, moved = answer.x[:n], True
+            beyond, pushes = answer.x[n:], np.delete(answer.multipliers, np.s_[n : n + len(free)])
+            given_up[self._hard :] = np.where(np.abs(beyond) > GIVEN_UP, -np.sign(beyond), 0.0)
+            sides = np.where(np.abs(pushes) > GIVEN_UP, np.sign(pushes), 0.0)
+            sides[n:][given_up != 0.0] = 0.0
+            face = self._give_up(x, given_up, sides)
+            if face is not None:
+                return face
+        if not moved:
+            return None
+        self._given_up = given_up
+        face = self._face(x)
+        face.hold(tick.rows[given_up != 0.0])
+        return face
+
+    def _give_up(self, x: Array, given_up: Array, sides: Array) -> Face | None:
+        """Exceed these limit rows by the least squares, if none of them need not be exceeded, and no other must."""
+        tick, up = self._tick, given_up != 0.0
+        self._given_up = given_up
+        face = self._face(x)
+        if not up.any():
+            return face
+        rows, right = tick.rows[up], np.where(given_up > 0.0, tick.most, tick.least)[up]
+        pushing = face.settle(sides, rows, right)
+        if pushing is None or not ((rows @ face.x - right) * given_up[up] > 0.0).all():
+            self._given_up = np.zeros(len(given_up))
+            return None
+        self._sides["limits"] = sides
+        self._pressing |= pushing[len(x) :] != 0.0
+        return face
