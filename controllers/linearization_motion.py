@@ -70,7 +70,10 @@ class Motion:
             robot: the model that is to follow it.
         """
         if robot is not self.robot:
-            raise ModelError(f"the motion is one of {self.robot.name}, not of the given {robot.name}")
+            raise ModelError(
+                f"the motion is one of {self.robot.name}, not of the given {robot.name}, which is another Robot: make "
+                "both of the same, or hand the samples to Motion(robot, t, q, v, u)"
+            )
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """q, v and u at a time: cubic splines of q and v, u linear between samples; the ends beyond them.

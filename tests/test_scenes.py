@@ -70,7 +70,7 @@ def test_the_tip_never_enters_a_disc(
             gap = np.linalg.norm(point - place - trajectory.t[:, None] * drift, axis=1) - scene[f"disc{j}.radius"]
             least = min(least, float(gap.min()))
             nearest += gap.min() < MARGIN + 0.05
-    record_property("reached", reached)
+    record_property("reached", int(reached))
     print(f"{discs} discs: {reached} of {count} scenes reach the end of the path, least clearance {1e3 * least:.2f} mm")
     assert least > 0.0
     assert nearest > count / 4, "the scenes would prove nothing if the discs were never near"
