@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -147,15 +147,15 @@ def numbers(program: Program, t: float, q: Array, v: Array) -> Numbers:
     return Numbers(unit[:, None] * G, unit * r, B.T @ moved[:, :nu])
 
 
-def cone_miss(slope: Array, free: Array, u: Array, low: Array, high: Array) -> float:
+def cone_miss(slope: Array, free: Array, u: Array, low: Array, high: Array, outward: Sequence[Array] = ()) -> float:
     """By how much −slope is no sum of rows of ``free`` and outward normals of the bounds reached, as a share of it.
 
     Zero if and only if u is a least value, among the inputs within the bounds with the same ``free`` · u, of the convex
-    function with this slope there.
+    function with this slope there; ``outward`` are the normals of what else is reached.
     """
     eye = np.eye(len(u))
     up, down = eye[:, np.isclose(u, high, rtol=0.0, atol=1e-9)], -eye[:, np.isclose(u, low, rtol=0.0, atol=1e-9)]
-    columns = np.hstack([free.T, -free.T, up, down])
+    columns = np.hstack([free.T, -free.T, up, down, *(normal[:, None] for normal in outward)])
     size = max(1.0, float(np.linalg.norm(slope)))
     if not columns.size:
         return float(np.linalg.norm(slope)) / size

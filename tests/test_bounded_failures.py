@@ -25,7 +25,7 @@ from erugin.controllers.limits import misses
 from erugin.robots import with_inputs
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError
-from erugin.symbolic.errors import NotFiniteInputError
+from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
 
 from .arms import two_link_arm
 from .bounded_cases import Case, bounded_case, effort_only, posture_case
@@ -53,22 +53,21 @@ class Failing(QpSolver):
         return QpAnswer(np.full_like(answer.x, self.nonsense), np.full_like(answer.multipliers, self.nonsense))
 
 
-def saturating(solver: QpSolver | None = None) -> tuple[Case, ProgramController]:
+def saturating(
+    solver: QpSolver | None = None, effort: tuple[float, float] = (28.0, 10.0)
+) -> tuple[Case, ProgramController]:
     case = bounded_case("two links")
-    limits = ControlLimits.of(case.program.robot, effort=[28.0, 10.0])
+    limits = ControlLimits.of(case.program.robot, effort=effort)
     return case, ProgramController(case.program, realization="bounded", limits=limits, solver=solver)
 
 
 @pytest.mark.parametrize("nonsense", [0.0, 7.0, math.nan, math.inf])
 def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None:
-    solver = Failing(math.inf, nonsense)
-    _, controller = saturating(solver)
-    q, v = np.array([-1.6, 0.6]), np.zeros(2)
-    controller.advance(0.0, q, v)
-    safe = controller.control(0.0, q, v)
-    solver.left = 0
+    case, controller = saturating(Failing(0, nonsense), (40.0, 20.0))
+    # On the path the solver is not asked.
+    controller.advance(0.0, case.q, np.zeros(2))
+    safe = controller.control(0.0, case.q, np.zeros(2))
     assert np.abs(safe).max() > 1.0
-    # Elsewhere other bounds are reached, so that the solver is asked again.
     q, v = np.array([0.9, -0.6]), np.array([1.0, -1.0])
     for k in range(1, 6):
         controller.advance(k * 1e-3, q, v)
@@ -77,16 +76,22 @@ def test_a_solver_that_fails_leaves_the_last_safe_input(nonsense: float) -> None
     assert told.status is Status.HELD
     assert "out of luck" in told.message
     assert np.isfinite(told.output).all()
-    assert (np.abs(told.output) <= [28.0, 10.0]).all()
+    assert (np.abs(told.output) <= [40.0, 20.0]).all()
     solution = controller.solve(5e-3, q, v)
     assert solution.status is Status.HELD
     np.testing.assert_array_equal(solution.input, told.output)
 
 
 def test_a_run_goes_on_with_a_solver_that_fails_and_says_so() -> None:
-    case, controller = saturating(Failing(3, math.nan))
-    motion = simulate(case.program.robot, controller, [-1.6, 0.6], [0.0, 0.0], 1.0, step=4e-3)
-    assert motion.t[-1] == pytest.approx(1.0)
+    """The elbow's drive is strong enough on a part of the path only."""
+    case = bounded_case("two links")
+    robot, limits = case.program.robot, ControlLimits.of(case.program.robot, effort=[14.0, 10.0])
+    good = ProgramController(case.program, realization="bounded", limits=limits)
+    before = simulate(robot, good, case.q, case.v, 1.4, step=4e-3)
+    assert before.status[-1] == Status.OK
+    failing = ProgramController(case.program, realization="bounded", limits=limits, solver=Failing(0, math.nan))
+    motion = simulate(robot, failing, before.q[-1], before.v[-1], 1.0, step=4e-3, t0=1.4)
+    assert motion.t[-1] == pytest.approx(2.4)
     held = motion.status == Status.HELD
     assert held.any()
     assert not held[0]
@@ -94,6 +99,21 @@ def test_a_run_goes_on_with_a_solver_that_fails_and_says_so() -> None:
     np.testing.assert_array_equal(motion.u[first], motion.u[first - 1])
     assert np.isfinite(motion.u).all()
     assert any("out of luck" in said for _, said in motion.notes)
+
+
+def test_bounds_that_push_still_need_no_solver() -> None:
+    """What was found a moment ago satisfies the conditions of optimality again, whatever became of the solver."""
+    solver = Failing(math.inf, math.nan)
+    _, controller = saturating(solver)
+    sound = saturating()[1]
+    q, v = np.array([-1.6, 0.6]), np.zeros(2)
+    controller.advance(0.0, q, v)
+    solver.left = 0
+    for k in range(1, 6):
+        q = q + 1e-3
+        told, expected = controller.observe(k * 1e-3, q, v), sound.control(k * 1e-3, q, v)
+        assert told.status is Status.LIMITED
+        np.testing.assert_allclose(told.output, expected, rtol=1e-9)
 
 
 def test_without_an_input_to_hold_a_failing_solver_is_an_error() -> None:
@@ -150,6 +170,30 @@ def test_a_broken_sensor_is_refused_and_remembered_by_nothing() -> None:
     assert controller.memory is memory
 
 
+def test_a_model_that_is_not_finite_stops_the_run() -> None:
+    arm = two_link_arm()
+    rows = ca.vertcat(ca.sqrt(arm.q[0]), arm.q[1])
+    program = Program(arm, holonomic(rows - 0.5, perturbation=Baumgarte(20.0), name="root"))
+    controller = ProgramController(program, realization="bounded", limits=effort_only(arm, 3.0))
+    controller.advance(0.0, [0.2, 0.1], [0.0, 0.0])
+    assert controller.observe(0.0, [0.2, 0.1], [0.0, 0.0]).status is Status.LIMITED
+    with pytest.raises(NotFiniteError, match=r"at t = 0.001: "):
+        controller.control(1e-3, [-0.2, 0.1], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_of_another_size_is_no_start(solver: str) -> None:
+    def made(n: int, k: int) -> QuadraticProgram:
+        A, free = np.ones((k, n)), np.full(n, np.inf)
+        return QuadraticProgram(np.eye(n), np.ones(n), A, np.full(k, -1.0), np.full(k, np.inf), -free, free)
+
+    conic = ConicSolver(solver)
+    start = conic.solve(made(2, 3))
+    found = conic.solve(made(4, 1), start)
+    # Least ½ |x|² + Σ x with Σ x ≥ −1.
+    np.testing.assert_allclose(found.x, -0.25, rtol=1e-9)
+
+
 def test_conditions_of_optimality_see_every_fault() -> None:
     program = QuadraticProgram(
         H=np.diag([1.0, 2.0]),
@@ -198,6 +242,7 @@ def pose() -> Program:
         ({"power": [1.0, -1.0]}, "power must not be negative"),
         ({"total_power": -5.0}, "total_power must not be negative"),
         ({"total_power": math.nan}, "total_power must not be NaN"),
+        ({"total_power": [5.0, 5.0]}, r"total_power must be one number, got shape \(2,\)"),
         ({"joint_lower": 1.0, "joint_upper": -1.0}, "joint_lower must not be above joint_upper"),
         ({"speed": -1.0}, "speed must not be negative"),
         ({"speed": [1.0]}, r"speed must be one number or have shape \(2,\)"),
@@ -220,8 +265,14 @@ def test_arguments_that_cannot_serve_are_refused() -> None:
         ProgramController(program, realization="bounded", priorities=["first", ["second", "first"]])
     with pytest.raises(ModelError, match="an empty one"):
         ProgramController(program, realization="bounded", priorities=[[]])
-    with pytest.raises(ModelError, match="sequence of names"):
-        ProgramController(program, realization="bounded", priorities="first")
+    for wrong in ("first", 3):
+        with pytest.raises(ModelError, match="sequence of names"):
+            ProgramController(program, realization="bounded", priorities=wrong)  # type: ignore[arg-type]
+    for groups in ([3], [["first", 3]], [[["first"]]]):
+        with pytest.raises(ModelError, match="a group must be a name of a constraint or several, got"):
+            ProgramController(program, realization="bounded", priorities=groups)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="limits are those of a Robot, got Program"):
+        ControlLimits.of(program)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="need realization='bounded', got 'actuated'"):
         ProgramController(program, realization="actuated", limits=ControlLimits.of(arm, effort=1.0))
     with pytest.raises(ModelError, match="limits must be ControlLimits"):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
+from ...symbolic.errors import NotConvergedError
 from .quadratic_program import QpAnswer, QuadraticProgram
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 WEAK = 1e-6
 """Directions in which rows move by less than this share of the most are left as they are found."""
@@ -17,11 +22,18 @@ SILENT = 1e-11
 KEPT = 1e-9
 """A bound is kept that is exceeded by less than this share of the inputs, or of one."""
 PUSHING = 1e-8
-"""A bound pushes whose multiplier is more than this share of the largest, or of what rounding makes of them,"""
+"""A bound pushes whose multiplier is more than this share of all of them, and more than rounding makes of it,"""
 REACHED = 1e-10
 """and rows are reached, so that no bound pushes, that are missed by less than this share of the largest, or of one."""
-CHANGES = 3
-"""So many times bounds are let go that would have to pull."""
+CHANGES = 4
+"""So many times, less one, bounds that would have to pull are let go and those that are exceeded taken in."""
+
+
+class Settled(NamedTuple):
+    """Which bounds the answer of a level is on, and which of them push, of each the side as of :meth:`Face.sides`."""
+
+    sides: Array
+    pushing: Array
 
 
 class Face:
@@ -47,15 +59,14 @@ class Face:
         """
         self.x = np.minimum(np.maximum(x, lower), upper)
         self._lower, self._upper, self._rows, self._least, self._most = lower, upper, rows, least, most
-        self._C = np.vstack((np.eye(len(x)), rows))
+        self._C = np.concatenate((_unit(len(x)), rows))
         self._low, self._high = np.concatenate((lower, least)), np.concatenate((upper, most))
         self._Z: Array | None = None
-        self._open = np.ones(len(self._C), dtype=np.bool_)
 
     @property
-    def is_free(self) -> bool:
-        """Whether there is more than one point left."""
-        return self._Z is None or self._Z.shape[1] > 0
+    def dimension(self) -> int:
+        """How many numbers z are left; none where x is the only point."""
+        return len(self.x) if self._Z is None else self._Z.shape[1]
 
     @property
     def is_whole(self) -> bool:
@@ -80,8 +91,7 @@ class Face:
             )
         # What has been reached must stay possible: z = 0 is, whatever rounding says.
         reached, unbound = self._C @ x, np.full(len(H), np.inf)
-        low = np.where(self._open, np.minimum(self._low - reached, 0.0), -np.inf)
-        high = np.where(self._open, np.maximum(self._high - reached, 0.0), np.inf)
+        low, high = np.minimum(self._low - reached, 0.0), np.maximum(self._high - reached, 0.0)
         return QuadraticProgram(H, slope @ Z, self._C @ Z, low, high, -unbound, unbound)
 
     def sides(self, answer: QpAnswer) -> Array:
@@ -101,26 +111,22 @@ class Face:
         """
         self.x = np.minimum(np.maximum(self.x + (z if self._Z is None else self._Z @ z), self._lower), self._upper)
 
-    def hold(self, rows: Array, let: Mask | None = None) -> None:
+    def hold(self, rows: Array) -> None:
         """Keep rows · x as it is.
 
         Args:
             rows: shape (m, n).
-            let: bounds that are no longer looked at, shape (n + l,).
         """
-        if let is not None:
-            self._open &= ~let
-        beside = rows if self._Z is None else rows @ self._Z
-        _, values, directions = np.linalg.svd(beside)
-        size = float(np.sqrt(np.vdot(rows, rows)))
-        kept = directions[np.count_nonzero(values > SILENT * size) :].T
+        _, values, directions = _svd(rows if self._Z is None else rows @ self._Z)
+        kept = directions[_count(values, SILENT * math.sqrt(np.vdot(rows, rows))) :].T
         self._Z = kept if self._Z is None else self._Z @ kept
 
-    def settle(self, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> Array | None:
+    def settle(self, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> Settled | None:
         """Move to the least |gain · x − right|² of this face, and keep to the points that do as well, if it is found.
 
         With the bounds known that push, there is no programme to be solved but linear least squares, and the signs of
-        their multipliers to be looked at, and the other bounds. Those that push are kept to from now on, because the
+        their multipliers to be looked at, and the other bounds; all of these together are the conditions of optimality,
+        and so it does not matter how good a guess ``sides`` was. Bounds that push are kept to from now on, because the
         slope of the sum of squares is a sum of them.
 
         Args:
@@ -130,52 +136,112 @@ class Face:
             weak: whether it may be left open how far to go in directions in which the rows hardly move.
 
         Returns:
-            The sides of the bounds that push; None, with nothing changed, if it was not found.
+            The bounds that it was found with; None, with nothing changed, if it was not.
         """
-        size = float(np.sqrt(np.vdot(gain, gain)))
+        size, Z, C = math.sqrt(np.vdot(gain, gain)), self._Z, self._C
         for _ in range(CHANGES):
-            on = np.flatnonzero(sides)
-            bound = np.where(sides[on] > 0.0, self._high[on], self._low[on])
-            B = self._C[on] if self._Z is None else self._C[on] @ self._Z
-            k, d = B.shape
-            if k > d or not np.isfinite(bound).all():
+            on = sides.nonzero()[0]
+            split = self._split(on)
+            if split is None:
                 return None
-            x, directions = self.x, self._Z
-            if k:
-                left, values, right_basis = np.linalg.svd(B)
-                if values[-1] <= WEAK:
+            inverse, directions = split
+            x = self.x
+            if len(on):
+                bound = np.where(sides > 0.0, self._high, self._low)[on]
+                if not math.isfinite(np.vdot(bound, bound)):
                     return None
-                z = ((bound - self._C[on] @ x) @ left / values) @ right_basis[:k]
-                x = x + (z if self._Z is None else self._Z @ z)
-                directions = right_basis[k:].T if self._Z is None else self._Z @ right_basis[k:].T
-            inner, strengths, outer = np.linalg.svd(gain if directions is None else gain @ directions)
-            strong = int(np.count_nonzero(strengths > WEAK * size))
-            audible = int(np.count_nonzero(strengths > SILENT * size))
+                z = inverse @ (bound - C[on] @ x)
+                x = x + (z if Z is None else Z @ z)
+            inner, strengths, outer = _svd(gain @ directions)
+            strong, audible = _count(strengths, WEAK * size), _count(strengths, SILENT * size)
             if strong < audible and not weak:
                 return None
-            change = ((right - gain @ x) @ inner[:, :strong] / strengths[:strong]) @ outer[:strong]
-            x = x + (change if directions is None else directions @ change)
+            x = x + directions @ (((right - gain @ x) @ inner[:, :strong] / strengths[:strong]) @ outer[:strong])
             rest = right - gain @ x
-            reached = bool(np.abs(rest).max() <= REACHED * (1.0 + np.abs(right).max()))
-            slope = rest @ gain if self._Z is None else rest @ gain @ self._Z
-            pushes = left @ (right_basis[:k] @ slope / values) * sides[on] if k else slope[:0]
-            rounding = PUSHING * max(float(np.abs(pushes).max(initial=0.0)), size * REACHED)
-            if not reached and (pushes < -rounding).any():
-                sides = sides.copy()
-                sides[on[pushes < -rounding]] = 0.0
+            reached = np.vdot(rest, rest) <= REACHED**2 * (1.0 + np.vdot(right, right))
+            pushing = np.zeros(len(sides)) if reached else sides
+            if not reached and len(on):
+                slope = rest @ gain
+                pushes = (slope if Z is None else slope @ Z) @ inverse * sides[on]
+                rounding = PUSHING * math.sqrt(np.vdot(pushes, pushes)) + SILENT * size * math.sqrt(np.vdot(rest, rest))
+                least = pushes.min()
+                if least < -rounding:
+                    sides = sides.copy()
+                    sides[on[pushes < -rounding]] = 0.0
+                    continue
+                if least <= rounding:
+                    pushing = sides.copy()
+                    pushing[on[pushes <= rounding]] = 0.0
+            over, under = (value := C @ x) - self._high, self._low - value
+            excess, room = np.maximum(over, under), KEPT * (1.0 + math.sqrt(np.vdot(x, x)))
+            if excess.max() > room:
+                sides = np.where(excess > room, np.where(over > under, 1.0, -1.0), sides)
                 continue
-            value, room = self._C @ x, KEPT * (1.0 + np.abs(x).max())
-            if not ((value >= self._low - room) & (value <= self._high + room) | ~self._open).all():
-                return None
-            pushing = np.zeros(len(sides))
-            pushing[on] = 0.0 if reached else np.where(pushes > rounding, sides[on], 0.0)
             self.x = np.minimum(np.maximum(x, self._lower), self._upper)
-            if not reached and (pushing[on] != 0.0).all():
-                Z = outer[audible:].T
-                self._Z = Z if directions is None else directions @ Z
-                self._open[on] = False
+            if pushing is sides:
+                self._Z = directions @ outer[audible:].T
+                self._low[on], self._high[on] = -np.inf, np.inf
             else:
-                some = pushing != 0.0
-                self.hold(np.vstack((self._C[some], gain)), some)
-            return pushing
+                some = pushing.nonzero()[0]
+                self.hold(np.concatenate((C[some], gain)))
+                self._low[some], self._high[some] = -np.inf, np.inf
+            return Settled(sides if reached else pushing, pushing)
         return None
+
+    def ease(self, H: Array) -> bool:
+        """Move to the least ½ xᵀHx, if no bound keeps it from there; whether it did.
+
+        Args:
+            H: shape (n, n), positive definite.
+        """
+        Z = _unit(len(self.x)) if self._Z is None else self._Z
+        ZH = Z.T @ H
+        x = self.x - Z @ np.linalg.solve(ZH @ Z, ZH @ self.x)
+        value, room = self._C @ x, KEPT * (1.0 + math.sqrt(np.vdot(x, x)))
+        if (value - self._high).max() > room or (self._low - value).max() > room:
+            return False
+        self.x = np.minimum(np.maximum(x, self._lower), self._upper)
+        return True
+
+    def _split(self, on: NDArray[np.intp]) -> tuple[Array, Array] | None:
+        """Coordinates z in which these bounds are equations: the inverse of their rows, and what they leave free.
+
+        Args:
+            on: places of bounds.
+        """
+        n, d, k, Z = len(self.x), self.dimension, len(on), self._Z
+        if k > d:
+            return None
+        if Z is None and (k == 0 or on[-1] < n):
+            off = np.ones(n, dtype=np.bool_)
+            off[on] = False
+            return self._C[:n, on], self._C[:n, :n][:, off]
+        if Z is not None and k == 0:
+            return np.zeros((d, 0)), Z
+        left, values, right = _svd(self._C[on] if Z is None else self._C[on] @ Z)
+        if not values[-1] > WEAK:
+            return None
+        directions = right[k:].T if Z is None else Z @ right[k:].T
+        return (right[:k].T / values) @ left.T, directions
+
+
+def _svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """Full singular value decomposition; `np.linalg.svd` takes twice as long for so small a matrix."""
+    if not matrix.size:
+        return _unit(len(matrix)), np.zeros(0), _unit(matrix.shape[1])
+    found: tuple[Array, Array, Array, int] = lapack.dgesdd(matrix)
+    if found[3] != 0:
+        raise NotConvergedError(f"the singular value decomposition of a matrix {matrix.shape} ended with {found[3]}")
+    return found[:3]
+
+
+def _count(descending: Array, least: float) -> int:
+    """How many are greater."""
+    return len(descending) if descending.size and descending[-1] > least else int(np.count_nonzero(descending > least))
+
+
+@functools.cache
+def _unit(n: int) -> Array:
+    unit = np.eye(n)
+    unit.setflags(write=False)
+    return unit

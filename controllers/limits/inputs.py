@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -156,17 +157,19 @@ class BoundedInputs:
         if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
             return BoundedOutcome(_frozen(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
         tick = self._problem.whole()
+        if not math.isfinite(tick.total[0]):
+            raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
         found = self._levels.solve(tick, None if before is None else before.outcome.found)
         if found.x is None:
-            self._require_finite(t, tick)
             return self._held(t, tick, before, found.failed)
         u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
         failed = f"{found.failed} ({self._word})" if found.failed else ""
         missed = self._none_missed if found.reached else self._missed(tick, u)
         beyond = self._beyond(tick, u) if found.relaxed else self._none_beyond
-        if not (found.reached or missed.any()):
+        reached = missed is self._none_missed or not missed.any()
+        if reached and not found.reached:
             found = replace(found, reached=True)
-        fine = not failed and not missed.any() and not beyond.any() and not tick.short.any()
+        fine = reached and not failed and not (found.relaxed and beyond.any()) and fit[3] <= 0.0
         status = Status.OK if fine else Status.LIMITED
         return BoundedOutcome(_frozen(u), status, missed, beyond, _frozen(tick.short), failed, found)
 
@@ -174,8 +177,8 @@ class BoundedInputs:
         what = f"{failed} ({self._word})"
         if before is None:
             raise NotConvergedError(
-                f"at t = {t:g}: no input was found for {what}, and none has been applied before that could be held. "
-                f"{Status.NOT_CONVERGED.sentence}"
+                f"at t = {t:g}: no input was found for {what}, and none has been applied before that could be held: "
+                "start where the limits leave room, or give another solver, such as ConicSolver('qrqp')"
             )
         u = np.clip(before.outcome.input, tick.low, tick.high)
         missed, beyond = self._missed(tick, u), self._beyond(tick, u)
@@ -188,9 +191,10 @@ class BoundedInputs:
     def _missed(self, tick: BoundedTick, u: Array) -> Array:
         """What is left of the program, in its units; 0 for rounding."""
         x = u / tick.scale
-        rest = (tick.gain @ x - tick.right) / tick.gain_scale
-        size = (np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)) / tick.gain_scale
-        return _frozen(np.where(np.abs(rest) > MISSED * size + ROUNDING, rest, 0.0))
+        rest = tick.gain @ x - tick.right
+        size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
+        told = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
+        return _frozen(np.where(told, rest / tick.gain_scale, 0.0))
 
     def _beyond(self, tick: BoundedTick, u: Array) -> Array:
         """How far the inputs are beyond the limit rows, in their units; 0 for rounding."""
@@ -199,11 +203,6 @@ class BoundedInputs:
         over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale
         size = (np.abs(tick.rows) @ np.abs(x)) / tick.row_scale
         return _frozen(np.where(over > MISSED * size + ROUNDING, over, 0.0))
-
-    def _require_finite(self, t: float, tick: BoundedTick) -> None:
-        for array in (tick.effort, tick.gain, tick.right, tick.rows):
-            if not np.isfinite(array).all():
-                raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
 
 
 def _samples(memory: object) -> BoundedMemory:

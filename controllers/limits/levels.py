@@ -21,6 +21,8 @@ leaves inputs free. They tell which bounds push; with these the answer is found 
 that hardly push need the last ones."""
 SLACKENED = (1e-6, 1e-4, 1e-3, 1e-6, 1e-7, 1e-8, 1e-9)
 """The same for what limit rows are exceeded by: the larger ones where no room is left by others."""
+CAUTIOUS = 1e-3
+"""ε where the solver fails with a smaller one, which rounding may be the cause of."""
 ROUGH = 1e-6
 """Share of the numbers that its conditions of optimality are made of by which such a step may miss them."""
 GIVEN_UP = 1e-9
@@ -110,7 +112,7 @@ class _Levels:
                 return self._result(whole, reached=True)
         x = np.zeros(len(self._lower)) if start is None or start.x is None else start.x
         relaxed = None
-        if start is not None and start.relaxed:
+        if start is not None and start.relaxed and "limits" in start.sides:
             relaxed = self._give_up(x, start.given_up, start.sides["limits"])
         face = relaxed or self._face(x)
         for number, group in enumerate(groups):
@@ -124,14 +126,10 @@ class _Levels:
             if not found:
                 # What has been reached before keeps the limits, and is more than an old input.
                 return self._result(None if face.is_whole else face.x, f"{name} of the program's rows")
-            if not face.is_free:
+            if face.dimension == 0:
                 return self._result(face.x)
-        H = tick.effort
-        eased = self._answer("effort", face.program(H, H @ face.x), ACCURACY)
-        if eased is None:
-            return self._result(face.x, "the least effort")
-        face.move(eased.x)
-        return self._result(face.x)
+        eased = self._ease(face)
+        return self._result(face.x, "" if eased else "the least effort")
 
     def _face(self, x: Array) -> Face:
         tick, given_up = self._tick, self._given_up != 0.0
@@ -164,20 +162,18 @@ class _Levels:
 
     def _nearest(self, name: str, gain: Array, right: Array, face: Face) -> bool:
         """Move to least |gain · x − right|² within the limits, and let what has been reached stay; whether it was."""
-        square = gain.T @ gain
-        size = float(np.trace(square))
-        if size == 0.0 or not face.is_free:
+        size = float(np.vdot(gain, gain))
+        if size == 0.0 or face.dimension == 0:
             return True
-        sides = None if self._start is None else self._start.sides.get(name)
+        sides = self._tried(name)
         if sides is not None and self._settled(name, face, sides, gain, right):
             return True
-        moved = False
+        square, moved = gain.T @ gain, False
         for share in PROXIMAL:
-            program = face.program(square, (gain @ face.x - right) @ gain, share * size)
-            answer = self._answer(name, program, ROUGH)
-            if answer is None and not face.is_whole:
-                # It has a point, so that this is the solver's failure; another step may not be.
-                continue
+            slope = (gain @ face.x - right) @ gain
+            answer = self._answer(name, face.program(square, slope, share * size), ROUGH)
+            if answer is None:
+                answer = self._answer(name, face.program(square, slope, CAUTIOUS * size), ROUGH)
             if answer is None:
                 break
             sides, moved = face.sides(answer), True
@@ -188,12 +184,33 @@ class _Levels:
             face.hold(gain)
         return moved
 
-    def _settled(self, name: str, face: Face, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> bool:
-        pushing = face.settle(sides, gain, right, weak=weak)
-        if pushing is None:
+    def _ease(self, face: Face) -> bool:
+        """Move to the least effort of what is left; whether it was found."""
+        H = self._tick.effort
+        sides = None if self._start is None else self._start.sides.get("effort")
+        if sides is not None and not sides.any() and face.ease(H):
+            self._sides["effort"] = sides
+            return True
+        answer = self._answer("effort", face.program(H, H @ face.x), ACCURACY)
+        if answer is None:
             return False
-        self._sides[name] = sides
-        self._pressing |= pushing[len(self._lower) :] != 0.0
+        self._sides["effort"] = face.sides(answer)
+        face.move(answer.x)
+        return True
+
+    def _tried(self, name: str) -> Array | None:
+        """The bounds that a level's answer was on at the tick before, and those that effort went to in the end."""
+        if self._start is None:
+            return None
+        sides, last = self._start.sides.get(name), self._start.sides.get("effort")
+        return sides if sides is None or last is None else np.where(sides != 0.0, sides, last)
+
+    def _settled(self, name: str, face: Face, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> bool:
+        settled = face.settle(sides, gain, right, weak=weak)
+        if settled is None:
+            return False
+        self._sides[name] = settled.sides
+        self._pressing |= settled.pushing[len(self._lower) :] != 0.0
         return True
 
     def _relax(self, x: Array) -> Face | None:
@@ -235,10 +252,15 @@ class _Levels:
         if not up.any():
             return face
         rows, right = tick.rows[up], np.where(given_up > 0.0, tick.most, tick.least)[up]
-        pushing = face.settle(sides, rows, right)
-        if pushing is None or not ((rows @ face.x - right) * given_up[up] > 0.0).all():
+        settled = face.settle(sides, rows, right)
+        # A row that pushes would be exceeded, too: it costs nothing as long as it is by little.
+        if (
+            settled is None
+            or settled.pushing[len(x) + self._hard :].any()
+            or not ((rows @ face.x - right) * given_up[up] > 0.0).all()
+        ):
             self._given_up = np.zeros(len(given_up))
             return None
-        self._sides["limits"] = sides
-        self._pressing |= pushing[len(x) :] != 0.0
+        self._sides["limits"] = settled.sides
+        self._pressing |= settled.pushing[len(x) :] != 0.0
         return face

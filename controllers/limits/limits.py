@@ -27,8 +27,8 @@ class ControlLimits:
 
     Inputs: lower ≤ u ≤ upper, |u̇| ≤ rate, |u_i w_i| ≤ power_i and Σ u_i w_i ≤ total_power, where w = Bᵀv are the
     velocities at which the inputs do work. The first two are never exceeded: the input at the last sample keeps both,
-    so that there always is one that does. Where the rate does not let an input fall to its power in time, it comes as
-    near as it can.
+    so that there always is one that does; before the first sample of a run there is none, and no rate is kept. Where
+    the rate does not let an input fall to its power in time, it comes as near as it can.
 
     Joints: with d = joint_upper − q, the bound of a coordinate is d̈ + 2 k ḋ + k² d ≥ 0 and that of a velocity
     v̇ ≤ k' (speed − v), where k is ``approach`` and k' ``speed_approach``; likewise below. A motion that starts with
@@ -85,7 +85,9 @@ class ControlLimits:
             )
         if (self.rate <= 0.0).any():
             raise ModelError(f"limits: rate must be greater than zero, got {self.rate}")
-        total = float(_numbers("total_power", self.total_power))
+        if (given := _numbers("total_power", self.total_power)).ndim:
+            raise ModelError(f"limits: total_power must be one number, got shape {given.shape}")
+        total = float(given)
         for name, least in (("power", self.power), ("speed", self.speed), ("total_power", np.array([total]))):
             if (least < 0.0).any():
                 raise ModelError(f"limits: {name} must not be negative, got {getattr(self, name)}")
@@ -130,6 +132,8 @@ class ControlLimits:
             ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, or effort beside a lower or
                 upper limit.
         """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"limits are those of a Robot, got {type(robot).__name__}")
         if effort is not None and not (lower is None and upper is None):
             raise ModelError("limits: give effort for −effort ≤ u ≤ effort, or lower and upper, but not both")
         own, c, nu = robot.limits, robot.coordinates, robot.u.numel()

@@ -26,9 +26,17 @@ def priority_groups(program: Program, priorities: Iterable[str | Iterable[str]] 
     """
     labels = [label for label, _ in program.linearizations]
     rows = {label: _rows_of(program, i) for i, label in enumerate(labels)}
-    if isinstance(priorities, str):
+    wanted = () if priorities is None else priorities
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         raise ModelError(f"priorities must be a sequence of names or groups of names, got {priorities!r}")
-    groups = [[group] if isinstance(group, str) else list(group) for group in priorities or ()]
+    groups: list[list[str]] = []
+    for group in wanted:
+        if not isinstance(group, Iterable):
+            raise ModelError(f"priorities: a group must be a name of a constraint or several, got {group!r}")
+        names = [group] if isinstance(group, str) else list(group)
+        if not all(isinstance(name, str) for name in names):
+            raise ModelError(f"priorities: a group must be a name of a constraint or several, got {group!r}")
+        groups.append(names)
     named: list[str] = []
     for group in groups:
         if not group:

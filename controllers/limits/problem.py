@@ -48,6 +48,7 @@ class BoundedTick:
         right: what they must be, shape (m,).
         gain_scale: unit of a program row times this is 1, shape (m,).
         short: by how much rate and bounds make each input, and then the sum, exceed its power [W], shape (nu + 1,).
+        total: sum of effort, rows, gain and right: not finite if one of their numbers is not, shape (1,).
     """
 
     input: Array
@@ -64,6 +65,7 @@ class BoundedTick:
     right: Array
     gain_scale: Array
     short: Array
+    total: Array
 
 
 class BoundedProblem:
@@ -127,6 +129,8 @@ class BoundedProblem:
             "gain_scale": unit,
             "short": limited.short,
         }
+        counted = [ca.vec(self._outputs[key]) for key in ("effort", "rows", "gain", "right")]
+        self._outputs["total"] = ca.sum1(ca.vertcat(*counted))
         sizes = (c.nq, c.nv, len(program.parameters), nu, nu)
         self._arguments = [np.zeros(1), *(np.zeros(size) for size in sizes)]
         self._results = {
