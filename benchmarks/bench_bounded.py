@@ -147,6 +147,11 @@ def main(rounds: int) -> None:
             f"bounded, {tight:g} N m and joints": ProgramController(
                 case.program, realization="bounded", limits=ControlLimits.of(robot, effort=tight)
             ),
+            "bounded, joints within 0.03 rad": ProgramController(
+                case.program,
+                realization="bounded",
+                limits=ControlLimits.of(robot, joint_lower=case.q - 0.03, joint_upper=case.q + 0.03),
+            ),
         }
         rivals = rival(case, cases.effort_only(robot, tight))
         times: dict[str, list[float]] = {key: [] for key in (*controllers, *rivals)}

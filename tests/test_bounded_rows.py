@@ -141,9 +141,10 @@ def test_no_input_is_held_along_a_run_that_presses(given: dict[str, float]) -> N
     assert solver.count < 4 * 50
 
 
-def test_a_start_that_gave_limits_up_changes_nothing() -> None:
-    """Along a random walk, on which limits come to contradict the bounds and cease to."""
-    order, effort = "tip first", 12.0
+@pytest.mark.parametrize(("effort", "conflicts"), [(12.0, 4), (25.0, 0)])
+def test_a_start_that_gave_limits_up_changes_nothing(effort: float, conflicts: int) -> None:
+    """Along a random walk, on which limits come to contradict the weaker bounds and cease to."""
+    order = "tip first"
     warm, cold, case = controller(order, effort), controller(order, effort), posture_case()
     warm.reset()
     rng, q, v = np.random.default_rng(2), case.q - 0.1, case.v.copy()
@@ -158,8 +159,7 @@ def test_a_start_that_gave_limits_up_changes_nothing() -> None:
         warm.memory = memory
         np.testing.assert_allclose(found.output, expected, rtol=0.0, atol=1e-9 * effort)
         weak.append("too weak" in found.message)
-    assert 10 < sum(weak) < 110
-    assert np.count_nonzero(np.diff(weak)) >= 4
+    assert np.count_nonzero(np.diff(weak)) >= conflicts
 
 
 def test_total_power_out_of_reach_is_the_corner_of_the_bounds() -> None:

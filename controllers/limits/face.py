@@ -15,17 +15,19 @@ from .quadratic_program import QpAnswer, QuadraticProgram
 
 Array = NDArray[np.float64]
 
-WEAK = 1e-6
-"""Directions in which rows move by less than this share of the most are left as they are found."""
-SILENT = 1e-11
-"""And by less than this they do not move them at all."""
+SILENT = 1e-8
+"""Directions in which rows move by less than this share of the most do not count as moving them."""
+DEPENDENT = 1e-6
+"""Bounds depend on each other if a combination of them is less than this."""
+ROUNDING = 1e-11
+"""Share of what a multiplier is made of that may be rounding."""
 KEPT = 1e-9
 """A bound is kept that is exceeded by less than this share of the inputs, or of one."""
 PUSHING = 1e-8
 """A bound pushes whose multiplier is more than this share of all of them, and more than rounding makes of it,"""
 REACHED = 1e-10
 """and rows are reached, so that no bound pushes, that are missed by less than this share of the largest, or of one."""
-CHANGES = 4
+CHANGES = 6
 """So many times, less one, bounds that would have to pull are let go and those that are exceeded taken in."""
 
 
@@ -118,10 +120,10 @@ class Face:
             rows: shape (m, n).
         """
         _, values, directions = _svd(rows if self._Z is None else rows @ self._Z)
-        kept = directions[_count(values, SILENT * math.sqrt(np.vdot(rows, rows))) :].T
+        kept = directions[_count(values, SILENT * _norm(rows)) :].T
         self._Z = kept if self._Z is None else self._Z @ kept
 
-    def settle(self, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> Settled | None:
+    def settle(self, sides: Array, gain: Array, right: Array) -> Settled | None:
         """Move to the least |gain · x − right|² of this face, and keep to the points that do as well, if it is found.
 
         With the bounds known that push, there is no programme to be solved but linear least squares, and the signs of
@@ -133,12 +135,11 @@ class Face:
             sides: of the bounds that are thought to push, as of :meth:`sides`.
             gain: shape (m, n).
             right: shape (m,).
-            weak: whether it may be left open how far to go in directions in which the rows hardly move.
 
         Returns:
             The bounds that it was found with; None, with nothing changed, if it was not.
         """
-        size, Z, C = math.sqrt(np.vdot(gain, gain)), self._Z, self._C
+        size, Z, C = _norm(gain), self._Z, self._C
         for _ in range(CHANGES):
             on = sides.nonzero()[0]
             split = self._split(on)
@@ -153,9 +154,7 @@ class Face:
                 z = inverse @ (bound - C[on] @ x)
                 x = x + (z if Z is None else Z @ z)
             inner, strengths, outer = _svd(gain @ directions)
-            strong, audible = _count(strengths, WEAK * size), _count(strengths, SILENT * size)
-            if strong < audible and not weak:
-                return None
+            strong = _count(strengths, SILENT * size)
             x = x + directions @ (((right - gain @ x) @ inner[:, :strong] / strengths[:strong]) @ outer[:strong])
             rest = right - gain @ x
             reached = np.vdot(rest, rest) <= REACHED**2 * (1.0 + np.vdot(right, right))
@@ -163,7 +162,7 @@ class Face:
             if not reached and len(on):
                 slope = rest @ gain
                 pushes = (slope if Z is None else slope @ Z) @ inverse * sides[on]
-                rounding = PUSHING * math.sqrt(np.vdot(pushes, pushes)) + SILENT * size * math.sqrt(np.vdot(rest, rest))
+                rounding = PUSHING * _norm(pushes) + ROUNDING * size * _norm(rest)
                 least = pushes.min()
                 if least < -rounding:
                     sides = sides.copy()
@@ -173,13 +172,13 @@ class Face:
                     pushing = sides.copy()
                     pushing[on[pushes <= rounding]] = 0.0
             over, under = (value := C @ x) - self._high, self._low - value
-            excess, room = np.maximum(over, under), KEPT * (1.0 + math.sqrt(np.vdot(x, x)))
+            excess, room = np.maximum(over, under), KEPT * (1.0 + _norm(x))
             if excess.max() > room:
                 sides = np.where(excess > room, np.where(over > under, 1.0, -1.0), sides)
                 continue
             self.x = np.minimum(np.maximum(x, self._lower), self._upper)
             if pushing is sides:
-                self._Z = directions @ outer[audible:].T
+                self._Z = directions @ outer[strong:].T
                 self._low[on], self._high[on] = -np.inf, np.inf
             else:
                 some = pushing.nonzero()[0]
@@ -197,7 +196,7 @@ class Face:
         Z = _unit(len(self.x)) if self._Z is None else self._Z
         ZH = Z.T @ H
         x = self.x - Z @ np.linalg.solve(ZH @ Z, ZH @ self.x)
-        value, room = self._C @ x, KEPT * (1.0 + math.sqrt(np.vdot(x, x)))
+        value, room = self._C @ x, KEPT * (1.0 + _norm(x))
         if (value - self._high).max() > room or (self._low - value).max() > room:
             return False
         self.x = np.minimum(np.maximum(x, self._lower), self._upper)
@@ -219,7 +218,7 @@ class Face:
         if Z is not None and k == 0:
             return np.zeros((d, 0)), Z
         left, values, right = _svd(self._C[on] if Z is None else self._C[on] @ Z)
-        if not values[-1] > WEAK:
+        if not values[-1] > DEPENDENT:
             return None
         directions = right[k:].T if Z is None else Z @ right[k:].T
         return (right[:k].T / values) @ left.T, directions
@@ -233,6 +232,10 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     if found[3] != 0:
         raise NotConvergedError(f"the singular value decomposition of a matrix {matrix.shape} ended with {found[3]}")
     return found[:3]
+
+
+def _norm(array: Array) -> float:
+    return math.sqrt(np.vdot(array, array))
 
 
 def _count(descending: Array, least: float) -> int:

@@ -178,7 +178,7 @@ class _Levels:
                 break
             sides, moved = face.sides(answer), True
             face.move(answer.x)
-            if self._settled(name, face, sides, gain, right, weak=True):
+            if self._settled(name, face, sides, gain, right):
                 return True
         if moved:
             face.hold(gain)
@@ -205,8 +205,8 @@ class _Levels:
         sides, last = self._start.sides.get(name), self._start.sides.get("effort")
         return sides if sides is None or last is None else np.where(sides != 0.0, sides, last)
 
-    def _settled(self, name: str, face: Face, sides: Array, gain: Array, right: Array, *, weak: bool = False) -> bool:
-        settled = face.settle(sides, gain, right, weak=weak)
+    def _settled(self, name: str, face: Face, sides: Array, gain: Array, right: Array) -> bool:
+        settled = face.settle(sides, gain, right)
         if settled is None:
             return False
         self._sides[name] = settled.sides
