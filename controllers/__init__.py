@@ -2,6 +2,7 @@
 
 from .analyse import analyse
 from .analysis import Analysis, Condition
+from .bound_tick import BoundTick
 from .canonical_deviations import CanonicalDeviations, canonical_deviations
 from .canonical_program import CanonicalProgram, canonical_program
 from .consistent_velocity import ConsistentVelocity, consistent_velocity
@@ -52,6 +53,7 @@ __all__ = [
     "AdaptiveProgramController",
     "Analysis",
     "AugmentedMultipliers",
+    "BoundTick",
     "CanonicalDeviations",
     "CanonicalMultipliers",
     "CanonicalProgram",

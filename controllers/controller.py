@@ -249,9 +249,13 @@ class Controller(ABC):
             raise ShapeError(f"t must be a number, got {t!r}") from error
         if not math.isfinite(time):
             raise NotFiniteInputError(f"t must be finite, got {t!r}")
-        c = self.robot.coordinates
+        nq, nv = self._sizes
         numbers = self._nominal if p is None else self.parameters.values(p)
-        return time, vector("q", q, c.nq), vector("v", v, c.nv), numbers
+        return time, vector("q", q, nq), vector("v", v, nv), numbers
+
+    @functools.cached_property
+    def _sizes(self) -> tuple[int, int]:
+        return self.robot.coordinates.nq, self.robot.coordinates.nv
 
     @functools.cached_property
     def _nominal(self) -> Array:

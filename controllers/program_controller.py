@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive, vector
+from ..symbolic.arrays import all_finite, positive, vector
 from ..symbolic.errors import ModelError
 from .controller import Controller, Law, Observation
 from .limits import BoundedInputs, BoundedMemory, ControlLimits, Holding, QpSolver
@@ -188,7 +188,7 @@ class ProgramController(Controller):
             return self._bounded.decide(self.memory, *self.arguments(t, q, v, p)).input.copy()
         arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         output, pivots = map(np.atleast_1d, self._kernels.tick(*arguments))
-        status = self._verdict.status(bool(np.isfinite(output).all()), pivots, failure)
+        status = self._verdict.status(all_finite(output), pivots, failure)
         if status is not Status.OK:
             message = self._verdict.message(status, pivots, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")

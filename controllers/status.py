@@ -76,6 +76,8 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
         pivots: relative pivots of the rows, shape (m,).
         tolerance: a row is dependent if its relative pivot is not above this.
     """
+    if finite and all(pivot > tolerance for pivot in pivots.tolist()):
+        return Status.OK
     # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
     bad = pivots[~(pivots > tolerance)]
     if bad.size and not np.isnan(bad[0]):

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import all_finite, vector
 from ..symbolic.errors import NotFiniteError, SingularProgramError
 from ..symbolic.kernel import Kernel
 from .controller import Controller, Law, Observation
@@ -46,7 +46,7 @@ class SymbolicController(Controller):
             NotFiniteError: if the output is not finite although they are not.
         """
         output, pivots = map(np.atleast_1d, self._tick(*self.arguments(t, q, v, p)))
-        status = judge(bool(np.isfinite(output).all()), pivots, self.tolerance)
+        status = judge(all_finite(output), pivots, self.tolerance)
         if status is Status.SINGULAR:
             raise SingularProgramError(f"at t = {float(t):g}: {dependent_row(self.rows, pivots)} {status.sentence}")
         if status is not Status.OK:

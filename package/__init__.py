@@ -1,13 +1,41 @@
 """Erugin: control of robots by constraints.
 
 State what a motion must satisfy; Erugin finds the forces that make it so, R = Θᵀλ, and simulates the closed loop.
-The rooms are ``erugin.robots``, ``erugin.constraints``, ``erugin.controllers`` and ``erugin.scenarios``.
+The rooms are ``erugin.robots``, ``erugin.constraints``, ``erugin.controllers`` and ``erugin.scenarios``, beside them
+``erugin.symbolic`` and ``erugin.bridges``; each is imported when it is first used.
 """
 
-from importlib.metadata import version
+import importlib
+from typing import TYPE_CHECKING
 
 from .symbolic.errors import EruginError
 
-__version__ = version("erugin")
+if TYPE_CHECKING:
+    from . import bridges, constraints, controllers, robots, scenarios, symbolic
 
-__all__ = ["EruginError", "__version__"]
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> object:
+        # What takes long to import, the search for the version included.
+        if name in __all__:
+            if name == "__version__":
+                return importlib.import_module("importlib.metadata").version("erugin")
+            return importlib.import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "EruginError",
+    "__version__",
+    "bridges",
+    "constraints",
+    "controllers",
+    "robots",
+    "scenarios",
+    "symbolic",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The command line: ``erugin list``, ``erugin run NAME``, ``erugin derive``, ``erugin --version``."""
+"""The command line: ``erugin list``, ``erugin run NAME``, ``erugin derive``, ``erugin cache``, ``erugin --version``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..symbolic.errors import EruginError, ModelError
-from .catalogue import SCENARIOS
+from .cache_command import ACTIONS, clear_cache, show_cache
 from .derivation import FAMILIES
-from .derive_command import derive
 from .scenario import Scenario, Setup, find
-from .simulate import SimulationError, SimulationInterrupted
+from .simulation_errors import SimulationError, SimulationInterrupted
 from .trajectory import Trajectory
 
 OK, STOPPED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -49,7 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _list(console, chosen.name)
             if chosen.command == "run":
                 return _run(console, errors, chosen.name, chosen.set, Path(chosen.out))
+            if chosen.command == "cache":
+                (clear_cache if chosen.action == "clear" else show_cache)(console)
+                return OK
             if chosen.command == "derive":
+                from .derive_command import derive  # late, for it brings matplotlib
+
                 out = Path(chosen.out)
                 _require_writable(out)
                 derive(console, chosen.robot, chosen.links, chosen.up_to, out, equations=chosen.equations)
@@ -87,10 +91,14 @@ def _parser() -> argparse.ArgumentParser:
     costs.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in the others (default: 30)")
     costs.add_argument("--equations", action="store_true", help="print the equations of motion too")
     costs.add_argument("--out", default="out", metavar="DIR", help="folder for the picture (default: out)")
+    cache = commands.add_parser("cache", help="show the compiled kernels on disk, or clear them", allow_abbrev=False)
+    cache.add_argument("action", nargs="?", choices=ACTIONS, default=ACTIONS[0], help="default: show")
     return parser
 
 
 def _list(console: Console, name: str | None) -> int:
+    from .catalogue import SCENARIOS  # late, for its pictures bring matplotlib
+
     if name is None:
         table = Table("scenario", "what it shows", box=None, pad_edge=False)
         for scenario in SCENARIOS:
@@ -112,6 +120,8 @@ def _list(console: Console, name: str | None) -> int:
 
 
 def _run(console: Console, errors: Console, name: str, pairs: Sequence[str], out: Path) -> int:
+    from .catalogue import SCENARIOS  # late, for its pictures bring matplotlib
+
     scenario = find(name, SCENARIOS)
     given: dict[str, str] = {}
     for pair in pairs:

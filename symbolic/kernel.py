@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -12,11 +11,17 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .cache import library
+from .code import Expressions
 from .errors import CompilerWarning, ModelError, ShapeError
-from .toolchain import find_toolchain
+from .machine_code import load_machine_code
+from .toolchain import vector_width
 
 Array = NDArray[np.float64]
+
+_DOUBLE = np.dtype(np.float64)
+
+SCALAR_WIDTH = 4
+"""Angles whose sines one system takes at once, at most: of more, few models have as many at the same time."""
 
 
 class Kernel:
@@ -54,37 +59,44 @@ class Kernel:
         """
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
-        known: dict[int, str] = {}
         for key, symbol in inputs.items():
             if not symbol.is_valid_input() or not symbol.is_dense():
                 raise ModelError(f"input {key!r} of kernel {name!r} is not purely symbolic and full: {symbol}")
-            for i in range(symbol.numel()):
-                owner = known.setdefault(ca.vec(symbol)[i].element_hash(), f"{key}[{i}]")
-                if owner != f"{key}[{i}]":
-                    raise ModelError(f"{key}[{i}] of kernel {name!r} is the same symbol as its {owner}")
-        for key, expression in outputs.items():
-            foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
-            if foreign:
-                raise ModelError(
-                    f"output {key!r} of kernel {name!r} uses {', '.join(foreign)}, not among its inputs {list(inputs)}"
-                )
-        function = ca.Function(
-            # The prefix keeps the name apart from words that C, its libraries or CasADi have taken.
-            f"kernel_{name}",
-            [ca.densify(symbol) for symbol in inputs.values()],
-            [ca.densify(expression) for expression in outputs.values()],
-            [f"i_{key}" for key in inputs],
-            [f"o_{key}" for key in outputs],
-            {"cse": True},
-        )
         self.inputs: dict[str, tuple[int, int]] = {key: symbol.shape for key, symbol in inputs.items()}
         self.outputs: dict[str, tuple[int, int]] = {key: expression.shape for key, expression in outputs.items()}
-        external = None if compiled is False else self._load(name, function, insist=compiled is True)
+        # The prefix keeps the name apart from words that C, its libraries or CasADi have taken.
+        self._expressions = Expressions(f"kernel_{name}", inputs, outputs)
+
+        def require_own() -> None:
+            known: dict[int, str] = {}
+            for key, symbol in inputs.items():
+                for i, element in enumerate(symbol.elements()):
+                    owner = known.setdefault(element.element_hash(), f"{key}[{i}]")
+                    if owner != f"{key}[{i}]":
+                        raise ModelError(f"{key}[{i}] of kernel {name!r} is the same symbol as its {owner}")
+            for key, expression in outputs.items():
+                foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+                if foreign:
+                    raise ModelError(
+                        f"output {key!r} of kernel {name!r} uses {', '.join(foreign)}, not among its inputs "
+                        f"{list(inputs)}"
+                    )
+
+        external = None
+        if compiled is not False:
+            external = self._load(name, self._expressions, require_own, insist=compiled is True)
         self.compiled = external is not None
-        self.function = function if external is None else external
+        if external is None:
+            require_own()
+        self.function = self._expressions.function(cse=True) if external is None else external
         self._arguments = [_array(shape) for shape in self.inputs.values()]
         self._results = [_array(shape) for shape in self.outputs.values()]
         self._evaluate = self.bind(self._arguments, self._results)
+        self._slots = tuple(zip(self.inputs, self._arguments, strict=True))
+        self._views = [
+            result.reshape(_public(shape), order="F")
+            for shape, result in zip(self.outputs.values(), self._results, strict=True)
+        ]
 
     def __call__(self, *arguments: ArrayLike) -> tuple[Array, ...]:
         """Evaluate.
@@ -100,16 +112,17 @@ class Kernel:
         """
         if len(arguments) != len(self._arguments):
             raise ShapeError(f"expected {len(self._arguments)} arguments {list(self.inputs)}, got {len(arguments)}")
-        for (key, shape), target, argument in zip(self.inputs.items(), self._arguments, arguments, strict=True):
+        for (key, target), argument in zip(self._slots, arguments, strict=True):
+            # The usual argument needs no conversion, and the questions about it cost more than the evaluation.
+            if type(argument) is np.ndarray and argument.shape == target.shape and argument.dtype is _DOUBLE:
+                target[...] = argument
+                continue
             value = _numbers(key, argument)
             if value.shape != target.shape and not value.size == target.size == 1:
-                raise ShapeError(f"{key} must have shape {_public(shape)}, got {value.shape}")
+                raise ShapeError(f"{key} must have shape {_public(self.inputs[key])}, got {value.shape}")
             target[...] = value.reshape(target.shape)
         self._evaluate()
-        return tuple(
-            result.reshape(_public(shape), order="F").copy()
-            for shape, result in zip(self.outputs.values(), self._results, strict=True)
-        )
+        return tuple([result.copy() for result in self._views])
 
     def bind(self, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
         """A call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
@@ -119,7 +132,7 @@ class Kernel:
             results: the same, one per output.
 
         Raises:
-            ShapeError: if an array has the wrong size, type or order.
+            ShapeError: if an array has the wrong size, type or order, or a result shares memory with another array.
         """
         return _bind(self.function, list(arguments), list(results))
 
@@ -139,7 +152,8 @@ class Kernel:
             A call that reads ``arguments`` and writes ``results`` in place.
 
         Raises:
-            ShapeError: if a number is out of range, shapes differ, or an array has the wrong size, type or order.
+            ShapeError: if a number is out of range, shapes differ, an array has the wrong size, type or order, or a
+                result shares memory with another array.
         """
         if count < 1:
             raise ShapeError(f"a loop needs at least one evaluation, got {count}")
@@ -152,32 +166,33 @@ class Kernel:
         looped = self.function.mapaccum(f"{self.function.name()}_loop", count, accumulated)
         return _bind(looped, list(arguments), list(results))
 
+    @functools.cached_property
+    def operations(self) -> int:
+        """How many scalar operations one evaluation takes, equal ones counted once."""
+        return self._expressions.tape().operations
+
     @classmethod
-    def _load(cls, name: str, function: ca.Function, *, insist: bool) -> ca.Function | None:
-        toolchain = find_toolchain()
-        if isinstance(toolchain, str):
-            reason = toolchain
-        else:
-            generator = ca.CodeGenerator(function.name(), {"with_header": False})
-            generator.add(function)
-            try:
-                path = library(generator.dump(), toolchain)
-                try:
-                    return ca.external(function.name(), str(path))
-                except RuntimeError:
-                    path.unlink(missing_ok=True)
-                    reason = f"what {toolchain.command[0]} made cannot be loaded"
-            except subprocess.CalledProcessError as error:
-                said = str(error.stderr).strip().splitlines()
-                reason = f"{toolchain.command[0]} failed: {said[0] if said else error}"
-            except (OSError, subprocess.SubprocessError) as error:
-                reason = f"{toolchain.command[0]}: {error}"
+    def _load(
+        cls, name: str, expressions: Expressions, check: Callable[[], None], *, insist: bool
+    ) -> ca.Function | None:
+        width = min(vector_width(), SCALAR_WIDTH)
+
+        def write() -> str:
+            # Not before: what is in the cache was checked when it was made.
+            check()
+            return expressions.external(width)
+
+        identity = expressions.identity("external", width)
+        loaded = load_machine_code(identity, write, lambda path: ca.external(expressions.name, str(path)), RuntimeError)
+        if not isinstance(loaded, str):
+            return loaded
+        check()
         if insist:
-            raise ModelError(f"kernel {name!r} cannot be compiled: {reason}")
+            raise ModelError(f"kernel {name!r} cannot be compiled: {loaded}")
         if not Kernel._warned:
             Kernel._warned = True
             warnings.warn(
-                f"kernels run in CasADi's virtual machine, several times slower: {reason}",
+                f"kernels run in CasADi's virtual machine, several times slower: {loaded}",
                 CompilerWarning,
                 stacklevel=4,
             )
@@ -193,12 +208,18 @@ def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -
             f"expected {function.n_in()} arguments and {function.n_out()} results, got {len(arguments)} and "
             f"{len(results)}"
         )
-    for (key, size), array in zip(shapes, [*arguments, *results], strict=True):
-        if array.dtype != np.float64 or array.size != size or not array.flags.f_contiguous:
+    arrays = [*arguments, *results]
+    for (key, size), array in zip(shapes, arrays, strict=True):
+        if array.dtype != np.float64 or array.size != size or not (array.flags.f_contiguous and array.flags.aligned):
             raise ShapeError(f"{key[2:]} must be a column-major float64 array of {size} numbers, got {array.shape}")
     for i, array in enumerate(results):
+        name = function.name_out(i)[2:]
         if not array.flags.writeable:
-            raise ShapeError(f"{function.name_out(i)[2:]} is read-only and cannot take a result")
+            raise ShapeError(f"{name} is read-only and cannot take a result")
+        # What has been written would be read again as an argument, or be overwritten.
+        for other, (key, _) in zip(arrays[: len(arguments) + i], shapes, strict=False):
+            if np.may_share_memory(array, other):
+                raise ShapeError(f"{name} shares memory with {key[2:]}; give each result an array of its own")
     for i, array in enumerate(arguments):
         buffer.set_arg(i, array.reshape(-1, order="F").data)
     for i, array in enumerate(results):

@@ -33,29 +33,56 @@ class Ldl:
             raise ModelError(f"only a square matrix can be factorized, got shape {matrix.shape}")
         lower = ca.SX.eye(n)
         pivots: list[ca.SX] = []
+        products = ca.SX.zeros(n, n)  # L D, below the diagonal
         for j in range(n):
             pivot = matrix[j, j]
             for k in range(j):
-                pivot = pivot - lower[j, k] ** 2 * pivots[k]
+                pivot = pivot - lower[j, k] * products[j, k]
             pivots.append(pivot)
             for i in range(j + 1, n):
                 entry = matrix[i, j]
                 for k in range(j):
-                    entry = entry - lower[i, k] * lower[j, k] * pivots[k]
+                    entry = entry - lower[i, k] * products[j, k]
+                products[i, j] = entry
                 lower[i, j] = entry / pivot
-        diagonal = ca.vertcat(ca.SX(0, 1), *pivots)
+        empty = ca.SX(0, 1)
         relative = [ca.if_else(matrix[i, i] > 0, pivots[i] / matrix[i, i], 0) for i in range(n)]
-        return cls(lower, diagonal, ca.vertcat(ca.SX(0, 1), *relative))
+        return cls(lower, ca.vertcat(empty, *pivots), ca.vertcat(empty, *relative))
 
     def solve(self, right: ca.SX) -> ca.SX:
         """x with A x = right, for a right side of shape (n, k)."""
-        n = self.diagonal.numel()
-        rows = [right[i, :] for i in range(n)]
-        for i in range(n):
+        return self.backward(self.weighted(self.forward(right)))
+
+    def forward(self, right: ca.SX) -> ca.SX:
+        """y = L⁻¹ right: half of the way, and all of it for products, right₁ᵀ A⁻¹ right₂ = y₁ᵀ D⁻¹ y₂.
+
+        Args:
+            right: shape (n, k).
+        """
+        rows = [right[i, :] for i in range(right.size1())]
+        for i in range(len(rows)):
             for k in range(i):
                 rows[i] = rows[i] - self.lower[i, k] * rows[k]
-        rows = [rows[i] / self.diagonal[i] for i in range(n)]
+        return ca.vertcat(ca.SX(0, right.size2()), *rows)
+
+    def weighted(self, half: ca.SX) -> ca.SX:
+        """D⁻¹ y.
+
+        Args:
+            half: y, shape (n, k).
+        """
+        rows = [half[i, :] / self.diagonal[i] for i in range(half.size1())]
+        return ca.vertcat(ca.SX(0, half.size2()), *rows)
+
+    def backward(self, half: ca.SX) -> ca.SX:
+        """x = L⁻ᵀ y.
+
+        Args:
+            half: y, shape (n, k).
+        """
+        n = half.size1()
+        rows = [half[i, :] for i in range(n)]
         for i in reversed(range(n)):
             for k in range(i + 1, n):
                 rows[i] = rows[i] - self.lower[k, i] * rows[k]
-        return ca.vertcat(ca.SX(0, right.size2()), *rows)
+        return ca.vertcat(ca.SX(0, half.size2()), *rows)

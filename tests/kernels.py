@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.symbolic import Kernel
+from erugin.symbolic import Kernel, machine_code
 from erugin.symbolic.toolchain import find_toolchain
 
 Array = NDArray[np.float64]
@@ -31,3 +31,9 @@ def pair(compiled: bool | None = None, name: str = "pair") -> Kernel:
     """x, A → A x and 2 Aᵀ; A has shape (2, 3)."""
     x, A = ca.SX.sym("x", 3), ca.SX.sym("A", 2, 3)
     return Kernel(name, {"x": x, "A": A}, {"product": A @ x, "twice": 2 * A.T}, compiled=compiled)
+
+
+def use_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels and loops in CasADi's virtual machine, where compiling would take longer than what is tested."""
+    monkeypatch.setattr(machine_code, "find_toolchain", lambda: "not wanted")
+    monkeypatch.setattr(Kernel, "_warned", True)

@@ -35,10 +35,15 @@ def environment(cache: Path, **variables: str | Path) -> dict[str, str]:
     return kept | {"ERUGIN_CACHE_DIR": str(cache)} | {key: str(value) for key, value in variables.items()}
 
 
-def start(variables: Mapping[str, str], kernels: int = 1, code: str = PROGRAM) -> subprocess.Popen[str]:
-    """A process that builds and evaluates some kernels."""
+def start(
+    variables: Mapping[str, str], kernels: int = 1, code: str = PROGRAM, *, session: bool = False
+) -> subprocess.Popen[str]:
+    """A process that builds and evaluates some kernels; in a session of its own it can be killed with its compiler."""
     command = [sys.executable, "-P", "-c", code, str(kernels)]
-    return subprocess.Popen(command, env=dict(variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, env=dict(variables), stdout=pipe, stderr=pipe, text=True, start_new_session=session
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[list[str], list[str], list[str]]:
@@ -88,7 +93,8 @@ def count_calls(compiler: Path) -> int:
 
 
 def libraries(cache: Path) -> list[Path]:
-    """What the cache holds; nothing but whole libraries."""
-    found = sorted(cache.iterdir())
-    assert all(file.suffix == ".so" and not file.name.startswith("building-") for file in found)
+    """What the cache holds; nothing but whole libraries, and when it was swept."""
+    found = sorted(file for file in cache.rglob("*") if not file.is_dir() and file.name != "swept")
+    assert all(file.suffix == ".so" and file.parent.parent == cache for file in found)
+    assert list(cache.glob("building-*")) == []
     return found

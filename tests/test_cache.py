@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from erugin.symbolic.toolchain import find_toolchain
 
+from .caches import make_old
 from .processes import build, count_calls, environment, finish, libraries, start, write_script
 from .processes import compiler as compiler
+
+HOUR, DAY = 3600.0, 86400.0
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
@@ -107,22 +112,57 @@ def test_cache_that_is_a_link_is_not_used(tmp_path: Path, compiler: Path) -> Non
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_two_processes_compile_one_kernel_at_once(tmp_path: Path, compiler: Path) -> None:
-    # Each waits, while it compiles, until the other does too.
+@pytest.mark.parametrize("number", [2, 8])
+def test_processes_compile_one_kernel_at_once(tmp_path: Path, compiler: Path, number: int) -> None:
+    # Each waits, while it compiles, until all others do too.
     (tmp_path / "met").mkdir()
     wait = f"""
         case " $* " in *-shared*)
             touch '{tmp_path}/met/'$$
-            for i in $(seq 600); do [ "$(ls '{tmp_path}/met' | wc -l)" -ge 2 ] && break; sleep 0.1; done;;
+            for i in $(seq 600); do [ "$(ls '{tmp_path}/met' | wc -l)" -ge {number} ] && break; sleep 0.1; done;;
         esac
         exec '{compiler}' "$@"
     """
     meeting = write_script(tmp_path / "meeting-cc", wait)
-    processes = [start(environment(tmp_path / "cache", ERUGIN_CC=meeting)) for _ in range(2)]
-    one, two = [finish(process) for process in processes]
-    assert one == two
+    processes = [start(environment(tmp_path / "cache", ERUGIN_CC=meeting)) for _ in range(number)]
+    one, *others = [finish(process) for process in processes]
+    assert others == [one] * (number - 1)
     assert (one[0], one[2]) == (["True"], [])
-    assert count_calls(compiler) == len(list((tmp_path / "met").iterdir())) == 2
-    assert 1 <= len(libraries(tmp_path / "cache")) <= 2
+    assert count_calls(compiler) == len(list((tmp_path / "met").iterdir())) == number
+    assert 1 <= len(libraries(tmp_path / "cache")) <= number
     assert build(tmp_path / "cache", 1, ERUGIN_CC=meeting) == one
-    assert count_calls(compiler) == 2
+    assert count_calls(compiler) == number
+
+
+def test_process_killed_while_it_compiles(tmp_path: Path, compiler: Path) -> None:
+    whole = build(tmp_path / "other", 1, ERUGIN_CC=compiler)
+    # At first it writes half a library and then waits, until it is killed with who started it.
+    half = f"""
+        case " $* " in *-shared*)
+            for word; do [ "$before" = -o ] && target=$word; before=$word; done
+            if [ ! -e '{tmp_path}/half' ]; then
+                head -c 1000 '{libraries(tmp_path / "other")[0]}' > "$target"
+                touch '{tmp_path}/half'
+                sleep 600
+            fi;;
+        esac
+        exec '{compiler}' "$@"
+    """
+    variables = environment(tmp_path / "cache", ERUGIN_CC=write_script(tmp_path / "half-cc", half))
+    process = start(variables, session=True)
+    for _ in range(1200):
+        if (tmp_path / "half").exists():
+            break
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    (left,) = (tmp_path / "cache").glob("building-*")
+    assert (left / "kernel.so").stat().st_size == 1000
+    assert finish(start(variables)) == whole
+    # It stays, as if somebody were still at it, and goes when a kernel is compiled after a day.
+    assert left.exists()
+    make_old(left, 1.1 * DAY)
+    make_old(tmp_path / "cache" / "swept", 1.1 * HOUR)
+    finish(start(variables, 2))
+    assert len(libraries(tmp_path / "cache")) == 2

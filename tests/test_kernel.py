@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.symbolic import Kernel, ShapeError
+from erugin.symbolic import Kernel, ModelError, ShapeError
 
 from .kernels import both, needs_compiler, numbers, pair
 
@@ -163,7 +163,7 @@ def test_machine_code_rounds_like_the_virtual_machine() -> None:
     # Sums of products, where fused multiply-adds would round differently, and cancellation, which would show it.
     total = ca.SX(0)
     for i, j, k in itertools.product(range(4), repeat=3):
-        total = total + x[i] * x[j] - x[k] / (1 + x[i] ** 2) * x[j]
+        total = total + x[i] * x[j] - x[k] * (1 + x[i] ** 2) * x[j]
     outputs = {"total": total, "root": ca.sqrt(ca.sumsqr(x)), "product": x[0] * x[1] - x[2] * x[3]}
     machine, virtual = (Kernel("rounding", {"x": x}, outputs, compiled=c) for c in (True, False))
     for seed in range(100):
@@ -189,3 +189,32 @@ def test_functions_agree_with_the_virtual_machine() -> None:
     for seed in range(50):
         for one, two in zip(machine(numbers(seed, 3)), virtual(numbers(seed, 3)), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-15, atol=0.0)
+
+
+@both
+def test_operations_are_counted_once(compiled: bool) -> None:
+    x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 3)
+
+    def count(**outputs: ca.SX) -> int:
+        return Kernel("counted", {"x": x, "y": y}, outputs, compiled=compiled).operations
+
+    assert count(z=ca.dot(x, y)) == 5  # three products, two sums
+    assert count(z=ca.dot(x, y), again=ca.dot(y, x) + 0 * x[0]) == 5
+    assert count(z=ca.vertcat(x, y, 1.0)) == count() == 0
+    assert count(z=x @ y.T) == 9
+    assert count(s=ca.sin(x[0] + y[0]), c=ca.cos(y[0] + x[0])) == 3
+
+
+@needs_compiler
+def test_calls_of_other_functions_run_in_the_virtual_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_warned", True)
+    y, z = ca.SX.sym("y"), ca.SX.sym("z", 2)
+    whole = ca.Function("whole", [y], [ca.sin(y), y**2], {"never_inline": True})
+    outputs = {"one": ca.vertcat(*whole.call([z[0]])) + z[1]}
+    with pytest.raises(ModelError, match=r"kernel 'nested' cannot be compiled: .*calls another function"):
+        Kernel("nested", {"z": z}, outputs, compiled=True)
+    kernel = Kernel("nested", {"z": z}, outputs)
+    assert not kernel.compiled
+    np.testing.assert_array_equal(kernel([1.5, 10.0])[0], [np.sin(1.5) + 10.0, 12.25])
+    with pytest.raises(ModelError, match="calls another function"):
+        _ = kernel.operations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import casadi as ca
 import numpy as np
@@ -103,6 +104,59 @@ def test_read_only_results_cannot_be_bound() -> None:
     product.setflags(write=False)
     with pytest.raises(ShapeError, match="product"):
         pair(False).bind([ordered(3), ordered(2, 3)], [product, ordered(3, 2)])
+
+
+def test_results_must_not_share_memory_with_anything_else() -> None:
+    # The second operation would read what the first has written.
+    x = ca.SX.sym("x", 3)
+    kernel = Kernel("turned", {"x": x}, {"y": ca.vertcat(x[1:], x[0] + x[1]), "z": 2 * x}, compiled=False)
+    room = np.arange(8.0)
+    for arguments, results, message in [
+        ([room[:3]], [room[:3], np.zeros(3)], "y shares memory with x"),
+        ([room[:3]], [room[2:5], np.zeros(3)], "y shares memory with x"),
+        ([room[:3]], [np.zeros(3), room[2:5]], "z shares memory with x"),
+        ([room[:3]], [room[3:6], room[5:8]], "z shares memory with y"),
+    ]:
+        with pytest.raises(ShapeError, match=message):
+            kernel.bind(arguments, results)
+    kernel.bind([room[:3]], [room[3:6], np.zeros(3)])()
+    np.testing.assert_array_equal(room, [0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 6.0, 7.0])
+    # Arguments are only read.
+    a, b = ca.SX.sym("a", 2), ca.SX.sym("b", 2)
+    product = np.zeros(2)
+    Kernel("times", {"a": a, "b": b}, {"y": a * b}, compiled=False).bind([room[1:3], room[1:3]], [product])()
+    np.testing.assert_array_equal(product, [1.0, 4.0])
+
+
+def test_arrays_that_are_not_aligned_cannot_be_bound() -> None:
+    shifted = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
+    for arguments, results in (([shifted], [np.zeros(3)]), ([np.zeros(3)], [shifted])):
+        x = ca.SX.sym("x", 3)
+        with pytest.raises(ShapeError, match="column-major float64 array of 3 numbers"):
+            Kernel("aligned", {"x": x}, {"y": 2 * x}, compiled=False).bind(arguments, results)
+
+
+@both
+def test_each_thread_may_have_a_call_of_its_own(compiled: bool) -> None:
+    x = ca.SX.sym("x", 4)
+    y = x
+    for _ in range(100):
+        y = 0.9 * ca.sin(y) + 0.1 * ca.vertcat(y[1:], y[0])
+    kernel = Kernel("threads", {"x": x}, {"y": y}, compiled=compiled)
+    places = [numbers(seed, 4) for seed in range(8)]
+    expected, results = [kernel(place)[0] for place in places], [np.zeros(4) for _ in places]
+    calls = [kernel.bind([place], [result]) for place, result in zip(places, results, strict=True)]
+
+    def agree(i: int) -> bool:
+        found = []
+        for _ in range(300):
+            results[i][:] = np.nan
+            calls[i]()
+            found.append(np.array_equal(results[i], expected[i]))
+        return all(found)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(agree, range(8))) == [True] * 8
 
 
 def pendulum(compiled: bool) -> Kernel:

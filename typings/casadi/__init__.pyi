@@ -26,15 +26,59 @@ _Options: TypeAlias = Mapping[str, object]
 
 __version__: str
 pi: Final[float]
+OP_ACOS: Final[int]
+OP_ACOSH: Final[int]
 OP_ADD: Final[int]
+OP_AND: Final[int]
+OP_ASIN: Final[int]
+OP_ASINH: Final[int]
+OP_ASSIGN: Final[int]
+OP_ATAN: Final[int]
+OP_ATAN2: Final[int]
+OP_ATANH: Final[int]
+OP_CALL: Final[int]
+OP_CEIL: Final[int]
 OP_CONST: Final[int]
+OP_CONSTPOW: Final[int]
+OP_COPYSIGN: Final[int]
+OP_COS: Final[int]
+OP_COSH: Final[int]
+OP_DIV: Final[int]
+OP_EQ: Final[int]
+OP_ERF: Final[int]
+OP_ERFINV: Final[int]
+OP_EXP: Final[int]
+OP_EXPM1: Final[int]
+OP_FABS: Final[int]
+OP_FLOOR: Final[int]
+OP_FMAX: Final[int]
+OP_FMIN: Final[int]
+OP_FMOD: Final[int]
+OP_HYPOT: Final[int]
+OP_IF_ELSE_ZERO: Final[int]
 OP_INPUT: Final[int]
+OP_INV: Final[int]
+OP_LE: Final[int]
+OP_LOG: Final[int]
+OP_LOG1P: Final[int]
+OP_LT: Final[int]
 OP_MUL: Final[int]
+OP_NE: Final[int]
 OP_NEG: Final[int]
+OP_NOT: Final[int]
+OP_OR: Final[int]
 OP_OUTPUT: Final[int]
 OP_PARAMETER: Final[int]
+OP_POW: Final[int]
+OP_REMAINDER: Final[int]
+OP_SIGN: Final[int]
+OP_SIN: Final[int]
+OP_SINH: Final[int]
 OP_SQ: Final[int]
+OP_SQRT: Final[int]
 OP_SUB: Final[int]
+OP_TAN: Final[int]
+OP_TANH: Final[int]
 OP_TWICE: Final[int]
 inf: Final[float]
 
@@ -181,6 +225,11 @@ class SX(_Matrix):
     def op(self) -> int: ...
     def n_dep(self) -> int: ...
     def dep(self, ch: int = 0, /) -> SX: ...
+    def serialize(self) -> str: ...
+    @staticmethod
+    def unary(op: int, x: SX, /) -> SX: ...
+    @staticmethod
+    def binary(op: int, x: SX, y: SX, /) -> SX: ...
     def __getitem__(self, index: _Index | tuple[_Index, _Index]) -> SX: ...
     def __setitem__(self, index: _Index | tuple[_Index, _Index], value: _SXLike | _Nested) -> None: ...
     def __neg__(self) -> SX: ...
@@ -265,6 +314,8 @@ class Function:
     ) -> list[MX]: ...
     def buffer(self) -> tuple[FunctionBuffer, Callable[[], None]]: ...
     def name(self) -> str: ...
+    def is_a(self, type: str, recursive: bool = True, /) -> bool: ...
+    def get_free(self) -> list[str]: ...
     def n_in(self) -> int: ...
     def n_out(self) -> int: ...
     @overload
@@ -359,12 +410,16 @@ atan: Final[_Unary]
 sinh: Final[_Unary]
 cosh: Final[_Unary]
 tanh: Final[_Unary]
+asinh: Final[_Unary]
+acosh: Final[_Unary]
+atanh: Final[_Unary]
 sqrt: Final[_Unary]
 exp: Final[_Unary]
 expm1: Final[_Unary]
 log: Final[_Unary]
 log1p: Final[_Unary]
 erf: Final[_Unary]
+erfinv: Final[_Unary]
 fabs: Final[_Unary]
 sign: Final[_Unary]
 floor: Final[_Unary]
@@ -375,6 +430,11 @@ atan2: Final[_Binary]
 fmin: Final[_Binary]
 fmax: Final[_Binary]
 fmod: Final[_Binary]
+remainder: Final[_Binary]
+copysign: Final[_Binary]
+hypot: Final[_Binary]
+eq: Final[_Binary]
+ne: Final[_Binary]
 power: Final[_Binary]
 logic_and: Final[_Binary]
 logic_or: Final[_Binary]
@@ -385,6 +445,7 @@ def if_else(  # type: ignore[overload-overlap]
 ) -> DM: ...
 @overload
 def if_else(cond: _SXLike, if_true: _SXLike, if_false: _SXLike, short_circuit: bool = False, /) -> SX: ...
+def conditional(ind: SX, x: Sequence[SX], x_default: SX, short_circuit: bool = False, /) -> SX: ...
 
 # Matrices -----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+"""A tick of a symbolic law on arrays that stay where they are, for loops that have no time for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..symbolic.arrays import all_finite
+from ..symbolic.errors import ModelError
+from ..symbolic.kernel import Kernel
+from .controller import Controller
+from .status import Status, judge
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTick:
+    """Write the state into ``t``, ``q`` and ``v``, call, read ``output``: no array is made, nothing is checked.
+
+    A call takes the time of the law's operations and some 0.12 µs more, ``evaluate`` half of that, where ``control``
+    takes microseconds. Whether the output means anything is told by ``status``, which costs a microsecond and is left
+    to the caller. One object must not be called from two threads at once; each thread makes its own.
+
+    Attributes:
+        t: time, shape (1,) [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        p: parameters of the controller, shape (np,).
+        output: u, shape (nu,), or R, shape (nv,).
+        pivots: relative pivots of the rows, shape (m,).
+        evaluate: what a call does, without the call of a method around it.
+        tolerance: a row is dependent if its relative pivot is not above this.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    p: Array
+    output: Array
+    pivots: Array
+    evaluate: Callable[[], None]
+    tolerance: float
+
+    @classmethod
+    def of(cls, controller: Controller, p: Mapping[str, float] | ArrayLike | None = None) -> BoundTick:
+        """Bind the law of a controller to arrays of its own.
+
+        Args:
+            controller: with a symbolic law.
+            p: its parameters: nominal, overridden by name, or the whole vector; ``tick.p`` may be changed later.
+
+        Raises:
+            ModelError: if the controller has no law: each of its ticks solves something, or it remembers.
+        """
+        law = controller.law
+        if law is None:
+            raise ModelError(
+                f"{type(controller).__name__} has no symbolic law, so its tick cannot be bound to arrays: call "
+                "control()"
+            )
+        c, parameters = controller.robot.coordinates, controller.parameters
+        symbols = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols}
+        kernel = Kernel("bound_tick", symbols, {"output": law.output, "pivots": law.relative_pivots})
+        t, numbers = np.zeros(1), parameters.values(p)
+        q, v, output, pivots = map(np.zeros, (c.nq, c.nv, law.output.numel(), law.relative_pivots.numel()))
+        evaluate = kernel.bind([t, q, v, numbers], [output, pivots])
+        return cls(t, q, v, numbers, output, pivots, evaluate, controller.tolerance)
+
+    def __call__(self) -> None:
+        """Evaluate the law at what the arrays hold."""
+        self.evaluate()
+
+    @property
+    def status(self) -> Status:
+        """Of the last tick: OK, SINGULAR or NOT_FINITE."""
+        return judge(all_finite(self.output), self.pivots, self.tolerance)
