@@ -140,10 +140,10 @@ class Constraint:
         rate = ca.SX(0, 1)
         highest = residual
         if self.order == 0:
-            rate = coordinates.rate(residual)
-            highest = coordinates.rate(rate)
+            rate = coordinates.short_rate(residual)
+            highest = coordinates.short_rate(rate)
         elif self.order == 1:
-            highest = coordinates.rate(residual)
+            highest = coordinates.short_rate(residual)
         theta = ca.jacobian(highest, coordinates.a)
         is_affine = not ca.depends_on(theta, coordinates.a)
         about = ca.SX.zeros(coordinates.nv) if is_affine else coordinates.a

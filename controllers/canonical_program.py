@@ -13,7 +13,7 @@ from ..symbolic.errors import ModelError
 from ..symbolic.ldl import Ldl
 from .multipliers import CanonicalMotion
 from .multipliers.canonical import regular_form
-from .multipliers.multipliers import sound
+from .multipliers.movable import sound
 from .program import Program
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import interpolate
 
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite, vector
@@ -19,6 +19,9 @@ from ..symbolic.parameters import Parameters
 from .reference import Reference
 
 Array = NDArray[np.float64]
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 RANK = 1e-10
 """A singular value counts as zero below this share of the largest."""
@@ -153,5 +156,7 @@ class Motion:
         return cls(robot, t, q, v, u)
 
     @functools.cached_property
-    def _state(self) -> interpolate.CubicSpline:
-        return interpolate.CubicSpline(self.t, np.hstack([self.q, self.v]), axis=0)
+    def _state(self) -> CubicSpline:
+        from scipy.interpolate import CubicSpline  # a tenth of a second to import
+
+        return CubicSpline(self.t, np.hstack([self.q, self.v]), axis=0)

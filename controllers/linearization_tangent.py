@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from ..symbolic.errors import ModelError, SingularProgramError, unknown_name
 
@@ -128,6 +127,8 @@ def _null(rows: Array) -> Array:
 
 def _solved(basis: Array, chosen: Sequence[int] | None, owner: str, what: str) -> tuple[Array, tuple[int, ...]]:
     """The basis of the same space whose rows at some places are the identity, and those places."""
+    from scipy import linalg  # takes long to import
+
     n, k = basis.shape
     if k == n and chosen is None:
         return np.eye(n), tuple(range(n))

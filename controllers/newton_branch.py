@@ -224,8 +224,9 @@ class NewtonBranch:
         found = self._look(place, a)
         # Rows affine in a are met by every step: what is left is left by the others.
         curved = np.isin(np.arange(len(self._names)), self._curved) & (found["active"] == 1)
-        missed = np.where(curved, found["missed"], 0.0)
-        worst = int(np.argmax(np.where(np.isfinite(missed), np.abs(missed), np.inf)))
+        missed = found["missed"]
+        size = np.where(np.isfinite(missed), np.abs(missed), np.inf)
+        worst = int(np.argmax(np.where(curved, size, -1.0)))
         return f"row {self._names[worst]!r} is missed by {missed[worst]:.3g}"
 
     def _not_found(self, place: Array, root: Root, start: Array) -> str:

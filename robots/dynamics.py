@@ -12,7 +12,22 @@ from ..symbolic.ldl import Ldl
 
 
 class Factor(Protocol):
-    """A factorized mass matrix."""
+    """A factorized mass matrix, M = L D Lᵀ.
+
+    What is asked of it is often not M⁻¹ F but products F₁ᵀ M⁻¹ F₂: with y = L⁻¹ F they are y₁ᵀ D⁻¹ y₂.
+    """
+
+    def forward(self, right: ca.SX) -> ca.SX:
+        """L⁻¹ right, for a right side of shape (nv, k)."""
+        ...
+
+    def weighted(self, half: ca.SX) -> ca.SX:
+        """D⁻¹ y, for y of shape (nv, k)."""
+        ...
+
+    def backward(self, half: ca.SX) -> ca.SX:
+        """L⁻ᵀ y, for y of shape (nv, k)."""
+        ...
 
     def solve(self, right: ca.SX) -> ca.SX:
         """x with M x = right, for a right side of shape (nv, k)."""
@@ -36,6 +51,7 @@ class Dynamics:
         kinetic_energy: Callable[[], ca.SX],
         potential_energy: Callable[[], ca.SX],
         factor: Callable[[], Factor] | None = None,
+        moved: Callable[[ca.SX], ca.SX] | None = None,
         known: Mapping[str, ca.SX] | None = None,
     ) -> None:
         """Keep the recipes.
@@ -46,9 +62,11 @@ class Dynamics:
             kinetic_energy: derives T [J].
             potential_energy: derives V [J].
             factor: factorizes M; LDLᵀ of the whole matrix if not given.
+            moved: derives L⁻¹ (F − h) of a force F where that takes less than h and then L⁻¹.
             known: expressions among these that came from outside and are to be checked, by name.
         """
         self._mass_matrix, self._bias, self._factor = mass_matrix, bias, factor
+        self._moved = moved
         self._kinetic_energy, self._potential_energy = kinetic_energy, potential_energy
         self.known: Mapping[str, ca.SX] = known or {}
 
@@ -99,3 +117,11 @@ class Dynamics:
     def factor(self) -> Factor:
         """Factorized M."""
         return Ldl.of(self.mass_matrix) if self._factor is None else self._factor()
+
+    def moved(self, force: ca.SX) -> ca.SX:
+        """L⁻¹ (F − h), half of the way to the acceleration, shape (nv,).
+
+        Args:
+            force: F, all generalized forces but those in h, shape (nv,).
+        """
+        return self.factor.forward(force - self.bias) if self._moved is None else self._moved(force)

@@ -134,10 +134,13 @@ class ImpulseEquations:
     def _require_met(self, missed: Array, scale: Array, size: float) -> None:
         if not missed.size or float(np.linalg.norm(missed / scale)) <= MISSED * size:
             return
-        worst = int(np.argmax(np.abs(missed / scale)))
+        share = np.abs(missed / scale)
+        # Rows that contradict each other mostly miss by the same.
+        worst = np.flatnonzero(share > 0.5 * share.max())
+        named = " and ".join(f"{self.rows[i]} still has the speed {missed[i]:g}" for i in worst)
         raise ModelError(
-            f"{self.owner}: the {self.kind} contradict each other: with all of them as nearly met as can be, "
-            f"{self.rows[worst]} still has the speed {missed[worst]:g} and not 0"
+            f"{self.owner}: the {self.kind} contradict each other: with all of them as nearly met as can be, {named} "
+            "and not 0"
         )
 
 

@@ -10,8 +10,8 @@ import casadi as ca
 
 from .frame import Frame
 from .joints import Revolute
-from .joints.joint import turned
 from .spatial import Arm, SpatialInertia, Twist, cross
+from .turn import turned
 
 if TYPE_CHECKING:
     from .tree import Body, Node, Tree

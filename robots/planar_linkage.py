@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -9,11 +10,14 @@ from types import MappingProxyType
 import casadi as ca
 
 from ..symbolic.arrays import finite, not_negative, place, positive
+from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 from .frame import Frame
-from .lagrangian import lagrangian_system
+from .planar_equations import PlanarBody, planar_dynamics
 from .planar_manipulator import Link
+from .planar_paths import Path, extended, turned
+from .planar_places import PlanarPlaces
 from .robot import Robot
 
 Point = tuple[float, float]
@@ -122,9 +126,10 @@ def planar_linkage(
     """Open chains of bars and sliders in a vertical plane, x to the right and y up.
 
     Lagrange's equations with T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the
-    directions of the bodies. A bar has one coordinate, its *absolute* angle φ_i from x [rad]; a slider has its distance
-    along the guide [m]; both are named after the member. So are the inputs: the torque [N m] on a bar about its pin, or
-    the force [N] on a slider along its guide, by what carries it, which takes the reaction.
+    directions of the bodies; how they are written down, see :mod:`erugin.robots.planar_equations`. A bar has one
+    coordinate, its *absolute* angle φ_i from x [rad]; a slider has its distance along the guide [m]; both are named
+    after the member. So are the inputs: the torque [N m] on a bar about its pin, or the force [N] on a slider along its
+    guide, by what carries it, which takes the reaction.
 
     Points are ``name.base`` (pin or start of the guide), ``name.center``, ``name.end``, and the member's own,
     ``name.point``; the frame of each member, with its orientation, is ``name``.
@@ -149,42 +154,46 @@ def planar_linkage(
     for key in (springs or {}).keys() & members.keys():
         raise ModelError(f"{name}: a member and a spring are both called {key!r}")
     parts = [_parameters(key, member) for key, member in members.items()]
-    elastic = {key: _elastic(key, spring) for key, spring in (springs or {}).items()}
-    p = Parameters.collect([*parts, *elastic.values(), Parameters.declare({"g": finite("gravity", gravity)})])
+    parts += [_elastic(key, spring) for key, spring in (springs or {}).items()]
+    p = Parameters.collect([*parts, Parameters.declare({"g": finite("gravity", gravity)})])
     q = ca.vertcat(*(ca.SX.sym(key) for key in members))
     v = ca.vertcat(*(ca.SX.sym(f"{key}.rate") for key in members))
     u = ca.vertcat(*(ca.SX.sym(f"{key}.drive") for key in members))
+    coordinates = Coordinates.of(q, v, units=tuple("rad" if isinstance(m, Bar) else "m" for m in members.values()))
 
+    places = PlanarPlaces(coordinates)
+    paths: dict[str, Path] = {}
     points: dict[str, ca.SX] = {}
     frames: dict[str, Frame] = {}
-    angles: dict[str, ca.SX] = {}
+    leans: dict[str, _Lean] = {}
+    bodies: list[PlanarBody] = []
     reach: list[ca.SX] = []
-    kinetic, potential = ca.SX(0), ca.SX(0)
     for i, (key, member) in enumerate(members.items()):
         if isinstance(member.at, str):
             if member.at not in points:
                 raise ModelError(f"{name}: {key} is at an {unknown_name('earlier point', member.at, points)}")
-            base, carrier = points[member.at], angles[member.at]
+            base, carrier = paths[member.at], leans[member.at]
         else:
-            base, carrier = ca.vertcat(p[f"{key}.x"], p[f"{key}.y"]), ca.SX(0)
-        angle = q[i] if isinstance(member, Bar) else carrier + p[f"{key}.direction"]
-        turn = ca.vertcat(ca.horzcat(ca.cos(angle), -ca.sin(angle)), ca.horzcat(ca.sin(angle), ca.cos(angle)))
+            base, carrier = extended((), None, ca.vertcat(p[f"{key}.x"], p[f"{key}.y"])), _Lean(None, ca.SX(0))
         if isinstance(member, Bar):
-            origin, end = base, base + turn @ ca.vertcat(p[f"{key}.length"], 0)
-            center = base + turn @ ca.vertcat(p[f"{key}.center"], p[f"{key}.offset"])
+            lean, origin = _Lean(i, ca.SX(0)), ca.SX.zeros(2)
+            center, end = ca.vertcat(p[f"{key}.center"], p[f"{key}.offset"]), ca.vertcat(p[f"{key}.length"], 0)
         else:
-            origin = end = center = base + turn @ ca.vertcat(q[i], 0)
-        own = {"base": base, "center": center, "end": end}
-        own |= {n: origin + turn @ ca.vertcat(p[f"{key}.{n}.x"], p[f"{key}.{n}.y"]) for n in member.points}
-        points |= {f"{key}.{n}": point for n, point in own.items()}
-        frames[key] = Frame.planar(angle, origin)
-        # The guide starts on the member that carries it.
-        angles |= {f"{key}.{n}": carrier if n == "base" else angle for n in own}
+            lean = _Lean(carrier.bar, carrier.tilt + p[f"{key}.direction"])
+            origin = center = end = ca.vertcat(q[i], 0)
+        own = {"center": center, "end": end}
+        own |= {n: origin + ca.vertcat(p[f"{key}.{n}.x"], p[f"{key}.{n}.y"]) for n in member.points}
+        # A guide starts on the member that carries it.
+        paths[f"{key}.base"], leans[f"{key}.base"] = base, carrier
+        paths |= {f"{key}.{n}": extended(base, lean.bar, turned(lean.tilt, place)) for n, place in own.items()}
+        leans |= {f"{key}.{n}": lean for n in own}
+        points |= {f"{key}.{n}": places.carried(paths[f"{key}.{n}"]) for n in ("base", *own)}
+        frames[key] = Frame.planar(lean.angle(q), points[f"{key}.base" if isinstance(member, Bar) else f"{key}.end"])
         inertia = p[f"{key}.inertia"] if f"{key}.inertia" in p.names else ca.SX(0)
-        kinetic += p[f"{key}.mass"] * ca.sumsqr(ca.jtimes(center, q, v)) / 2 + inertia * ca.jtimes(angle, q, v) ** 2 / 2
-        potential += p["g"] * p[f"{key}.mass"] * center[1]
-        reach.append(angle - carrier if isinstance(member, Bar) else q[i])
+        bodies.append(PlanarBody(p[f"{key}.mass"], inertia, paths[f"{key}.center"]))
+        reach.append(q[i] - carrier.angle(q) if isinstance(member, Bar) else q[i])
 
+    elastic = ca.SX(0)
     for key, spring in (springs or {}).items():
         ends: list[ca.SX] = []
         for side, at in (("start", spring.start), ("end", spring.end)):
@@ -192,26 +201,33 @@ def planar_linkage(
                 raise ModelError(f"{name}: the {side} of {key} is at an {unknown_name('point', at, points)}")
             ends.append(points[at] if isinstance(at, str) else ca.vertcat(p[f"{key}.{side}.x"], p[f"{key}.{side}.y"]))
         stretch = ca.sqrt(ca.sumsqr(ends[1] - ends[0])) - p[f"{key}.rest_length"]
-        potential += p[f"{key}.stiffness"] * stretch**2 / 2
+        elastic += p[f"{key}.stiffness"] * stretch**2 / 2
 
-    bars = [isinstance(member, Bar) for member in members.values()]
-    return lagrangian_system(
-        q=q,
-        v=v,
-        p=p,
-        T=kinetic,
-        V=potential,
-        # The drives do work on what they turn or push against its carrier.
-        Q=ca.jacobian(ca.vertcat(*reach), q).T @ u,
+    return Robot(
+        name=name,
+        coordinates=dataclasses.replace(coordinates, rate_of=places.rate),
+        parameters=p,
         u=u,
+        dynamics=planar_dynamics(bodies, coordinates, p["g"], elastic),
+        # The drives do work on what they turn or push against its carrier.
+        input_matrix=ca.densify(ca.jacobian(ca.vertcat(*reach), q).T),
         points=points,
         frames=frames,
-        units=tuple("rad" if bar else "m" for bar in bars),
         input_names=tuple(members),
-        input_units=tuple("N m" if bar else "N" for bar in bars),
-        chain=chain,
-        name=name,
+        input_units=tuple("N m" if isinstance(member, Bar) else "N" for member in members.values()),
+        chain=tuple(chain),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Lean:
+    """How the axes of a member lie: by ``tilt`` [rad] from those of the bar that they turn with, or of the ground."""
+
+    bar: int | None
+    tilt: ca.SX
+
+    def angle(self, q: ca.SX) -> ca.SX:
+        return self.tilt if self.bar is None else q[self.bar] + self.tilt
 
 
 def _parameters(key: str, member: Bar | Slider) -> Parameters:

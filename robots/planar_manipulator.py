@@ -149,8 +149,8 @@ def planar_manipulator(
     frames: dict[str, Frame] = {}
     for i, moved in zip(numbers, tree.motion.nodes, strict=True):
         frames[f"joint{i}"] = moved.frame
-        frames[f"center{i}"] = moved.frame @ Frame.at(p[f"c{i}"])
-    frames["tip"] = tree.motion.nodes[-1].frame @ Frame.at(p[f"l{n}"])
+        frames[f"center{i}"] = tree.points.carried(i - 1, Frame.at(p[f"c{i}"]))
+    frames["tip"] = tree.points.carried(n - 1, Frame.at(p[f"l{n}"]))
 
     # M_i does work on the angle between its two links: δφ_i − δφ_{i−1}.
     B = ca.DM.eye(n)

@@ -18,13 +18,14 @@ from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.ldl import Ldl
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .augmentation import augmentation
+from .constrained_factor import ConstrainedFactor, half_moved_by
 from .coriolis import coriolis_matrix
 from .dynamics import Dynamics, Factor
 from .evaluator import Evaluator
 from .frame import Frame
 from .limits import NO_LIMITS, Limits
 from .natural import always_on, natural_form
-from .natural_factor import NaturalFactor, Redundant, natural_factor, require_redundant
+from .natural_factor import NaturalFactor, Redundant, require_redundant
 from .own_symbols import OwnSymbols
 from .tree import Tree
 
@@ -163,7 +164,7 @@ class Robot:
     @functools.cached_property
     def drift(self) -> tuple[ca.SX, ca.SX]:
         """a, shape (nv,), and μ, shape (k,), under no force at all: M a + h = Aᵀμ and A a = b."""
-        return self._moved_by(ca.SX.zeros(self.coordinates.nv))
+        return self.moved_by(ca.SX.zeros(self.coordinates.nv))
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
         """What generalized forces add to :attr:`drift`, linear in them.
@@ -174,7 +175,7 @@ class Robot:
         Returns:
             What they add to a, shape (nv, k), and to μ, shape (rows of A, k).
         """
-        return self._held(self.factor.solve(forces), ca.SX(self.natural_form[0].size1(), forces.size2()))
+        return self.constrained_factor.motion(self.constrained_factor.half(forces))
 
     @functools.cached_property
     def factor(self) -> Factor:
@@ -275,26 +276,25 @@ class Robot:
     def _evaluator(self) -> Evaluator:
         return Evaluator({"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}, self.parameters)
 
-    @functools.cached_property
-    def _driven(self) -> tuple[ca.SX, ca.SX]:
-        return self._moved_by(self.input_matrix @ self.u)
+    def moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """a, shape (nv,), and μ, shape (k,), under one force: less work than :attr:`drift` and mobility together.
 
-    def _moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
-        A, b = self.natural_form
-        return self._held(self.factor.solve(force - self.bias + A.T @ (self.augmentation * b)), b)
-
-    def _held(self, free: ca.SX, right: ca.SX) -> tuple[ca.SX, ca.SX]:
-        if right.size1() == 0:
-            return free, ca.SX(0, free.size2())
-        mu = self.natural_factor.solve(right - self.natural_form[0] @ free)
-        return free + self._natural_reach @ mu, mu
+        Args:
+            force: all that acts besides what is in h, shape (nv,).
+        """
+        return self.constrained_factor.motion(half_moved_by(self, force))
 
     @functools.cached_property
-    def _natural_reach(self) -> ca.SX:
-        return self.factor.solve(self.natural_form[0].T)
+    def constrained_factor(self) -> ConstrainedFactor:
+        """The factorized mass matrix with the natural constraints."""
+        A, _ = self.natural_form
+        return ConstrainedFactor.of(self.factor, A, self.natural, self.coordinates, self.redundant)
 
     @functools.cached_property
     def natural_factor(self) -> NaturalFactor:
         """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ; its pivots tell which rows depend on others."""
-        K = self.natural_form[0] @ self._natural_reach
-        return natural_factor(K, self.natural, self.coordinates, self.redundant)
+        return self.constrained_factor.natural
+
+    @functools.cached_property
+    def _driven(self) -> tuple[ca.SX, ca.SX]:
+        return self.moved_by(self.input_matrix @ self.u)

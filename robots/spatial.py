@@ -55,6 +55,86 @@ class Twist:
 
 
 @dataclass(frozen=True, eq=False)
+class Units:
+    """Columns of a joint's subspace that are axes of coordinates, where what is known in advance need not be computed.
+
+    With all columns of that kind U D⁻¹ has ones in their rows, so that the articulated inertia has zeros there once the
+    joint gives way, and a force passes the joint there as the joint's own.
+
+    Attributes:
+        rows: of each column, 0 to 2 angular and 3 to 5 linear; empty unless all columns are of that kind.
+        signs: of each column.
+    """
+
+    rows: tuple[int, ...]
+    signs: tuple[float, ...]
+
+    @classmethod
+    def none(cls) -> Units:
+        """No such columns."""
+        return cls((), ())
+
+    @classmethod
+    def of(cls, subspace: Twist) -> Units:
+        """Those of a subspace of one column or more.
+
+        Args:
+            subspace: S.
+        """
+        both = ca.vertcat(subspace.angular, subspace.linear)
+        rows: list[int] = []
+        signs: list[float] = []
+        for j in range(both.size2()):
+            filled = [i for i in range(6) if not both[i, j].is_zero()]
+            entry = both[filled[0], j]
+            if len(filled) > 1 or not (entry.is_one() or entry.is_minus_one()):
+                return cls.none()
+            rows.append(filled[0])
+            signs.append(float(entry))
+        return cls(tuple(rows), tuple(signs))
+
+    def ones(self, weighted: Twist) -> Twist:
+        """U D⁻¹ with its ones and zeros.
+
+        Args:
+            weighted: as computed.
+        """
+        return self.set(weighted, ca.SX(ca.DM.eye(len(self.rows))))
+
+    def set(self, force: Twist, own: ca.SX) -> Twist:
+        """A force with the joint's own in these rows.
+
+        Args:
+            force: of k columns.
+            own: one row for each velocity of the joint, shape (columns of S, k).
+        """
+        if not self.rows:
+            return force
+        both = ca.SX(ca.vertcat(force.angular, force.linear))
+        for i, (row, sign) in enumerate(zip(self.rows, self.signs, strict=True)):
+            both[row, :] = sign * own[i, :]
+        return Twist(both[:3, :], both[3:, :])
+
+    def along(self, motion: Twist) -> ca.SX:
+        """Components of a motion along these axes, one row for each.
+
+        Args:
+            motion: of some columns.
+        """
+        both = ca.vertcat(motion.angular, motion.linear)
+        rows = [sign * both[row, :] for row, sign in zip(self.rows, self.signs, strict=True)]
+        return ca.vertcat(ca.SX(0, both.size2()), *rows)
+
+    def others(self, force: Twist) -> Twist:
+        """A force without its rows along these axes.
+
+        Args:
+            force: of some columns.
+        """
+        return self.set(force, ca.SX(ca.DM.zeros(len(self.rows), force.angular.size2())))
+
+
+@dataclass(frozen=True, eq=False)
 class Arm:
     """Rigid arm from a point of one body to a point of the next, and whether rotation passes along it.
 
@@ -115,7 +195,7 @@ class SpatialInertia:
             inertia: I about the centre of mass in world axes, shape (3, 3) [kg m²].
         """
         c = ca.skew(center)
-        return cls(_symmetric(inertia - mass * (c @ c)), mass * c, mass * ca.SX(ca.DM.eye(3)))
+        return cls(mirrored(inertia - mass * (c @ c)), mass * c, mass * ca.SX(ca.DM.eye(3)))
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         """Both bodies together, about the same point."""
@@ -135,20 +215,20 @@ class SpatialInertia:
         r = arm.across
         weighted = r @ self.mass
         if not arm.turns:
-            return SpatialInertia(_symmetric(-weighted @ r), weighted, self.mass)
+            return SpatialInertia(mirrored(-weighted @ r), weighted, self.mass)
         coupling = self.coupling + weighted
         rotational = self.rotational - coupling @ r + r @ self.coupling.T
-        return SpatialInertia(_symmetric(rotational), coupling, self.mass)
+        return SpatialInertia(mirrored(rotational), coupling, self.mass)
 
     def without(self, force: Twist, weighted: Twist) -> SpatialInertia:
         """What is left when a joint gives way: I − U D⁻¹ Uᵀ, with U and U D⁻¹ given, of k columns each."""
         return SpatialInertia(
-            _symmetric(self.rotational - weighted.angular @ force.angular.T),
+            mirrored(self.rotational - weighted.angular @ force.angular.T),
             self.coupling - weighted.angular @ force.linear.T,
-            _symmetric(self.mass - weighted.linear @ force.linear.T),
+            mirrored(self.mass - weighted.linear @ force.linear.T),
         )
 
 
-def _symmetric(matrix: ca.SX) -> ca.SX:
+def mirrored(matrix: ca.SX) -> ca.SX:
     """The lower triangle mirrored: half of the operations, and symmetric to the last digit."""
     return ca.densify(ca.tril2symm(ca.tril(matrix)))

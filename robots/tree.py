@@ -16,6 +16,8 @@ from .frame import Frame
 from .inertia import require_inertia
 from .joints import Joint
 from .motion import Motion
+from .places import Places
+from .sweep import Sweep
 
 WORLD = -1
 """Parent of a node that hangs on the world."""
@@ -156,7 +158,8 @@ class Tree:
             N[at_q, at_v] = node.joint.kinematics(ca.vertcat(*(q[i] for i in at_q)))
         v = ca.vertcat(*(ca.SX.sym(f"v_{name}") for name in rates))
         a = ca.vertcat(*(ca.SX.sym(f"a_{name}") for name in rates))
-        return Coordinates(ca.SX.sym("t"), q, v, a, N, names, tuple(units[name] for name in names))
+        measured = tuple(units[name] for name in names)
+        return Coordinates(ca.SX.sym("t"), q, v, a, N, names, measured, lambda part: self.points.rate(part))
 
     @property
     def parts(self) -> dict[str, ca.SX]:
@@ -176,6 +179,22 @@ class Tree:
     def motion(self) -> Motion:
         """Poses, velocities and accelerations of all nodes and bodies, as expressions."""
         return Motion(self)
+
+    @functools.cached_property
+    def is_planar(self) -> bool:
+        """Whether all joints turn about the z axis and move in the plane across it."""
+        moved = [mover.subspace for mover in self.motion.nodes]
+        return all(twist.angular[:2, :].is_zero() and twist.linear[2, :].is_zero() for twist in moved)
+
+    @functools.cached_property
+    def points(self) -> Places:
+        """Points of the bodies, whose rates are known."""
+        return Places(self)
+
+    @functools.cached_property
+    def sweep(self) -> Sweep:
+        """The same bodies as sweeps inward and outward see them."""
+        return Sweep(self)
 
     def split_q(self, q: ca.SX) -> list[ca.SX]:
         """The coordinates of each node.

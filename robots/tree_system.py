@@ -11,6 +11,7 @@ from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
 from .dynamics import Dynamics
 from .formulations import Articulated, Formulation
+from .formulations.articulated import ArticulatedFactor
 from .formulations.energies import kinetic_energy, potential_energy
 from .frame import Frame
 from .limits import NO_LIMITS, Limits
@@ -86,12 +87,20 @@ def tree_system(
             "accelerations or inputs"
         )
     pull = c.N.T @ ca.gradient(extra, c.q) if ca.depends_on(extra, c.q) else ca.SX(ca.DM.zeros(c.nv))
+
+    def moved(force: ca.SX) -> ca.SX:
+        factor = dynamics.factor
+        if isinstance(factor, ArticulatedFactor):
+            return factor.moved(force - pull - opposing)
+        return factor.forward(force - dynamics.bias)
+
     dynamics = Dynamics(
         mass_matrix=lambda: method.mass_matrix(tree),
         bias=lambda: method.bias(tree) + pull + opposing,
         kinetic_energy=lambda: kinetic_energy(tree),
         potential_energy=lambda: potential_energy(tree) + extra,
         factor=lambda: method.factor(tree, lambda: dynamics.mass_matrix),
+        moved=moved,
     )
     robot = Robot(
         name=name,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic, second_order
@@ -29,7 +28,7 @@ from erugin.controllers.multipliers import (
 from erugin.controllers.realization import Actuated, Ideal
 from erugin.robots import Closure, Robot, assemble, assemble_velocities, mechanism, with_inputs
 from erugin.robots.examples import bricard_mechanism, quaternion_body
-from erugin.symbolic import Kernel, kernel
+from erugin.symbolic import Kernel
 
 from .arms import disc_program, three_link_arm, two_link_arm
 
@@ -272,9 +271,3 @@ def found(way: Kernel, program: Program, t: float, q: Array, v: Array) -> Found:
     """Values of :func:`evaluated`."""
     values = way(t, q, v, np.array(list(program.nominal.values())))
     return Found(*(np.atleast_1d(value) for value in values))
-
-
-def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels in CasADi's virtual machine: these tests look at single states, for which compiling does not pay."""
-    monkeypatch.setattr(kernel, "find_toolchain", lambda: "not wanted")
-    monkeypatch.setattr(Kernel, "_warned", True)

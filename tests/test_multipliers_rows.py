@@ -14,14 +14,15 @@ from erugin.controllers.multipliers.row_basis import RowBasis
 from erugin.controllers.multipliers.row_reflections import RowReflections
 from erugin.robots import lagrangian_system
 
-from .multiplier_cases import HANDLED, numbers, without_compiler
+from .kernels import use_no_compiler
+from .multiplier_cases import HANDLED, numbers
 
 Array = NDArray[np.float64]
 
 
 @pytest.fixture(autouse=True)
 def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_compiler(monkeypatch)
+    use_no_compiler(monkeypatch)
 
 
 def reflected(rows: Array, x: Array) -> tuple[Array, Array, Array, Array]:

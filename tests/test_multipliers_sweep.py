@@ -23,20 +23,22 @@ from erugin.controllers.multipliers.choice import SWEEP_PAYS_IN_PLANE, SWEEP_PAY
 from erugin.controllers.realization import Ideal
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.dynamics import Dynamics
-from erugin.robots.formulations import Recurrent
+from erugin.robots.formulations import Formulation, Recurrent
 from erugin.symbolic import ModelError
 
 from .controller_cases.robots import robot_case
 from .multiplier_cases import evaluated, found, numbers, problem
 from .trees import HINGE, RandomTree
 
-
-def chain(n: int) -> Robot:
-    return planar_manipulator([Link(0.4, 2.0, 0.2, 0.03)] * n)
+Build = Callable[..., Robot]
 
 
-def in_space(n: int) -> Robot:
-    return RandomTree(1, HINGE * n).robot()
+def chain(n: int, formulation: Formulation | None = None) -> Robot:
+    return planar_manipulator([Link(0.4, 2.0, 0.2, 0.03)] * n, formulation=formulation)
+
+
+def in_space(n: int, formulation: Formulation | None = None) -> Robot:
+    return RandomTree(1, HINGE * n).robot(formulation)
 
 
 def dense(robot: Robot) -> Robot:
@@ -91,15 +93,22 @@ def test_operations_grow_linearly_with_the_joints_and_those_of_a_dense_matrix_wi
 @pytest.mark.parametrize(
     ("build", "least"), [(chain, SWEEP_PAYS_IN_PLANE), (in_space, SWEEP_PAYS_IN_SPACE)], ids=["plane", "space"]
 )
-def test_it_is_chosen_from_where_it_takes_fewer_operations(build: Callable[[int], Robot], least: int) -> None:
+def test_it_is_chosen_from_where_it_takes_fewer_operations(build: Build, least: int) -> None:
     for n in (least - 1, least):
+        other = build(n, Recurrent())
+        # One row more than there are velocities is none.
+        if n > 1:
+            fewer = operations(other, SweepMultipliers()) <= operations(other, LdlMultipliers())
+            assert fewer is (n >= least)
+            assert type(chosen_method(two_rows(other))) is (SweepMultipliers if n >= least else LdlMultipliers)
+
+
+@pytest.mark.parametrize("build", [chain, in_space], ids=["plane", "space"])
+def test_by_the_articulated_recursion_it_takes_fewer_operations_from_two_joints_on(build: Build) -> None:
+    for n in (2, 3, 6):
         robot = build(n)
-        fewer = operations(robot, SweepMultipliers()) <= operations(dense(robot), LdlMultipliers())
-        assert fewer is (n >= least)
-        other = dense(robot)
-        chosen = chosen_method(two_rows(other))
-        assert type(chosen) is (SweepMultipliers if n >= least else LdlMultipliers)
         assert type(chosen_method(two_rows(robot))) is SweepMultipliers
+        assert operations(robot, SweepMultipliers()) < operations(dense(robot), LdlMultipliers())
 
 
 def test_whatever_the_formulation_the_motion_is_the_same() -> None:

@@ -25,7 +25,8 @@ from erugin.controllers.multipliers import (
 from erugin.symbolic import ModelError
 
 from .arms import two_link_arm
-from .multiplier_cases import HANDLED, PROBLEMS, numbers, problem, without_compiler
+from .kernels import use_no_compiler
+from .multiplier_cases import HANDLED, PROBLEMS, numbers, problem
 from .test_contracts import METHODS
 
 T = 0.3
@@ -34,7 +35,7 @@ every_way = pytest.mark.parametrize("label", HANDLED)
 
 @pytest.fixture(autouse=True)
 def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_compiler(monkeypatch)
+    use_no_compiler(monkeypatch)
 
 
 def test_no_method_is_left_out_and_each_claims_what_the_table_says() -> None:

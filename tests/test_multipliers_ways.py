@@ -33,7 +33,8 @@ from erugin.scenarios import simulate
 
 from .arms import disc_program
 from .controller_cases.robots import robot_case
-from .multiplier_cases import evaluated, found, numbers, without_compiler
+from .kernels import use_no_compiler
+from .multiplier_cases import evaluated, found, numbers
 from .urdf import load_quietly, real_robots
 
 Array = NDArray[np.float64]
@@ -243,7 +244,7 @@ def test_random_programs(n: int, data: st.DataObject) -> None:
 
 def test_a_run_is_the_same_whatever_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law stays one of expressions; on the way the sign of a reflection turns over, and nothing is seen of it."""
-    without_compiler(monkeypatch)
+    use_no_compiler(monkeypatch)
     robot = planar_manipulator([Link(0.4, 2.0, 0.2, 0.03), Link(0.35, 1.5, 0.15, 0.02), Link(0.3, 1.0, 0.1, 0.01)])
     turning = ca.cos(2 * robot.t) * robot.v[0] + robot.v[1] + 0.5 * robot.v[2] - 0.3
     what = Program(robot, nonholonomic(turning, name="turning"))

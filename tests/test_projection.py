@@ -93,6 +93,27 @@ def test_positions_go_back_along_the_mass_metric() -> None:
         assert np.linalg.norm(left) < allowed * np.linalg.norm(force)
 
 
+def test_velocities_hold_where_the_positions_end() -> None:
+    """However far off the positions were: there the constraints are linear in v, and one solution is exact."""
+    robot = bars()
+    q = np.asarray(assemble(robot, [0.5, 0.3, 1.2]).q)
+    rng = np.random.default_rng(3)
+    for size in (1e-1, 1e-2):
+        place, v = project(robot, 0.0, q + size * rng.normal(size=3), rng.normal(size=3))
+        position, velocity = misses(robot, 0.0, place, v)
+        assert position > 1e-3 * size**3
+        assert velocity < 1e-14
+        assert np.abs(v).max() > 0.1
+
+
+def test_angles_are_turned_into_sines_twice() -> None:
+    """Where the state is and where it ends: the second step of Newton's method evaluates nothing anew."""
+    function = projection(bars())
+    kinds = [function.instruction_id(i) for i in range(function.n_instructions())]
+    for kind in ("SIN", "COS"):
+        assert kinds.count(getattr(ca, f"OP_{kind}")) == 6  # not in the type information
+
+
 def test_moving_nonlinear_and_nonholonomic_constraints() -> None:
     t = ca.SX.sym("t")
     x, v = ca.SX.sym("x", 3), ca.SX.sym("v", 3)
@@ -113,6 +134,20 @@ def test_moving_nonlinear_and_nonholonomic_constraints() -> None:
     for _ in range(2):
         q, w = project(robot, 0.7, q, w)
     assert max(misses(robot, 0.7, q, w)) < 1e-13
+
+
+def test_moving_constraints_linear_in_the_velocities() -> None:
+    """A sphere that grows and a wind that is kept up with: one step of each kind of projection ends at rounding."""
+    t = ca.SX.sym("t")
+    x, v = ca.SX.sym("x", 3), ca.SX.sym("v", 3)
+    sphere = holonomic(ca.sumsqr(x) - (1 + 0.3 * ca.sin(t)) ** 2, name="sphere")
+    wind = nonholonomic(v[0] - x[1] * v[2] - ca.cos(t), name="wind")
+    robot = lagrangian_system(q=x, v=v, t=t, T=ca.sumsqr(v) / 2 + v[0] * v[1] / 3, natural=[sphere, wind])
+    q, w = project(robot, 0.7, np.array([0.8, 0.8, -0.3]) * 1.001, np.array([1.0, -0.9, 0.5]))
+    place, rate = misses(robot, 0.7, q, w)
+    assert place < 1e-4
+    assert rate < 1e-14
+    assert project(robot, 0.7, q, w)[1] == pytest.approx(w, abs=1e-3)
 
 
 def test_there_must_be_something_to_project_on() -> None:

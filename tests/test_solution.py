@@ -21,11 +21,11 @@ from erugin.controllers.multipliers import (
 from erugin.robots import lagrangian_system, with_inputs
 
 from .arms import three_link_arm, two_link_arm
+from .kernels import use_no_compiler
 from .multiplier_cases import (
     closed_chain,
     numbers,
     problem,
-    without_compiler,
 )
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ T = 0.3
 
 @pytest.fixture(autouse=True)
 def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_compiler(monkeypatch)
+    use_no_compiler(monkeypatch)
 
 
 class Liar(MultiplierMethod):

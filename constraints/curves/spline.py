@@ -10,7 +10,6 @@ from typing import Any, cast
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import PPoly, make_interp_spline
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
@@ -64,6 +63,8 @@ class Spline(Curve):
 
     def at(self, s: ArrayLike) -> Array:
         """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""
+        from scipy.interpolate import PPoly  # a tenth of a second to import
+
         values = np.asarray(s, dtype=np.float64)
         inside = np.clip(values, self.breaks[0], self.breaks[-1])
         curve = PPoly(self.pieces, self.breaks)
@@ -137,6 +138,8 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
 
 def _interpolate(breaks: Array, points: Array) -> Callable[[Array, int], Array]:
     """The spline through points, straight at both ends, as a function of the parameter and the order of derivative."""
+    from scipy.interpolate import make_interp_spline  # a tenth of a second to import
+
     zero = np.zeros(points.shape[1])
     straight = [(2, zero), (3, zero)]
     # The stubs of SciPy know only the named boundary conditions.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PPoly
 
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
@@ -100,6 +99,8 @@ def tube(path: Spline, radius: float, *, name: str = "tube") -> Tube:
 
 def _curvature(path: Spline, s: Array) -> Array:
     """Curvature of the path at parameters s, shape of s [1/m]."""
+    from scipy.interpolate import PPoly  # a tenth of a second to import
+
     curve = PPoly(path.pieces, path.breaks)
     first, second = curve(s, 1), curve(s, 2)
     square = (first**2).sum(axis=1)

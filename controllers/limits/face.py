@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from ...symbolic.errors import NotConvergedError
 from .quadratic_program import QpAnswer, QuadraticProgram
@@ -228,7 +228,7 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     """Full singular value decomposition; `np.linalg.svd` takes twice as long for so small a matrix."""
     if not matrix.size:
         return _unit(len(matrix)), np.zeros(0), _unit(matrix.shape[1])
-    found: tuple[Array, Array, Array, int] = lapack.dgesdd(matrix)
+    found = _dgesdd()(matrix)
     if found[3] != 0:
         raise NotConvergedError(f"the singular value decomposition of a matrix {matrix.shape} ended with {found[3]}")
     return found[:3]
@@ -241,6 +241,15 @@ def _norm(array: Array) -> float:
 def _count(descending: Array, least: float) -> int:
     """How many are greater."""
     return len(descending) if descending.size and descending[-1] > least else int(np.count_nonzero(descending > least))
+
+
+@functools.cache
+def _dgesdd() -> Callable[[Array], tuple[Array, Array, Array, int]]:
+    """LAPACK's decomposition, looked up once: an import takes long, and even a repeated one as long as a matrix."""
+    from scipy.linalg import lapack
+
+    function: Callable[[Array], tuple[Array, Array, Array, int]] = lapack.dgesdd
+    return function
 
 
 @functools.cache

@@ -7,7 +7,8 @@ from .choice import chosen_method
 from .direct import DirectMethod, DirectMotion
 from .ldl import LdlMultipliers
 from .least_norm import LeastNormMultipliers
-from .multipliers import Movable, MultiplierMethod, Multipliers
+from .movable import Movable
+from .multipliers import MultiplierMethod, Multipliers
 from .null_space import NullSpaceMultipliers
 from .proximal import ProximalMultipliers
 from .sweep import SweepMultipliers

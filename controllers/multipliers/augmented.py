@@ -12,7 +12,8 @@ from ...symbolic.samples import samples
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .least_norm import LeastNormMultipliers
-from .multipliers import Movable, MultiplierMethod, Multipliers
+from .movable import Movable, halved
+from .multipliers import MultiplierMethod, Multipliers
 from .sweep import require_solver
 from .units import undetermined
 
@@ -70,7 +71,7 @@ class AugmentedMultipliers(MultiplierMethod):
         every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
         C = ca.diag(self.weight * _weights(program, ca.vertcat(A, program.theta)))
         factor = Ldl.of(robot.mass_matrix + every.T @ C @ every)
-        return Movable.of(robot, factor, factor.solve(every.T @ C @ right - robot.bias))
+        return halved(robot, factor, factor.forward(every.T @ C @ right - robot.bias))
 
 
 def _weights(program: Program, rows: ca.SX) -> ca.DM:

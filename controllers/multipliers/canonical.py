@@ -12,7 +12,8 @@ from ...symbolic.errors import ModelError
 from ..program import Program
 from .capability import Capability
 from .ldl import LdlMultipliers
-from .multipliers import Movable, MultiplierMethod, Multipliers, sound
+from .movable import GivenMotion, Movable, sound
+from .multipliers import MultiplierMethod, Multipliers
 from .sweep import require_solver
 
 
@@ -70,6 +71,15 @@ class CanonicalMotion:
 class _Hessian:
     matrix: ca.SX
 
+    def forward(self, right: ca.SX) -> ca.SX:
+        return right
+
+    def weighted(self, half: ca.SX) -> ca.SX:
+        return self.matrix @ half
+
+    def backward(self, half: ca.SX) -> ca.SX:
+        return half
+
     def solve(self, right: ca.SX) -> ca.SX:
         return self.matrix @ right
 
@@ -117,7 +127,7 @@ class CanonicalMultipliers(MultiplierMethod):
         del theta, beta
         motion = CanonicalMotion.of(regular_form(program))
         mobility, free = motion.in_velocities(motion.mobility), motion.in_velocities(motion.free)
-        return Movable.of(program.robot, _Hessian(mobility), sound(program.robot.factor, free))
+        return GivenMotion(program.robot, _Hessian(mobility), sound(program.robot.factor, free))
 
 
 def regular_form(program: Program) -> CanonicalForm:

@@ -10,7 +10,8 @@ import casadi as ca
 
 from ...symbolic.errors import ModelError
 from ..program import Program
-from .multipliers import Movable, MultiplierMethod, Multipliers
+from .movable import Movable
+from .multipliers import MultiplierMethod, Multipliers
 
 OTHERS = "LdlMultipliers, SweepMultipliers, CanonicalMultipliers, LeastNormMultipliers, ProximalMultipliers or "
 OTHERS += "AugmentedMultipliers"

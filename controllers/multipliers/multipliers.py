@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 
 from ...robots.augmentation import require_regular
-from ...robots.dynamics import Factor
-from ...robots.natural_factor import natural_factor
-from ...robots.robot import Robot
-from ...symbolic.ldl import Ldl
+from ...robots.constrained_factor import Half, half_moved_by
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
+from .movable import HalvedMotion, Movable, sound
 
 MISSED = 1e-5
 """A row holds if it misses its right side by not more than this share of what it is made of."""
-SMALLEST = 1e-13
-"""A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
 ROUNDING = 1e-8
 """Nor by this many units of it, m/s² or rad/s²: deviations that are rounding may be of any relative size."""
 
@@ -41,46 +36,6 @@ class Multipliers:
     pivots: ca.SX
     holds: ca.SX | None = None
     misses: ca.SX | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Movable:
-    """What forces are turned into accelerations by.
-
-    Attributes:
-        factor: the factorized mass matrix.
-        drift: a, shape (nv,), and μ, shape (k,), under no force at all.
-        mobility: what generalized forces, shape (nv, columns), add to a and to μ.
-    """
-
-    factor: Factor
-    drift: tuple[ca.SX, ca.SX]
-    mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
-
-    @classmethod
-    def of(cls, robot: Robot, factor: Factor, free: ca.SX) -> Movable:
-        """What the natural constraints leave of a mass matrix's motion.
-
-        Args:
-            robot: whose natural constraints.
-            factor: the factorized mass matrix, or what stands for it.
-            free: the acceleration without natural constraints and control, shape (nv,).
-        """
-        A, b = robot.natural_form
-        free = sound(factor, free)
-        reach = factor.solve(A.T)
-        natural = natural_factor(A @ reach, robot.natural, robot.coordinates, robot.redundant)
-
-        def held(moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
-            if A.size1() == 0:
-                return moved, ca.SX(0, moved.size2())
-            mu = natural.solve(wanted - A @ moved)
-            return moved + reach @ mu, mu
-
-        def mobility(forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-            return held(factor.solve(forces), ca.SX(A.size1(), forces.size2()))
-
-        return cls(factor, held(free, b), mobility)
 
 
 class MultiplierMethod(ABC):
@@ -121,24 +76,8 @@ class MultiplierMethod(ABC):
         if robot.tree is None:
             # Divided by, rounding in the place of a zero pivot would give numbers.
             require_regular(robot)
-        free, reactions = robot.drift
-        return Movable(robot.factor, (sound(robot.factor, free), reactions), robot.mobility)
-
-
-def sound(factor: Factor, values: ca.SX) -> ca.SX:
-    """The values, or NaN where nothing but rounding is left of a pivot of M, and dividing by it would give numbers.
-
-    Args:
-        factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
-        values: what was divided, any shape.
-    """
-    if not isinstance(factor, Ldl) or not factor.diagonal.numel():
-        return values
-    shares = factor.relative_pivots
-    least = shares[0]
-    for i in range(1, shares.numel()):
-        least = ca.fmin(least, shares[i])
-    return values * ca.if_else(least > SMALLEST, 1, float("nan"))
+        start = half_moved_by(robot, ca.SX.zeros(robot.coordinates.nv))
+        return HalvedMotion(robot.constrained_factor, Half(sound(robot.factor, start.free), start.reactions))
 
 
 def judged(matrix: ca.SX, right: ca.SX, values: ca.SX, pivots: ca.SX, share: float = MISSED) -> Multipliers:

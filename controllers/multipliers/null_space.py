@@ -12,7 +12,7 @@ from ...symbolic.ldl import Ldl
 from ..program import Program
 from .capability import REGULAR, Capability
 from .direct import DirectMethod, DirectMotion
-from .multipliers import sound
+from .movable import sound
 from .row_reflections import RowReflections
 from .units import FULL, velocity_units
 

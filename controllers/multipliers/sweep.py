@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from ...robots.constrained_factor import half_moved_by
 from ...robots.formulations.articulated import ArticulatedFactor
 from ...robots.robot import Robot
 from ...robots.tree import Tree
@@ -13,7 +14,8 @@ from ...symbolic.samples import samples
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .ldl import LdlMultipliers
-from .multipliers import Movable, MultiplierMethod, Multipliers
+from .movable import HalvedMotion, Movable, halved
+from .multipliers import MultiplierMethod, Multipliers
 
 ANOTHER = 1e-11
 """Share of |M| |x| by which M x may miss its right side for an x by the sweep; a hundred links have 2e-15."""
@@ -63,10 +65,11 @@ class SweepMultipliers(MultiplierMethod):
         if reason := sweep_refusal(robot):
             raise ModelError(f"SweepMultipliers cannot serve {robot.name}: {reason}. Take LdlMultipliers")
         if isinstance(robot.factor, ArticulatedFactor):
-            return Movable(robot.factor, robot.drift, robot.mobility)
+            start = half_moved_by(robot, ca.SX.zeros(robot.coordinates.nv))
+            return HalvedMotion(robot.constrained_factor, start)
         assert robot.tree is not None
         factor = ArticulatedFactor.of(robot.tree)
-        return Movable.of(robot, factor, factor.solve(-robot.bias))
+        return halved(robot, factor, factor.forward(-robot.bias))
 
 
 def require_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:

@@ -43,22 +43,22 @@ class Ideal(Realization):
                 misses=motion.misses,
             )
         moved = method.movable(program, theta, beta)
-        free, reactions = moved.drift
-        reach, pull = moved.mobility(theta.T)
-        K = decoupled(program, theta @ reach)
+        rows = moved.rows(theta)
+        K = decoupled(program, rows.matrix)
         # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
         asked = method.handles_dependence or bool(robot.natural)
-        whole = theta @ moved.factor.solve(theta.T) if asked else None
+        whole = rows.whole if asked else None
         scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
-        found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
+        found = method.solve(K, beta - rows.free, scale)
         lam = found.values
+        acceleration, reactions = rows.motion(lam)
         pivots, relative, misses = verdict(program, K, found, self._turning(program, moved), whole)
         return Realized(
             multipliers=lam,
             force=theta.T @ lam,
             input=ca.SX(0, 1),
-            acceleration=free + reach @ lam,
-            reactions=reactions + pull @ lam,
+            acceleration=acceleration,
+            reactions=reactions,
             pivots=pivots,
             relative_pivots=relative,
             misses=misses,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import integrate, interpolate
 
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
@@ -22,6 +22,9 @@ from .bryson import Weights
 from .lqr import require_within_effort, riccati, turning
 
 Array = NDArray[np.float64]
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 REST = 1e-6
 """Greatest velocity at which a motion counts as ended at rest [its units]."""
@@ -99,7 +102,7 @@ class TimeVaryingLqr(Controller):
         self.cost.setflags(write=False)
         self.gain.setflags(write=False)
         flat = self.gain.reshape(len(self.gain), -1)
-        self._gain = interpolate.CubicSpline(motion.t, flat, axis=0)
+        self._gain = _spline(motion.t, flat)
         places = [*robot.coordinates.names, *("" for _ in range(robot.coordinates.nv))]
         self._independent = list(self.linearization.independent)
         self._turning = np.array([places[i] in angles for i in self._independent], dtype=np.bool_)
@@ -198,9 +201,11 @@ def solve_riccati(line: LinearizedMotion, Q: Array, R: Array, final: Array) -> A
     Raises:
         NotConvergedError: if the integrator gives up.
     """
+    from scipy.integrate import solve_ivp  # a tenth of a second to import
+
     n = len(Q)
     pull = np.asarray(line.B @ np.linalg.solve(R, line.B.transpose(0, 2, 1)), dtype=np.float64)
-    both = interpolate.CubicSpline(line.t, np.hstack([line.A.reshape(-1, n * n), pull.reshape(-1, n * n)]), axis=0)
+    both = _spline(line.t, np.hstack([line.A.reshape(-1, n * n), pull.reshape(-1, n * n)]))
 
     def backwards(s: float, flat: Array) -> Array:
         values = np.asarray(both(line.t[-1] - s), dtype=np.float64)
@@ -211,13 +216,19 @@ def solve_riccati(line: LinearizedMotion, Q: Array, R: Array, final: Array) -> A
     span = float(line.t[-1] - line.t[0])
     times = np.minimum((line.t[-1] - line.t)[::-1], span)
     scale = max(1.0, float(np.abs(final).max(initial=0.0)))
-    found = integrate.solve_ivp(
+    found = solve_ivp(
         backwards, (0.0, span), final.ravel(), method="DOP853", t_eval=times, rtol=TOLERANCE, atol=TOLERANCE * scale
     )
     if not found.success or not np.isfinite(found.y).all():
         raise NotConvergedError(f"the Riccati equation could not be integrated to the start: {found.message}")
     S = np.asarray(found.y, dtype=np.float64).T.reshape(-1, n, n)[::-1]
     return np.asarray((S + S.transpose(0, 2, 1)) / 2, dtype=np.float64)
+
+
+def _spline(times: Array, values: Array) -> CubicSpline:
+    from scipy.interpolate import CubicSpline  # a tenth of a second to import
+
+    return CubicSpline(times, values, axis=0)
 
 
 def _holding(robot: Robot, motion: Motion, p: Mapping[str, float] | ArrayLike | None) -> Array:

@@ -10,21 +10,17 @@ from ..tree import Tree
 
 def bias_forces(tree: Tree) -> ca.SX:
     """Forces h that keep a = 0 under gravity, outward then inward, [Featherstone2008]_ table 5.1; O(n)."""
-    motion, nodes = tree.motion, tree.nodes
-    lift = Twist(ca.SX(ca.DM.zeros(3)), -tree.gravity)
-    felt = [Twist.zero() for _ in nodes]
+    sweep, nodes = tree.sweep, tree.nodes
+    felt = list(sweep.forces)
     rows: list[ca.SX] = []
     for k in reversed(range(len(nodes))):
-        own, shared = motion.inertias[k]
-        force = ca.SX(ca.DM.zeros(nodes[k].joint.nv))
-        for mover, inertia in [(motion.nodes[k], own), *shared]:
-            spin = motion.velocity(k, mover).angular
-            needed = inertia @ (motion.drift(k, mover) + lift) + gyroscopic(inertia, spin)
-            if mover is motion.nodes[k]:
-                needed = needed + felt[k]
-            force = force + mover.subspace.dot(needed)
-            if nodes[k].parent >= 0:
-                felt[nodes[k].parent] = felt[nodes[k].parent] + mover.arm.inward(needed)
+        step, parent = sweep.nodes[k], nodes[k].parent
+        force, passed = step.subspace.dot(felt[k]), step.inward(felt[k]) if parent >= 0 else felt[k]
+        for other, needed in zip(sweep.shared[k], sweep.shared_forces(k), strict=True):
+            force = force + other.subspace.dot(needed)
+            passed = passed + other.inward(needed) if parent >= 0 else passed
+        if parent >= 0:
+            felt[parent] = felt[parent] + passed
         rows.insert(0, force)
     return tree.join_v(rows)
 

@@ -36,6 +36,12 @@ class Floating(Joint):
         zero = ca.SX(ca.DM.zeros(3, 3))
         return Twist(ca.horzcat(zero, R), ca.horzcat(R, zero))
 
+    def own_subspace(self, q: ca.SX) -> Twist:
+        """Unit vectors, for both halves."""
+        del q
+        zero, one = ca.SX(ca.DM.zeros(3, 3)), ca.SX(ca.DM.eye(3))
+        return Twist(ca.horzcat(zero, one), ca.horzcat(one, zero))
+
     def subspace_rate(self, q: ca.SX, v: ca.SX) -> Twist:
         """Ṡ v = (0; R (ω × v)): the axes of B turn with ω, which turns nothing of ω itself."""
         R = quaternion_rotation(q[3:7])

@@ -12,6 +12,7 @@ from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
 from ..frame import Frame
 from ..spatial import Twist
+from ..turn import Turn
 
 
 class Joint(ABC):
@@ -59,6 +60,22 @@ class Joint(ABC):
         Args:
             q: coordinates of the joint, shape (nq,).
         """
+
+    def turn(self, q: ca.SX) -> Turn:
+        """Rotation of B in A.
+
+        Args:
+            q: coordinates of the joint, shape (nq,).
+        """
+        return Turn(self.pose(q).rotation)
+
+    def own_subspace(self, q: ca.SX) -> Twist:
+        """S in the axes of B.
+
+        Args:
+            q: coordinates of the joint, shape (nq,).
+        """
+        return self.turn(q).outward(self.subspace(q))
 
     def subspace_rate(self, q: ca.SX, v: ca.SX) -> Twist:
         """Ṡ v, one column, with the axes of A held fixed; zero for a constant S.
@@ -115,14 +132,6 @@ def unit_axis(what: str, axis: Sequence[float]) -> tuple[float, float, float]:
     length = math.hypot(*scaled)
     x, y, z = numbers if abs(length * largest - 1.0) < 1e-15 else tuple(s / length for s in scaled)
     return x, y, z
-
-
-def turned(axis: tuple[float, float, float], angle: ca.SX) -> ca.SX:
-    """Rotation about a unit axis by an angle [rad], shape (3, 3): aaᵀ + (1 − aaᵀ) cos + a× sin, Rodrigues."""
-    a = ca.DM(axis)
-    across = ca.DM([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
-    along = a @ a.T
-    return ca.SX(along) + ca.SX(ca.DM.eye(3) - along) * ca.cos(angle) + ca.SX(across) * ca.sin(angle)
 
 
 def constant(values: Sequence[float]) -> ca.SX:

@@ -9,7 +9,8 @@ import casadi as ca
 
 from ..frame import Frame
 from ..spatial import Twist
-from .joint import Joint, constant, turned, unit_axis
+from ..turn import Turn, turned
+from .joint import Joint, constant, unit_axis
 
 
 class Planar(Joint):
@@ -51,6 +52,10 @@ class Planar(Joint):
             ca.horzcat(zero, zero, constant(self._axis)),
             ca.horzcat(constant(self._first), constant(self._second), zero),
         )
+
+    def turn(self, q: ca.SX) -> Turn:
+        """About the normal."""
+        return Turn.hinge(self._axis, q[2])
 
 
 def _across(axis: tuple[float, float, float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -8,7 +8,8 @@ import casadi as ca
 
 from ..frame import Frame
 from ..spatial import Twist
-from .joint import Joint, constant, turned, unit_axis
+from ..turn import Turn, turned
+from .joint import Joint, constant, unit_axis
 
 
 class Revolute(Joint):
@@ -42,6 +43,14 @@ class Revolute(Joint):
         """(axis; 0)."""
         del q
         return Twist(constant(self._axis), ca.SX(ca.DM.zeros(3)))
+
+    def turn(self, q: ca.SX) -> Turn:
+        """About the axis."""
+        return Turn.hinge(self._axis, q)
+
+    def own_subspace(self, q: ca.SX) -> Twist:
+        """(axis; 0): its own rotation leaves the axis where it is."""
+        return self.subspace(q)
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
         """Turned by a share of the angle."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
 
 from ...symbolic.arrays import not_negative
 from .legendre_solver import LegendreSolution, LegendreSolver, checked, not_positive_definite, residual
@@ -30,6 +29,8 @@ class Cholesky(LegendreSolver):
 
     def attempt(self, form: QuadraticForm, right: ArrayLike, start: ArrayLike | None = None) -> LegendreSolution:
         """Exact up to rounding; the start is checked and not used."""
+        from scipy import linalg  # takes long to import
+
         b, _ = checked(form, right, start)
         A = form.matrix()
         try:

@@ -100,8 +100,7 @@ def load_urdf(
     u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"u_{c.v[i].name().removeprefix('v_')}") for i in places))
     units = [unit for moving in growth.moving for unit in moving.joint.input_units]
     frames = {
-        name: pose if node == WORLD else tree.motion.nodes[node].frame @ pose
-        for name, (node, pose) in growth.places.items()
+        name: pose if node == WORLD else tree.points.carried(node, pose) for name, (node, pose) in growth.places.items()
     }
     require_inertia(tree, parameters, description, growth, inertials)
     return tree_system(

@@ -1,0 +1,197 @@
+"""What forces are turned into accelerations by, and what a program's rows need of it."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ...robots.constrained_factor import ConstrainedFactor, Half, symmetric_product
+from ...robots.dynamics import Factor
+from ...robots.natural_factor import natural_factor
+from ...robots.robot import Robot
+from ...robots.spatial import mirrored
+from ...symbolic.ldl import Ldl
+
+SMALLEST = 1e-13
+"""A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowMotion:
+    """What multipliers of some rows do.
+
+    Attributes:
+        matrix: K = Θ M̂ Θᵀ, shape (m, m), M̂ being M⁻¹ less what natural constraints take of it.
+        whole: Θ M⁻¹ Θᵀ, shape (m, m).
+        free: Θ a₀, what the rows have of the acceleration without control, shape (m,).
+        motion: from λ, shape (m,), to a, shape (nv,), and μ, shape (k,).
+    """
+
+    matrix: ca.SX
+    whole: ca.SX
+    free: ca.SX
+    motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
+
+
+class Movable(ABC):
+    """A robot as forces move it, natural constraints obeyed."""
+
+    @property
+    @abstractmethod
+    def factor(self) -> Factor:
+        """The factorized mass matrix."""
+
+    @property
+    @abstractmethod
+    def drift(self) -> tuple[ca.SX, ca.SX]:
+        """a, shape (nv,), and μ, shape (k,), under no force at all."""
+
+    @abstractmethod
+    def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """What generalized forces add to a and to μ.
+
+        Args:
+            forces: shape (nv, columns).
+        """
+
+    @abstractmethod
+    def rows(self, theta: ca.SX) -> RowMotion:
+        """What multipliers of rows do.
+
+        Args:
+            theta: Θ, shape (m, nv).
+        """
+
+
+class HalvedMotion(Movable):
+    """M̂ by halves: K and Θ a₀ come from L⁻¹ Θᵀ and L⁻¹ (−h) alone, and one column goes on to the acceleration.
+
+    With Y = L⁻¹ Θᵀ, natural rows A and W = A M⁻¹ Θᵀ: K = Yᵀ D⁻¹ Y − Wᵀ (A M⁻¹ Aᵀ)⁻¹ W.
+    """
+
+    def __init__(self, constrained: ConstrainedFactor, start: Half) -> None:
+        """Keep the factors.
+
+        Args:
+            constrained: the mass matrix and the natural constraints.
+            start: half of the way to the acceleration under no force.
+        """
+        self._constrained, self._start = constrained, start
+
+    @property
+    def factor(self) -> Factor:
+        """The factorized mass matrix."""
+        return self._constrained.factor
+
+    @property
+    def drift(self) -> tuple[ca.SX, ca.SX]:
+        """The second half of the way."""
+        return self._moved
+
+    @functools.cached_property
+    def _moved(self) -> tuple[ca.SX, ca.SX]:
+        return self._constrained.motion(self._start)
+
+    def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Both halves of the way, for each column."""
+        return self._constrained.motion(self._constrained.half(forces))
+
+    def rows(self, theta: ca.SX) -> RowMotion:
+        """Without the second half of the way but for one column."""
+        constrained, start, factor = self._constrained, self._start, self.factor
+        halves = factor.forward(theta.T)
+        weighted = factor.weighted(halves)
+        whole = symmetric_product(halves, weighted)
+        free = weighted.T @ start.free
+        matrix, gives = whole, ca.SX(0, theta.size1())
+        if constrained.rows.size2():
+            shared = constrained.rows.T @ weighted
+            gives = constrained.natural.solve(shared)
+            matrix = whole - mirrored(shared.T @ gives)
+            free = free + shared.T @ start.reactions
+
+        def motion(lam: ca.SX) -> tuple[ca.SX, ca.SX]:
+            reactions = start.reactions - gives @ lam
+            return constrained.motion(Half(start.free + halves @ lam, reactions))
+
+        return RowMotion(matrix, whole, free, motion)
+
+
+class GivenMotion(Movable):
+    """A robot whose free acceleration and M⁻¹ are known in another way."""
+
+    def __init__(self, robot: Robot, factor: Factor, free: ca.SX) -> None:
+        """Solve for the reactions of the natural constraints.
+
+        Args:
+            robot: whose natural constraints.
+            factor: the factorized mass matrix, or what stands for it.
+            free: the acceleration without natural constraints and control, shape (nv,).
+        """
+        self._factor, (self._A, b) = factor, robot.natural_form
+        self._reach = factor.solve(self._A.T)
+        self._natural = natural_factor(self._A @ self._reach, robot.natural, robot.coordinates, robot.redundant)
+        self._drift = self._held(free, b)
+
+    @property
+    def factor(self) -> Factor:
+        """The factorized mass matrix."""
+        return self._factor
+
+    @property
+    def drift(self) -> tuple[ca.SX, ca.SX]:
+        """With the reactions."""
+        return self._drift
+
+    def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """M⁻¹ F and the reactions to it."""
+        return self._held(self._factor.solve(forces), ca.SX(self._A.size1(), forces.size2()))
+
+    def rows(self, theta: ca.SX) -> RowMotion:
+        """From the acceleration of every row."""
+        free, reactions = self._drift
+        reach, pull = self.mobility(theta.T)
+
+        def motion(lam: ca.SX) -> tuple[ca.SX, ca.SX]:
+            return free + reach @ lam, reactions + pull @ lam
+
+        return RowMotion(theta @ reach, theta @ self._factor.solve(theta.T), theta @ free, motion)
+
+    def _held(self, moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+        if self._A.size1() == 0:
+            return moved, ca.SX(0, moved.size2())
+        mu = self._natural.solve(wanted - self._A @ moved)
+        return moved + self._reach @ mu, mu
+
+
+def halved(robot: Robot, factor: Factor, free: ca.SX) -> HalvedMotion:
+    """A robot with another factorization of its mass matrix, or with another mass matrix, in place of its own.
+
+    Args:
+        robot: whose natural constraints.
+        factor: the factorized mass matrix.
+        free: L⁻¹ F of all forces that act without control, shape (nv,).
+    """
+    A, b = robot.natural_form
+    constrained = ConstrainedFactor.of(factor, A, robot.natural, robot.coordinates, robot.redundant)
+    return HalvedMotion(constrained, constrained.held(sound(factor, free), b))
+
+
+def sound(factor: Factor, values: ca.SX) -> ca.SX:
+    """The values, or NaN where nothing but rounding is left of a pivot of M, and dividing by it would give numbers.
+
+    Args:
+        factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
+        values: what was divided, any shape.
+    """
+    if not isinstance(factor, Ldl) or not factor.diagonal.numel():
+        return values
+    shares = factor.relative_pivots
+    least = shares[0]
+    for i in range(1, shares.numel()):
+        least = ca.fmin(least, shares[i])
+    return values * ca.if_else(least > SMALLEST, 1, float("nan"))
