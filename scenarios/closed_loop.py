@@ -19,7 +19,11 @@ from ..symbolic.kernel import Kernel
 from .natural_rank import NATURAL, natural_pivots
 
 Array = NDArray[np.float64]
-RECORDED = ("output", "deviation", "pivots", "relative_pivots", "active", "status", "energy", "stop", *NATURAL)
+RECORDED = (
+    *("output", "deviation", "pivots", "relative_pivots", "active", "status", "energy", "stop"),
+    *NATURAL,
+    "metrics",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +116,27 @@ class SymbolicLoop(ClosedLoop):
         applied: generalized force of the controller, B u or R, shape (nv,); zero without one.
         rate: ẋ, shape (nx,).
         recorded: the expressions that are recorded.
+        twins: places in p of each of the plant's parameters that the controller's model has by the same name, and of
+            the model's.
     """
 
-    def __init__(self, robot: Robot, controller: Controller | None, stop: ca.SX | None, *, judged: bool = True) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None,
+        stop: ca.SX | None,
+        *,
+        judged: bool = True,
+        metrics: ca.SX,
+    ) -> None:
         """Join the expressions; a controller's model that is another robot gives its symbols up to the plant's.
+
+        Args:
+            robot: the plant.
+            controller: what drives it, or None.
+            stop: scalar expression that is recorded; none if None.
+            judged: whether the pivots of natural rows are recorded.
+            metrics: expressions that are recorded, shape (k,).
 
         Raises:
             ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
@@ -136,17 +157,22 @@ class SymbolicLoop(ClosedLoop):
             )
             force = output if controller.applies_force else robot.input_matrix @ output
             deviation = ca.substitute(law.deviation, old, new)
-        a = robot.drift[0] + robot.mobility(force)[0]
+        a = robot.moved_by(force)[0]
         if controller is not None:
             deviation = ca.substitute(deviation, controller.robot.coordinates.a, a)
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, law_p))
         self.applied = ca.densify(force)
         self.rate = ca.vertcat(c.N @ c.v, a)
-        if stop is not None and controller is not None:
+        nothing = ca.SX(0, 1)
+        if controller is None:
+            replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
+        else:
             # Parameters that the plant shares with the controller's model stay the plant's.
-            places, extra = controller.parameters.beyond(robot.parameters)
-            if places:
-                stop = ca.substitute(stop, extra, law_p[places])
+            places, replaced = controller.parameters.beyond(robot.parameters)
+            by = ca.vertcat(nothing, *(law_p[i] for i in places))
+            if law is not None and not controller.applies_force:
+                replaced, by = ca.vertcat(replaced, robot.u), ca.vertcat(by, output)
+        metrics, stop = (ca.substitute(e, replaced, by) for e in (metrics, nothing if stop is None else stop))
         self.recorded = {
             "output": output,
             "deviation": deviation,
@@ -155,10 +181,14 @@ class SymbolicLoop(ClosedLoop):
             "active": active,
             "status": ca.SX(0, 1),
             "energy": robot.kinetic_energy + robot.potential_energy,
-            "stop": ca.SX(0, 1) if stop is None else stop,
+            "stop": stop,
             **natural_pivots(robot, judged),
+            "metrics": metrics,
         }
         self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
+        own = () if law is None or controller is None else controller.parameters.names
+        plant = robot.parameters.names
+        self.twins = tuple((plant.index(name), len(plant) + i) for i, name in enumerate(own) if name in plant)
 
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
         """ẋ from the compiled kernel."""

@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 
 from ..controllers.status import Status
-from .simulate import SimulationError, SimulationInterrupted, Simulator, Values
+from .simulate import Simulator, Values
+from .simulation_errors import SimulationError, SimulationInterrupted
 from .trajectory import Trajectory
 
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ..robots.robot import Robot
 from ..symbolic.semidefinite import TOLERANCE
+from .extremes import all_above, largest
+from .window import Lanes
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Rows = Lanes | slice
+"""Lanes by their numbers, or all of them."""
 
 NATURAL = ("natural_pivots", "natural_relative_pivots")
 
@@ -38,7 +44,7 @@ def natural_pivots(robot: Robot, judged: bool = True) -> dict[str, ca.SX]:
 
 
 class NaturalRank:
-    """Judges the pivots of a run's natural rows.
+    """Judges the pivots of natural rows along runs side by side.
 
     A pivot D is the square of what is left of a row outside the rows before it. Through a singular position what is
     left, d, goes linearly in time, and |d| = √D is what is known of it; a fixed step jumps across the zero. So √D,
@@ -58,90 +64,145 @@ class NaturalRank:
     count is told as well: the run then began in a singular position, or its loops have opened.
     """
 
-    def __init__(self, robot: Robot, step: float, before: Array | None = None) -> None:
+    def __init__(self, robot: Robot, step: float, lanes: int = 1, before: Array | None = None) -> None:
         """Nothing seen yet.
 
         Args:
             robot: the plant.
             step: between samples [s].
-            before: D one step before the first sample, shape (k,), if the motion was thought back; else none.
+            lanes: number of runs side by side, none of which matters for another.
+            before: D one step before the first sample, shape (lanes, k), if the motions were thought back; else none.
         """
         self._robot, self._step = robot, step
         k = len(robot.natural_rows)
         # Two samples before those that come; what is not known is no number.
-        self._tail = np.full((2, k), np.nan)
+        self._tail = np.full((lanes, 2, k), np.nan)
         if before is not None:
-            self._tail[1] = before
-        self._largest = np.zeros(k)
-        self._kept: Flags | None = None
-        self._shares = np.zeros((0, k))
-        self._falls = self._risen = self._gone = np.zeros((0, k), dtype=np.bool_)
+            self._tail[:, 1] = before
+        self._largest = np.zeros((lanes, k))
+        self._kept: Flags = np.ones((lanes, k), dtype=np.bool_)
+        self._begun = False
 
-    def add(self, pivots: Array, relative: Array) -> tuple[Flags, Flags]:
+    def begin(self, relative: Array, rows: Rows) -> None:
+        """Look at the first samples: rows left out there need not count later.
+
+        Args:
+            relative: D over its scale, shape (lanes, k).
+            rows: which lanes these are.
+        """
+        if self._robot.redundant == "least-norm":
+            self._kept[rows] = relative > TOLERANCE
+
+    def calm(self, pivots: Array, relative: Array, rows: Rows) -> Flags:
+        """Lanes whose next samples are told to be all right without a look at each of them, shape (lanes,).
+
+        Args:
+            pivots: D, shape (lanes, n, k).
+            relative: D over its scale, shape (lanes, n, k).
+            rows: which lanes these are.
+        """
+        kept, tail = self._kept[rows], self._tail[rows]
+        so_far = np.maximum(self._largest[rows], largest(pivots))
+        if kept.all():
+            far = all_above(relative, np.full(so_far.shape, SMALL)) & all_above(pivots, SMALL * so_far)
+            far &= (so_far > 0.0).all(axis=1)
+        else:
+            large = (relative >= SMALL) & (pivots > SMALL * so_far[:, None])
+            far = np.asarray(np.where(kept[:, None], large, relative <= TOLERANCE).all(axis=(1, 2)), dtype=np.bool_)
+        if self._begun:
+            return np.asarray(far & ~np.isnan(tail).any(axis=(1, 2)), dtype=np.bool_)
+        # Of the first two samples less is known, and more is told.
+        start = self.judge(pivots[:, :2], relative[:, :2], rows)
+        return np.asarray(far & ~(start.changed | start.falls).any(axis=1), dtype=np.bool_)
+
+    def judge(self, pivots: Array, relative: Array, rows: Rows) -> NaturalFinding:
         """Judge the next samples.
 
         Args:
-            pivots: D, shape (n, k).
-            relative: D over its scale, shape (n, k).
-
-        Returns:
-            Whether the rank is not what it was at the start, and whether it falls in the step that follows, shape (n,)
-            each.
+            pivots: D, shape (lanes, n, k).
+            relative: D over its scale, shape (lanes, n, k).
+            rows: which lanes these are.
         """
-        tail, largest = self._tail, self._largest
-        self._largest = np.maximum(largest, np.fmax.reduce(pivots, axis=0))
-        samples = np.concatenate([tail, pivots])
-        self._tail = samples[-2:]
-        if self._kept is None:
-            least_norm = self._robot.redundant == "least-norm"
-            self._kept = relative[0] > TOLERANCE if least_norm else np.ones(relative.shape[1], dtype=np.bool_)
-            # What was thought back is good enough for a straight line, not for a parabola.
-            self._tail = np.where(np.arange(2)[:, None] + len(pivots) < 2, np.nan, self._tail)
-            thought_back = 1
-        else:
-            thought_back = 0
-            far = (relative >= SMALL) & (pivots >= SMALL * self._largest)
-            if np.where(self._kept, far, relative <= TOLERANCE).all():
-                none = np.zeros(len(pivots), dtype=np.bool_)
-                return none, none
         with np.errstate(all="ignore"):
-            return self._judged(
-                samples, relative, np.maximum(np.fmax.accumulate(pivots, axis=0), largest), thought_back
-            )
+            samples = np.concatenate([self._tail[rows], pivots], axis=1)
+            so_far = np.maximum(np.fmax.accumulate(pivots, axis=1), self._largest[rows][:, None])
+            return self._judged(samples, relative, so_far, self._kept[rows][:, None])
 
-    def _judged(self, samples: Array, relative: Array, largest: Array, thought_back: int) -> tuple[Flags, Flags]:
+    def remember(self, pivots: Array, rows: Rows) -> None:
+        """Keep what the judgement of later samples needs.
+
+        Args:
+            pivots: D, shape (lanes, n, k).
+            rows: which lanes these are.
+        """
+        high = largest(pivots)
+        if np.isnan(high).any():
+            high = np.fmax.reduce(pivots, axis=1)
+        self._largest[rows] = np.maximum(self._largest[rows], high)
+        tail = np.concatenate([self._tail[rows], pivots[:, -2:]], axis=1)[:, -2:]
+        if not self._begun and pivots.shape[1] < 2:
+            # What was thought back is good enough for a straight line, not for a parabola.
+            tail[:, 0] = np.nan
+        self._tail[rows] = tail
+        self._begun = True
+
+    def _judged(self, samples: Array, relative: Array, so_far: Array, kept: Flags) -> NaturalFinding:
         """The same, for samples with the two before them, of which the first has one that was thought back."""
-        assert self._kept is not None
-        earlier, before, pivots = samples[:-2].copy(), samples[1:-1], samples[2:]
-        earlier[1 : 1 + thought_back] = np.nan
+        earlier, before, pivots = samples[:, :-2].copy(), samples[:, 1:-1], samples[:, 2:]
+        if not self._begun:
+            earlier[:, 1:2] = np.nan
         now, then = _root(pivots), _root(before)
-        small = (relative < SMALL) | (pivots < SMALL * largest)
+        small = (relative < SMALL) | (pivots < SMALL * so_far)
         # At the start there is no largest value yet: a row that halves in the first step is small.
         crossing = (_next(now, then, _root(earlier)) <= SLACK * (then - now)) & (small | np.isnan(earlier))
         ending = (_next(pivots, before, earlier) <= 0.0) & small
-        clean = np.cumsum(np.isnan(pivots), axis=1) == 0
-        self._falls = self._kept & clean & (now < then) & (crossing | ending)
-        share = np.minimum(relative, pivots / np.where(largest > 0.0, largest, 1.0))
-        self._shares = _root(share)
-        self._gone = self._kept & ~(share > TOLERANCE)
-        self._risen = ~self._kept & (relative > TOLERANCE)
-        changed = self._gone | self._risen
+        clean = np.cumsum(np.isnan(pivots), axis=2) == 0
+        falls = kept & clean & (now < then) & (crossing | ending)
+        share = np.minimum(relative, pivots / np.where(so_far > 0.0, so_far, 1.0))
+        gone, risen = kept & ~(share > TOLERANCE), ~kept & (relative > TOLERANCE)
+        changed = gone | risen
         # Behind a row that vanishes the factorization goes on with 0/0: what the first of them is decides.
-        leading = changed & (np.cumsum(changed, axis=1) == 1) & ~np.isnan(share)
-        return _any(leading), _any(self._falls)
+        leading = changed & (np.cumsum(changed, axis=2) == 1) & ~np.isnan(share)
+        return NaturalFinding(self._robot, self._step, _any(leading), _any(falls), _root(share), gone, risen, falls)
 
-    def sentence(self, index: int) -> str:
-        """What was found at one of the samples that were judged last, and what to try.
+
+@dataclass(frozen=True, eq=False)
+class NaturalFinding:
+    """What the pivots of natural rows say at each of some samples.
+
+    Attributes:
+        robot: the plant.
+        step: between samples [s].
+        changed: whether the rank is not what it was at the start, shape (lanes, n).
+        falls: whether it falls in the step that follows, shape (lanes, n).
+        shares: what is left of each row as a share of its scale, or of itself so far, shape (lanes, n, k).
+        gone: rows that no longer count, shape (lanes, n, k).
+        risen: rows that did not count at the start, shape (lanes, n, k).
+        falling: rows that vanish in the step that follows, shape (lanes, n, k).
+    """
+
+    robot: Robot
+    step: float
+    changed: Flags
+    falls: Flags
+    shares: Array
+    gone: Flags
+    risen: Flags
+    falling: Flags
+
+    def sentence(self, lane: int, index: int) -> str:
+        """What was found at one of the samples, and what to try.
 
         Args:
-            index: among these samples.
+            lane: among those judged.
+            index: among its samples.
         """
-        robot, names = self._robot, self._robot.natural_rows
-        changed = self._gone[index] | self._risen[index]
-        i = int(np.argmax(changed if changed.any() else self._falls[index]))
-        share = f"{np.nan_to_num(self._shares[index, i]):.3g}"
+        robot, names, at = self.robot, self.robot.natural_rows, (lane, index)
+        changed = self.gone[at] | self.risen[at]
+        i = int(np.argmax(changed if changed.any() else self.falling[at]))
+        share = f"{np.nan_to_num(self.shares[lane, index, i]):.3g}"
         left = "what is left of it" + (f" outside {', '.join(map(repr, names[:i]))}" if i else "")
-        if self._risen[index, i] and not self._gone[index, i]:
+        if self.risen[lane, index, i] and not self.gone[lane, index, i]:
             return (
                 f"natural row {names[i]!r} of {robot.name} depended on rows before it at the start and no longer does: "
                 f"{left} is {share} of the largest row of its constraint. Either the start was a singular position: "
@@ -152,7 +213,7 @@ class NaturalRank:
         return (
             f"natural row {names[i]!r} of {robot.name} comes to depend on others, or vanishes: {left} is "
             f"{share} of the largest row of its constraint, or of itself so far{falls}. The motion reaches a "
-            f"singular position, or passes one more closely than steps of {self._step:g} s resolve. Take "
+            f"singular position, or passes one more closely than steps of {self.step:g} s resolve. Take "
             "integrator=Reduced(), which goes through on its branch; shorter steps, if it only passes near; "
             "without_rows(robot, rows), if others hold the mechanism as well; or another start."
         )
@@ -169,4 +230,4 @@ def _root(pivots: Array) -> Array:
 
 
 def _any(flags: Flags) -> Flags:
-    return np.asarray(flags.any(axis=1), dtype=np.bool_)
+    return np.asarray(flags.any(axis=2), dtype=np.bool_)

@@ -27,15 +27,31 @@ class NumericLoop(ClosedLoop):
         controller: what is called.
     """
 
-    def __init__(self, robot: Robot, controller: Controller, stop: ca.SX | None, *, judged: bool = True) -> None:
-        """Compile the plant with a free force or input."""
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller,
+        stop: ca.SX | None,
+        *,
+        judged: bool = True,
+        metrics: ca.SX,
+    ) -> None:
+        """Compile the plant with a free force or input.
+
+        Args:
+            robot: the plant.
+            controller: what is called.
+            stop: scalar expression that is recorded; none if None.
+            judged: whether the pivots of natural rows are recorded.
+            metrics: expressions that are recorded, shape (k,).
+        """
         self.robot, self.controller = robot, controller
         c = robot.coordinates
         self.nx = c.nq + c.nv
         self._nu = c.nv if controller.applies_force else robot.u.numel()
         u = ca.SX.sym("output", self._nu)
         force = u if controller.applies_force else robot.input_matrix @ u
-        a = robot.drift[0] + robot.mobility(force)[0]
+        a = robot.moved_by(force)[0]
         inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
         self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
         self._force = Kernel("plant_force", inputs, {"force": force}, compiled=False)
@@ -45,7 +61,12 @@ class NumericLoop(ClosedLoop):
         self._extra, extra = controller.parameters.beyond(robot.parameters)
         symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
         self._observed, self._observe = tuple(recorded), Kernel("plant_observed", symbols, recorded)
+        self._metrics: Kernel | None = None
+        if metrics.numel():
+            inputs_too = symbols if controller.applies_force else {**symbols, "u": robot.u}
+            self._metrics = Kernel("metrics", inputs_too, {"metrics": metrics}, compiled=False)
         self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu}
+        self.sizes["metrics"] = metrics.numel()
         self.sizes |= {key: expression.numel() for key, expression in recorded.items()}
         told = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
         self.sizes |= dict.fromkeys(told, len(controller.rows)) | {"status": 1}
@@ -99,6 +120,9 @@ class NumericLoop(ClosedLoop):
             values |= {"output": self._checked(told.output), "active": told.active}
             values["status"] = np.array([float(told.status)])
             values |= {"pivots": told.pivots, "relative_pivots": told.relative_pivots}
+            if self._metrics is not None:
+                applied = () if self.controller.applies_force else (values["output"],)
+                values["metrics"] = np.atleast_1d(self._metrics(t, x, plant, extra, *applied)[0])
             if self.sizes["deviation"]:
                 # The plant's own acceleration, which its model's need not be.
                 a = self._rate(t, x, values["output"], plant)[0][nq:]

@@ -19,7 +19,8 @@ from .crossing import cut_at_crossing
 from .integrators import Integrator
 from .phase import Phase
 from .phased_trajectory import PhasedTrajectory
-from .simulate import SimulationError, SimulationInterrupted, Simulator, Values
+from .simulate import Simulator, Values
+from .simulation_errors import SimulationError, SimulationInterrupted
 from .stands import Stands, merged, require_names, touch, with_places
 from .trajectory import Trajectory
 

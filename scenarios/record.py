@@ -1,14 +1,18 @@
-"""Samples of a run as they come, and the decision when it ends."""
+"""Samples of runs side by side as they come, and the decision when each of them ends."""
 
 from __future__ import annotations
 
+import copy
+import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
-from ..controllers.status import Status, dependent_row, vanishing_row
+from ..controllers.status import Status
 from ..symbolic.errors import (
     ContradictoryProgramError,
     EruginError,
@@ -17,9 +21,10 @@ from ..symbolic.errors import (
     SingularProgramError,
 )
 from .closed_loop import ClosedLoop
-from .integrators.integrator import Block
-from .natural_rank import NATURAL, NaturalRank
-from .trajectory import Trajectory
+from .integrators.integrator import BLOCK
+from .judge import Ending, Judge
+from .metrics import Metric, Totals
+from .window import Lanes, Window
 
 Array = NDArray[np.float64]
 KNOWN: Mapping[type[EruginError], Status] = {
@@ -28,187 +33,217 @@ KNOWN: Mapping[type[EruginError], Status] = {
     NotConvergedError: Status.NOT_CONVERGED,
     ContradictoryProgramError: Status.CONTRADICTORY,
 }
-SMALL = 0.1
-"""Share of its largest value below which a falling pivot is extrapolated."""
+KEPT = ("output", "deviation", "energy", "relative_pivots", "active", "status")
+"""What a trajectory tells of; the rest is only judged."""
+ENDING = "the duration is over"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What the lanes of a record share.
+
+    Attributes:
+        loop: what is recorded.
+        controller: what drives it, or None.
+        samples: number of samples of a full run.
+        step: between samples [s].
+        t0: time of the first sample [s].
+        every: of so many samples one is kept, and the first and the last of each lane.
+        metrics: what is reckoned along the runs, by name.
+        lock: controllers are not asked from two threads at once.
+    """
+
+    loop: ClosedLoop
+    controller: Controller | None
+    samples: int
+    step: float
+    t0: float = 0.0
+    every: int = 1
+    metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
+    lock: AbstractContextManager[object] = field(default_factory=threading.Lock)
+
+    def time(self, index: int) -> float:
+        """Of a sample [s].
+
+        Args:
+            index: of the sample.
+        """
+        return self.t0 + index * self.step
+
+    @property
+    def room(self) -> int:
+        """Number of samples that are kept of a full run."""
+        return -(-(self.samples - 1) // self.every) + 1
 
 
 class Record:
-    """Room for the samples of one run.
+    """Room for the samples of some lanes, which are runs of one loop side by side.
 
     Attributes:
-        count: samples so far; the last of them may be the one that ended the run.
-        ended: whether no more are wanted.
-        failure: why it had to stop; OK if it did not have to.
-        ending: the same as a sentence.
+        run: what the lanes share.
+        p: parameters of the plant, then of the controller, shape (lanes, np).
+        states: x at the samples that are kept, shape (lanes, room, nx).
+        data: what is recorded there, by key, shape (lanes, room, size) each.
+        count: samples so far, shape (lanes,); the last of them may be the one that ended the run.
+        kept: how many of them are kept, shape (lanes,).
+        ended: whether no more are wanted, shape (lanes,).
+        failure: why a lane had to stop, shape (lanes,); OK if it did not have to.
+        ending: the same as a sentence, shape (lanes,).
+        notes: what a controller without a symbolic law said, shape (lanes,).
+        metrics: values at the last sample, shape (lanes, number of metrics).
     """
 
-    def __init__(
-        self,
-        loop: ClosedLoop,
-        controller: Controller | None,
-        room: int,
-        step: float,
-        p: Array,
-        t0: float = 0.0,
-        before: Array | None = None,
-    ) -> None:
+    def __init__(self, run: Run, p: Array, before: Array | None = None) -> None:
         """Make room.
 
         Args:
-            loop: what is recorded.
-            controller: names the rows.
-            room: number of samples of a full run.
-            step: between samples [s].
-            p: parameters of the plant, then of the controller.
-            t0: time of the first sample [s].
-            before: pivots of natural rows one step before, shape (k,), if known.
+            run: what the lanes share.
+            p: parameters of plant and controller, shape (lanes, np).
+            before: pivots of natural rows one step before the start, shape (lanes, k), if known.
         """
-        self._loop, self._robot, self._controller = loop, loop.robot, controller
-        self._rows = () if controller is None else controller.rows
-        self._tolerance = 0.0 if controller is None else controller.tolerance
-        self._step, self._p, self._t0 = step, p, t0
-        self._states = np.zeros((room, loop.nx))
-        self._data = {key: np.zeros((room, size)) for key, size in loop.sizes.items()}
-        self._largest = {key: np.zeros(loop.sizes[key]) for key in ("pivots", "relative_pivots")}
-        self._natural = NaturalRank(loop.robot, step, before) if loop.sizes[NATURAL[0]] else None
-        self.count = 0
-        self.ended = False
-        self.failure = Status.OK
-        self.ending = "the duration is over"
+        loop, lanes = run.loop, len(p)
+        self.run, self.p, self._natural = run, p, before
+        # Not zeros: of large arrays the system then gives larger pages, which are written sooner. What stays unwritten
+        # is beyond the end of a lane, and becomes NaN.
+        self.states = np.empty((lanes, run.room, loop.nx))
+        self.data = {key: np.empty((lanes, run.room, loop.sizes[key])) for key in KEPT}
+        self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
+        self.ended = np.zeros(lanes, dtype=np.bool_)
+        self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)
+        self.ending = np.full(lanes, ENDING, dtype=np.object_)
+        self.notes = np.full(lanes, None, dtype=np.object_)
+        self.metrics = np.full((lanes, len(run.metrics)), np.nan)
+        self._judge: Judge | None = None
+        self._totals: Totals | None = None
+        self._rooms: dict[str, Array] = {}
 
-    def add(self, block: Block) -> None:
-        """Take over a block, up to the first sample that ends the run."""
-        first, n = self.count, min(block.filled, len(self._states) - self.count)
+    def __len__(self) -> int:
+        """Number of lanes."""
+        return len(self.p)
+
+    def part(self, first: int, end: int) -> Record:
+        """Some of the lanes, to be filled and judged by themselves: parts share nothing that is written.
+
+        Args:
+            first: of the lanes.
+            end: one behind the last of them.
+        """
+        part, lanes = copy.copy(self), slice(first, end)
+        for name in ("p", "states", "count", "kept", "ended", "failure", "ending", "notes", "metrics"):
+            setattr(part, name, getattr(self, name)[lanes])
+        part.data = {key: room[lanes] for key, room in self.data.items()}
+        part._natural = None if self._natural is None else self._natural[lanes]
+        part._judge, part._totals, part._rooms = None, None, {}
+        return part
+
+    def window(self, lanes: Lanes, first: int, most: int = BLOCK) -> Window:
+        """Room for the next block of samples.
+
+        Where all samples are kept it is their place in the record; otherwise, and for what is only judged, it is used
+        again for the next block.
+
+        Args:
+            lanes: that are still running, ascending.
+            first: index of the first sample.
+            most: number of samples at most.
+        """
+        run, n = self.run, min(most, self.run.samples - first)
+        place = slice(first, first + n)
+        data = {
+            key: self.data[key][:, place] if self._in_place and key in KEPT else self._room(key, most, size)[:, :n]
+            for key, size in run.loop.sizes.items()
+        }
+        states = self.states[:, place] if self._in_place else self._room("states", most, run.loop.nx)[:, :n]
+        return Window(first, n, first + n == run.samples, lanes, states, data)
+
+    def judge(self, window: Window) -> None:
+        """Take over the samples of a window, each lane's up to the first that ends its run.
+
+        Args:
+            window: as it came from :meth:`window`, or the first part of it.
+        """
+        n, lanes = window.n, window.lanes
         if n == 0:
             return
-        new = slice(first, first + n)
-        self._states[new] = block.states[:, :n].T
-        for key, rows in self._data.items():
-            rows[new] = block.recorded[key][:, :n].T
-        self.count, self.ended = first + n, first + n == len(self._states)
-        known = _every(np.isfinite(self._states[new]))
-        finite = known & _every(np.isfinite(self._data["output"][new]))
-        independent = self._ahead("relative_pivots", first, first + n) > self._tolerance
-        dependent = ~(independent & (self._ahead("pivots", first, first + n) > 0.0))
-        # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
-        leading = dependent & (np.cumsum(dependent, axis=1) == 1)
-        singular = known & ~_every(~(leading & ~np.isnan(self._data["relative_pivots"][new])))
-        stopped = ~_every(~(self._data["stop"][new] > 0.0))
-        natural = np.zeros(n, dtype=np.bool_)
-        if self._natural is not None:
-            changed, falls = self._natural.add(*(self._data[key][new] for key in NATURAL))
-            # The last sample has no step after it.
-            last = stopped | (np.arange(first, first + n) == len(self._states) - 1)
-            natural = known & (changed | (falls & ~last))
-        ending = ~finite | singular | stopped | natural
-        if ending.any():
-            i = int(np.argmax(ending))
-            said = self._natural.sentence(i) if self._natural is not None and natural[i] else ""
-            self._end(first + i, bool(finite[i]), bool(singular[i]), said)
-        for key, largest in self._largest.items():
-            pivots = np.where(self._on(first, self.count), self._data[key][first : self.count], 0.0)
-            np.maximum(largest, pivots.max(axis=0), out=largest)
+        if self._judge is None:
+            run = self.run
+            self._judge = Judge(run.loop, run.controller, len(self), run.step, self._natural)
+            self._totals = Totals(tuple(run.metrics.values()), len(self), run.step) if run.metrics else None
+        last, over = np.full(len(self), n - 1), np.full(len(self), window.last)
+        endings = self._judge.look(window)
+        for ending in endings:
+            last[ending.lane], over[ending.lane] = ending.index, True
+        metrics = None if self._totals is None else self._totals.add(window, last)
+        # An interrupt may come at any line: no end is written down before the samples that lead to it.
+        self._keep(window, last)
+        if metrics is not None:
+            self.metrics[lanes] = metrics
+        for ending in endings:
+            self._end(ending, window)
+        self.ended[lanes] = over[lanes]
 
-    def fail(self, error: BaseException) -> None:
-        """End the run because the controller or the integrator raised this after the last sample."""
-        self.ended = True
-        self.failure = next((status for kind, status in KNOWN.items() if isinstance(error, kind)), Status.FAILED)
-        known = self.failure is not Status.FAILED
-        said = str(error) if known else f"{type(error).__name__}: {error}. {Status.FAILED.sentence}"
-        self.ending = f"in the step after t = {self._time(max(self.count - 1, 0)):g} s: {said}"
+    def fail(self, lane: int, error: BaseException) -> None:
+        """End a lane because the controller or the integrator raised this after the last sample.
 
-    def trajectory(self, wall_time: float) -> Trajectory:
-        """The samples so far."""
-        n, nq, split = self.count, self._robot.coordinates.nq, len(self._robot.parameters)
-        status = np.zeros(n, dtype=np.int64)
-        told = self._data["status"][:n]
-        if told.shape[1]:
-            # Where a state was not finite the controller was not asked.
-            status[:] = np.where(np.isfinite(told[:, 0]), told[:, 0], Status.OK)
-        if n and self.failure is not Status.OK:
-            status[-1] = self.failure
-        return Trajectory(
-            t=np.asarray(self._t0 + np.arange(n) * self._step, dtype=np.float64),
-            q=self._states[:n, :nq].copy(),
-            v=self._states[:n, nq:].copy(),
-            u=self._data["output"][:n].copy(),
-            deviation=self._data["deviation"][:n].copy(),
-            energy=self._data["energy"][:n, 0].copy(),
-            pivots=self._data["relative_pivots"][:n].copy(),
-            active=self._on(0, n).copy(),
-            status=status,
-            robot=self._robot,
-            controller=self._controller,
-            p=self._p[:split].copy(),
-            law_p=self._p[split:].copy(),
-            wall_time=wall_time,
-            ending=self.ending,
-            notes=self._loop.notes,
-        )
-
-    def _ahead(self, key: str, first: int, end: int) -> Array:
-        """Pivots extrapolated to the next sample, where they fall to zero; elsewhere as they are.
-
-        A pivot falls to zero linearly in time where a position is singular, and a fixed step jumps across: the
-        extrapolation sees it coming at the last sample that still means something. Only a pivot that is small beside
-        its largest value so far is extrapolated, so that a large one may fall as fast as it likes. The pivot 1 of a row
-        that is off is no value to fall from.
+        Args:
+            lane: which one.
+            error: what was raised.
         """
-        pivots, on = self._data[key][first:end], self._on(first, end)
-        before = self._data[key][max(first - 1, 0) : end - 1]
-        if first == 0:
-            before = np.vstack([pivots[:1], before])
-        on_before = np.vstack([on[:1], on[:-1]]) if first == 0 else self._on(first - 1, end - 1)
-        so_far = np.maximum(np.maximum.accumulate(np.where(on, pivots, 0.0), axis=0), self._largest[key])
-        falling = (pivots < SMALL * so_far) & on & on_before
-        return pivots + np.where(falling, np.minimum(pivots - before, 0.0), 0.0)
+        failure = next((status for kind, status in KNOWN.items() if isinstance(error, kind)), Status.FAILED)
+        known = failure is not Status.FAILED
+        said = str(error) if known else f"{type(error).__name__}: {error}. {Status.FAILED.sentence}"
+        time = self.run.time(max(int(self.count[lane]) - 1, 0))
+        self.ended[lane], self.failure[lane] = True, failure
+        self.ending[lane] = f"in the step after t = {time:g} s: {said}"
 
-    def _on(self, first: int, end: int) -> NDArray[np.bool_]:
-        """Which rows are on at samples, shape (end − first, m)."""
-        if self._data["active"].shape[1]:
-            return np.asarray(self._data["active"][first:end] > 0.0, dtype=np.bool_)
-        return np.ones((end - first, self._data["relative_pivots"].shape[1]), dtype=np.bool_)
+    def times(self) -> Array:
+        """Times of the samples that are kept, shape (lanes, room); beyond the end of a lane the last one again."""
+        index = np.minimum(np.arange(self.run.room) * self.run.every, np.maximum(self.count - 1, 0)[:, None])
+        return np.asarray(self.run.t0 + index * self.run.step, dtype=np.float64)
 
-    def _time(self, index: int) -> float:
-        return self._t0 + index * self._step
+    @property
+    def _in_place(self) -> bool:
+        return self.run.every == 1
 
-    def _end(self, index: int, finite: bool, singular: bool, natural: str) -> None:
-        self.count, self.ended = index + 1, True
-        t = self._time(index)
-        if natural:
-            self.failure = Status.SINGULAR
-            self.ending = f"at t = {t:g} s, or in the step after it: {natural}"
-        elif singular:
-            self.failure = Status.SINGULAR
-            row = self._singular_row(index)
-            self.ending = f"at t = {t:g} s, or in the step after it: {row} {Status.SINGULAR.sentence}"
-            nq, split = self._robot.coordinates.nq, len(self._robot.parameters)
-            x, law_p = self._states[index], self._p[split:]
-            said = "" if self._controller is None else self._controller.contradiction(t, x[:nq], x[nq:], law_p)
-            if said:
-                self.failure = Status.CONTRADICTORY
-                self.ending = f"at t = {t:g} s: {said} {Status.CONTRADICTORY.sentence}"
-        elif not finite:
-            self.failure = Status.NOT_FINITE
-            names = self._robot.coordinates.names
-            bad = [name for name, value in zip(names, self._states[index], strict=False) if not np.isfinite(value)]
-            what = f"not finite: {', '.join(bad) or 'the output or a velocity'}"
-            self.ending = f"at t = {t:g} s, {what}. {Status.NOT_FINITE.sentence}"
+    def _room(self, key: str, n: int, size: int) -> Array:
+        if key not in self._rooms or self._rooms[key].shape[1] < n:
+            self._rooms[key] = np.zeros((len(self), n, size))
+        return self._rooms[key]
+
+    def _keep(self, window: Window, last: NDArray[np.int64]) -> None:
+        """Count, and copy what is kept of a window in which lanes end at these samples."""
+        lanes, every, first = window.lanes, self.run.every, window.first
+        ends = last[lanes]
+        if self._in_place:
+            self.count[lanes] = self.kept[lanes] = first + ends + 1
+            return
+        at = np.arange(-first % every, window.n, every)
+        places = (first + at) // every
+        # The latest sample is kept behind those that fall due, and gives its place to the next that does.
+        behind = -(-(first + ends) // every)
+        self.kept[lanes] = -(-first // every)
+        for target, source in ((self.states, window.states), *((self.data[k], window.data[k]) for k in KEPT)):
+            target[lanes[:, None], places] = source[lanes[:, None], at]
+            target[lanes, behind] = source[lanes, ends]
+        self.count[lanes] = first + ends + 1
+        self.kept[lanes] = behind + 1
+
+    def _end(self, ending: Ending, window: Window) -> None:
+        """Write down why a lane ends."""
+        lane, run = ending.lane, self.run
+        t = run.time(window.first + ending.index)
+        self.failure[lane] = ending.status
+        if ending.status is Status.OK:
+            self.ending[lane] = f"{ending.said} at t = {t:g} s"
+        elif not ending.ahead:
+            self.ending[lane] = f"at t = {t:g} s, {ending.said}. {ending.status.sentence}"
         else:
-            self.ending = f"the stop condition holds at t = {t:g} s"
-
-    def _singular_row(self, index: int) -> str:
-        """A sentence on the row that is dependent at a sample, or else on the one that will be first after it."""
-        relative, pivots = self._data["relative_pivots"][index], self._data["pivots"][: index + 1]
-        here = np.where(pivots[-1] > 0.0, relative, 0.0)
-        if not (here > self._tolerance).all():
-            return dependent_row(self._rows, here)
-        ahead = self._ahead("relative_pivots", 0, index + 1)[-1] > self._tolerance
-        row = int(np.argmin(ahead & (self._ahead("pivots", 0, index + 1)[-1] > 0.0)))
-        so_far = np.where(self._on(0, index + 1), pivots, 0.0).max(axis=0)
-        return vanishing_row(self._rows, row, float(pivots[-1, row] / so_far[row]))
-
-
-def _every(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether all flags of a row hold, shape (rows,); true for rows without flags."""
-    return np.asarray(flags.all(axis=1), dtype=np.bool_)
+            self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.said}"
+        if ending.by_program and run.controller is not None:
+            nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
+            x = window.states[lane, ending.index]
+            with run.lock:
+                said = run.controller.contradiction(t, x[:nq], x[nq:], self.p[lane, split:])
+            if said:
+                self.failure[lane] = Status.CONTRADICTORY
+                self.ending[lane] = f"at t = {t:g} s: {said} {Status.CONTRADICTORY.sentence}"

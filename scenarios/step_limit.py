@@ -39,23 +39,34 @@ class StepLimit:
         """
         self._names = [name for name, matrix in linearizations if matrix.numel()]
         matrices = {f"A{i}": matrix for i, (_, matrix) in enumerate(linearizations) if matrix.numel()}
-        self._kernel = Kernel("linearizations", {"p": parameters.symbols}, matrices, compiled=False)
+        symbols = parameters.symbols
+        self._kernel = Kernel("linearizations", {"p": symbols}, matrices, compiled=False)
+        together = ca.vertcat(ca.SX(0, 1), *map(ca.vec, matrices.values()))
+        self._gains = [i for i in range(len(parameters)) if ca.depends_on(together, symbols[i])]
         self._integrator = integrator
 
-    def check(self, p: Array, step: float) -> None:
+    def check(self, p: Array, step: float, *, batch: bool = False) -> None:
         """Raise ModelError for unstable gains, or for a step that is too long, with the longest that is not.
 
         Args:
-            p: parameters of the law.
+            p: parameters of the law, shape (lanes, number of them).
             step: h [s].
+            batch: whether to say which lane it is.
         """
+        # What is swept in a batch seldom is a gain.
+        lanes = np.unique(p[:, self._gains], axis=0, return_index=True)[1] if len(p) > 1 and self._gains else [0]
+        for lane in sorted(map(int, lanes)):
+            self._check_one(p[lane], step, f"lane {lane}: " if batch else "")
+
+    def _check_one(self, p: Array, step: float, who: str) -> None:
         for name, matrix in zip(self._names, self._kernel(p), strict=True):
             A = np.atleast_2d(matrix)
             eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
             if (eigenvalues.real > ROUNDING * float(np.abs(A).max())).any():
                 raise ModelError(
-                    f"the perturbation equation of {name!r} is unstable with these parameters: its eigenvalues are "
-                    f"{np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is negative"
+                    f"{who}the perturbation equation of {name!r} is unstable with these parameters: its eigenvalues "
+                    f"are {np.array2string(eigenvalues, precision=6)}; choose gains for which every real part is "
+                    "negative"
                 )
             if (eigenvalues.real < 0.0).all() and self._growth(eigenvalues, step) > 1.0:
                 low, high = 0.0, step
@@ -67,7 +78,7 @@ class StepLimit:
                     # Rounded up beyond the limit: whoever took that step would be refused again.
                     longest -= 10.0 ** (math.floor(math.log10(low)) - 1)
                 raise ModelError(
-                    f"a step of {step:g} s is too long for the perturbation equation of {name!r}: "
+                    f"{who}a step of {step:g} s is too long for the perturbation equation of {name!r}: "
                     f"{type(self._integrator).__name__} multiplies its deviation by "
                     f"{self._growth(eigenvalues, step):.3g} per step. Take at most {longest:.2g} s, or slower gains"
                 )

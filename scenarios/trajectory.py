@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,12 @@ from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
+from .mapped import evaluate_each
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-BLOCK = 1000
-"""Samples that are evaluated in one call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,7 @@ class Trajectory:
         law_p: the controller's parameters.
         wall_time: time that the integration took, without building and compiling [s].
         ending: why it ended.
+        metrics: what was reckoned along the motion, by name.
     """
 
     t: Array
@@ -62,6 +63,7 @@ class Trajectory:
     wall_time: float = 0.0
     ending: str = "the duration is over"
     notes: tuple[tuple[float, str], ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -102,31 +104,54 @@ class Trajectory:
         Raises:
             ModelError: for a matrix, or a foreign symbol.
         """
-        if expression.size2() != 1:
-            raise ModelError(f"only a scalar or a column can be evaluated along a motion, got shape {expression.shape}")
-        symbols = {"t": self.robot.t, "q": self.robot.q, "v": self.robot.v, "p": self.robot.p}
-        arguments: list[Array] = [self.t, self.q, self.v, self.p]
-        if self.controller is not None:
-            places, symbols["c"] = self.controller.parameters.beyond(self.robot.parameters)
-            arguments.append(self.law_p[places])
-        kernel = Kernel("along", symbols, {"value": expression}, compiled=False)
-        # In blocks, because CasADi's loops take longer per sample the longer they are.
-        n, size = len(self), min(len(self), BLOCK)
-        room = [
-            np.zeros((a.shape[-1] if a.ndim == 2 or i >= 3 else 1, size), order="F") for i, a in enumerate(arguments)
-        ]
-        block, values = np.zeros((expression.numel(), size), order="F"), np.zeros((n, expression.numel()))
-        run = kernel.loop(size, 0, room, [block]) if n else lambda: None
-        for first in range(0, n, size or 1):
-            count = min(size, n - first)
-            for i, (column, a) in enumerate(zip(room, arguments, strict=True)):
-                column[:, :count] = a[:, None] if i >= 3 else np.atleast_2d(a[first : first + count].T)
-            run()
-            values[first : first + count] = block[:, :count].T
-        return values[:, 0].copy() if expression.numel() == 1 else values
+        state = (self.t[:, None], self.q, self.v, self.p[None], self.law_p[None])
+        return values_along(self.robot, self.controller, expression, *state)
 
     def plot(self) -> Figure:
         """Coordinates, inputs and deviations over time, in one figure."""
         from .plots.overview import overview
 
         return overview(self)
+
+
+def values_along(
+    robot: Robot,
+    controller: Controller | None,
+    expression: ca.SX,
+    t: Array,
+    q: Array,
+    v: Array,
+    p: Array,
+    law_p: Array,
+    lanes: NDArray[np.intp] | None = None,
+) -> Array:
+    """Values of an expression at n samples.
+
+    Args:
+        robot: the plant.
+        controller: what drove it, or None.
+        expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
+        t: times, shape (n, 1) [s].
+        q: coordinates, shape (n, nq).
+        v: velocities, shape (n, nv).
+        p: the plant's parameters, shape (1, np), or (number of lanes, np).
+        law_p: the controller's parameters, likewise.
+        lanes: lane of each sample, shape (n,), if parameters differ between lanes.
+
+    Returns:
+        Shape (n,) for a scalar, (n, k) for a column.
+
+    Raises:
+        ModelError: for a matrix, or a foreign symbol.
+    """
+    if expression.size2() != 1:
+        raise ModelError(f"only a scalar or a column can be evaluated along a motion, got shape {expression.shape}")
+    symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": robot.p}
+    arguments = [t, q, v, p]
+    if controller is not None:
+        places, symbols["c"] = controller.parameters.beyond(robot.parameters)
+        arguments.append(law_p[:, places])
+    if len(t) == 0:
+        lanes = np.zeros(0, dtype=np.intp)
+    values = evaluate_each(Kernel("along", symbols, {"value": expression}, compiled=False), arguments, lanes)[0]
+    return values[:, 0].copy() if expression.numel() == 1 else values

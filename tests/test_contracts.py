@@ -48,12 +48,12 @@ from erugin.scenarios import DOP853, RK4, Integrator, Projected, Reduced, simula
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.integrators import CanonicalEuler
 from erugin.scenarios.scenario import Scenario
-from erugin.symbolic import Kernel
 from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError
 
 from .arms import disc_program, two_link_arm
 from .controller_cases import BUILDERS
 from .controller_cases.robots import CASES, robot_case
+from .kernels import use_no_compiler
 
 INTEGRATORS: dict[Integrator, int] = {RK4(): 4, Reduced(): 4, DOP853(1e-13, 1e-13): 7, CanonicalEuler(Cholesky()): 1}
 SOLVERS: list[LegendreSolver] = [Cholesky(), Factored(), ConjugateDirections(1e-14), MinimalResiduals(1e-13, 1.0)]
@@ -179,7 +179,7 @@ def test_every_controller_runs_a_second_on_every_robot_that_it_serves(
     cls: type[Controller], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A thousand steps cost less in the virtual machine than a compiler does.
-    monkeypatch.setattr(Kernel, "_load", classmethod(lambda cls, name, function, *, insist: None))
+    use_no_compiler(monkeypatch)
     case = robot_case(name)
     if refusal := cls.refusal(case.robot):
         with pytest.raises(ModelError, match=re.escape(refusal)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from erugin.robots import Robot, assemble
 from erugin.robots.examples import bricard_mechanism
-from erugin.scenarios.natural_rank import NaturalRank
+from erugin.scenarios.natural_rank import NaturalFinding, NaturalRank
 
 from .mechanisms import crank_rocker, stephenson
 from .test_multipliers_natural import flat, parallelogram
@@ -32,15 +32,32 @@ class Rows:
     name: str = "rows"
 
 
-def judge(*rows: str, redundant: Literal["refused", "least-norm"] = "refused", **known: Array) -> NaturalRank:
-    return NaturalRank(cast(Robot, Rows(rows, redundant)), 1e-3, known.get("before"))
+class Judged:
+    """A judge of one lane, as a record asks it: block by block."""
+
+    def __init__(self, *rows: str, redundant: Literal["refused", "least-norm"] = "refused") -> None:
+        self.rank, self.begun = NaturalRank(cast(Robot, Rows(rows, redundant)), 1e-3), False
+
+    def add(self, pivots: Array, relative: Array) -> NaturalFinding:
+        """What is told of samples of shape (n, k), which a look at their extremes must not contradict."""
+        if not self.begun:
+            self.rank.begin(relative[None, 0], ALL)
+            self.begun = True
+        calm = self.rank.calm(pivots[None], relative[None], ALL)[0]
+        found = self.rank.judge(pivots[None], relative[None], ALL)
+        assert not calm or not (found.changed.any() or found.falls.any())
+        self.rank.remember(pivots[None], ALL)
+        return found
+
+
+ALL = slice(None)
 
 
 def first_told(pivots: Array, *blocks: int, redundant: Literal["refused", "least-norm"] = "refused") -> int | None:
     """First sample at which anything is told, of relative pivots of shape (n, k), given in blocks."""
-    found = judge(*"abcdefgh"[: pivots.shape[1]], redundant=redundant)
-    told = [np.logical_or(*found.add(part, part)) for part in np.split(pivots, list(blocks))]
-    every = np.concatenate(told)
+    found = Judged(*"abcdefgh"[: pivots.shape[1]], redundant=redundant)
+    told = [found.add(part, part) for part in np.split(pivots, list(blocks))]
+    every = np.concatenate([(one.changed | one.falls)[0] for one in told])
     return int(np.argmax(every)) if every.any() else None
 
 
@@ -88,6 +105,12 @@ def test_blocks_make_no_difference(blocks: list[int], phase: float, distance: fl
     assert first_told(pivots, *blocks) == first_told(pivots)
 
 
+def test_a_start_of_one_sample_makes_no_difference() -> None:
+    """In the first step a straight line must do, so that a row which halves in it is told, however large it is."""
+    halving = np.array([1.0, 0.25, 0.2, 0.2])[:, None]
+    assert first_told(halving) == first_told(halving, 1) == first_told(halving, 1, 2) == 1
+
+
 def test_a_pivot_that_is_zero_is_told_and_one_that_is_no_number_is_not() -> None:
     """Behind a zero pivot others are no numbers; where the first bad one is none, something else is wrong."""
     zero, good, none = 1e-11, 0.5, np.nan
@@ -100,9 +123,9 @@ def test_a_row_that_creeps_to_zero_is_told_beside_its_scale_or_beside_itself() -
     creeping = 0.75 ** (2.0 * np.arange(60.0))[:, None]
     told = int(np.argmax(creeping[:, 0] <= 1e-10))
     for relative in (creeping, np.ones_like(creeping)):
-        changed, ahead = judge("rod").add(creeping, relative)
-        assert not ahead[:told].any()
-        assert changed.tolist() == [i >= told for i in range(60)]
+        found = Judged("rod").add(creeping, relative)
+        assert not found.falls[0, :told].any()
+        assert found.changed[0].tolist() == [i >= told for i in range(60)]
 
 
 def test_rows_left_out_from_the_start_are_no_fall_of_rank() -> None:
@@ -115,11 +138,10 @@ def test_rows_left_out_from_the_start_are_no_fall_of_rank() -> None:
 
 
 def test_the_sentence_names_row_and_size() -> None:
-    found = judge("pin[0]", "pin[1]", "bar")
     falling = np.column_stack([np.full(5, 0.5), np.array([0.5, 0.4, 0.3, 0.2, 0.1]) ** 2, np.full(5, 0.3)])
-    _, ahead = found.add(falling, falling)
-    assert ahead.tolist() == [False, False, False, False, True]
-    said = found.sentence(4)
+    found = Judged("pin[0]", "pin[1]", "bar").add(falling, falling)
+    assert found.falls[0].tolist() == [False, False, False, False, True]
+    said = found.sentence(0, 4)
     assert "natural row 'pin[1]' of rows" in said
     assert "outside 'pin[0]' is 0.1 of the largest row" in said
     assert "falls to zero in the next step" in said

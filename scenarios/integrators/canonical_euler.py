@@ -87,16 +87,14 @@ class CanonicalEuler(Integrator):
                 before, reached = z, np.concatenate([q, solution.z])
                 return reached
 
-            block = Block.of(loop)
-            advance = step_by_step(block, loop.observer(p), follow, step, loop.corrector(p), t0)
+            advance = step_by_step(loop.observer(p), follow, step, loop.corrector(p), t0)
 
-            def advance_or_fail(first: int, state: Array, wanted: int) -> Block:
+            def advance_or_fail(block: Block, state: Array) -> None:
                 try:
-                    return advance(first, state, wanted)
+                    advance(block, state)
                 except (NotConvergedError, NotPositiveDefiniteError) as error:
                     # What was computed before is in the block, and stays with the error of the run.
                     block.error = error
-                    return block
 
             return advance_or_fail
 

@@ -8,11 +8,10 @@ from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate
 
 from ...symbolic.arrays import positive
 from ..closed_loop import ClosedLoop
-from .integrator import Advance, Block, Integrator, StartRun, step_by_step
+from .integrator import Advance, Integrator, StartRun, step_by_step
 
 Array = NDArray[np.float64]
 
@@ -64,11 +63,13 @@ class DOP853(Integrator):
                     solver = self._solver(f, t, x)
                 return _reach(solver, t + step)
 
-            return step_by_step(Block.of(loop), loop.observer(p), follow, step, loop.corrector(p), t0)
+            return step_by_step(loop.observer(p), follow, step, loop.corrector(p), t0)
 
         return start
 
     def _solver(self, f: Callable[[float, Array], Array], t: float, x: Array, end: float = np.inf) -> _Solver:
+        from scipy import integrate  # a tenth of a second to import
+
         solver = integrate.DOP853(f, t, x, end, rtol=self.relative_tolerance, atol=self.absolute_tolerance)
         return cast(_Solver, solver)
 

@@ -16,7 +16,9 @@ from ...symbolic.errors import (
     NotFiniteError,
     SingularProgramError,
 )
+from ...symbolic.march import March
 from ..closed_loop import ClosedLoop
+from ..window import Window
 
 Array = NDArray[np.float64]
 ENDS: tuple[type[BaseException], ...] = (
@@ -33,31 +35,40 @@ BLOCK = 100
 
 @dataclass(eq=False)
 class Block:
-    """Samples of consecutive steps; column i belongs to the start of step i. The next block reuses the room.
+    """Room for samples of consecutive steps of one closed loop; row i belongs to the start of step first + i.
 
     Attributes:
-        states: x at each start, shape (nx, BLOCK).
-        after: x at each end, shape (nx, BLOCK).
-        recorded: what is recorded at each start, shape (n, BLOCK) each.
+        first: index of the first step.
+        last: whether the last row is the last sample of the run: no step is taken after it.
+        states: x at each start, shape (n, nx).
+        recorded: what is recorded at each start, shape (n, size) each.
+        after: x at the end of the last step that was taken, shape (nx,).
         filled: number of samples that are there.
         error: what a controller called from Python raised in the step after the last sample, if anything.
     """
 
+    first: int
+    last: bool
     states: Array
-    after: Array
     recorded: dict[str, Array]
-    filled: int = BLOCK
+    after: Array
+    filled: int = 0
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, loop: ClosedLoop) -> Block:
-        """Room for a block of ``loop``."""
-        room = {key: np.zeros((size, BLOCK), order="F") for key, size in loop.sizes.items()}
-        return cls(np.zeros((loop.nx, BLOCK), order="F"), np.zeros((loop.nx, BLOCK), order="F"), room)
+    def of(cls, window: Window) -> Block:
+        """The room of a window's first lane."""
+        lane = int(window.lanes[0])
+        recorded = {key: room[lane] for key, room in window.data.items()}
+        return cls(window.first, window.last, window.states[lane], recorded, window.states[lane, 0])
+
+    def __len__(self) -> int:
+        """Number of samples that are wanted at most."""
+        return len(self.states)
 
 
-Advance = Callable[[int, Array, int], Block]
-"""Index of the first step, x there, and how many samples are wanted at most → the next samples."""
+Advance = Callable[[Block, Array], None]
+"""Fills a block from the state at its first step, or a part of it, and leaves the state after that."""
 
 
 StartRun = Callable[[Array, float, float], Advance]
@@ -76,6 +87,14 @@ class Integrator(ABC):
             the first sample [s].
         """
 
+    def march(self, loop: ClosedLoop) -> March | None:
+        """The loop over steps for whole runs in machine code; None for a method or a loop that has no such.
+
+        Args:
+            loop: plant and controller.
+        """
+        return None
+
     @property
     def passes_dependent_rows(self) -> bool:
         """Whether it integrates where natural constraints are dependent: redundant ones, and singular positions."""
@@ -90,7 +109,6 @@ class Integrator(ABC):
 
 
 def step_by_step(
-    block: Block,
     observe: Callable[[float, Array], dict[str, Array]],
     follow: Callable[[float, Array], Array],
     step: float,
@@ -100,7 +118,6 @@ def step_by_step(
     """An advance that calls Python in every step, and ends its block early when the run ends or the controller fails.
 
     Args:
-        block: room for the samples.
         observe: what is recorded at t and x.
         follow: the state one step after t and x.
         step: h [s].
@@ -108,19 +125,19 @@ def step_by_step(
         t0: time of the first sample [s].
     """
 
-    def advance(first: int, state: Array, wanted: int) -> Block:
-        block.filled, block.error, x = 0, None, state
-        for i in range(min(BLOCK, wanted)):
-            t = t0 + (first + i) * step
+    def advance(block: Block, state: Array) -> None:
+        block.after = x = state
+        for i in range(len(block)):
+            t, wanted = t0 + (block.first + i) * step, not (block.last and i + 1 == len(block))
             try:
                 recorded = observe(t, x)
                 # Kept now: what was observed stays, whatever happens in the step after it.
-                block.states[:, i], block.after[:, i] = x, x
+                block.states[i] = x
                 for key, value in recorded.items():
-                    block.recorded[key][:, i] = value
+                    block.recorded[key][i] = value
                 block.filled = i + 1
-                after = x if i + 1 == wanted else follow(t, x)
-                if correct is not None and i + 1 < wanted and np.isfinite(after).all():
+                after = follow(t, x) if wanted else x
+                if correct is not None and wanted and np.isfinite(after).all():
                     after = correct(t + step, after)
             except ENDS as error:
                 block.error = error
@@ -130,9 +147,8 @@ def step_by_step(
             except Exception as error:
                 block.error = error
                 break
-            block.after[:, i] = x = after
+            block.after = x = after
             if (recorded["stop"] > 0.0).any() or not np.isfinite(after).all():
                 break
-        return block
 
     return advance

@@ -11,7 +11,7 @@ from ...robots.branch import Branch
 from ...robots.branch_kernels import BranchKernels
 from ...robots.manifold import Manifold
 from ..closed_loop import ClosedLoop
-from .integrator import Advance, Block, Integrator, StartRun, step_by_step
+from .integrator import Advance, Integrator, StartRun, step_by_step
 from .reduced_blocks import ReducedBlocks
 from .reduced_stages import ReducedStages
 from .rk4 import RK4
@@ -68,9 +68,7 @@ class Reduced(Integrator):
             steps = stages.start(branch, p)
             if blocks is not None:
                 return blocks.start(branch, steps, p, step, t0)
-            return step_by_step(
-                Block.of(loop), loop.observer(p), lambda t, x: steps.follow(t, x, step), step, loop.corrector(p), t0
-            )
+            return step_by_step(loop.observer(p), lambda t, x: steps.follow(t, x, step), step, loop.corrector(p), t0)
 
         return start
 

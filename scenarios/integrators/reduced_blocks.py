@@ -74,9 +74,9 @@ class ReducedBlocks:
             step: h [s].
             t0: time of the first sample [s].
         """
-        loop, block = self._loop, Block.of(self._loop)
+        loop = self._loop
         nq, places = loop.robot.coordinates.nq, self._manifold.place.numel()
-        single = step_by_step(Block.of(loop), loop.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
+        single = step_by_step(loop.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
         loops: dict[int, _Loop] = {}
         matrices: dict[str, Array] | None = None
         level = 0
@@ -94,13 +94,13 @@ class ReducedBlocks:
                 loops.update({n: self._looped(chart, n, p, step, t0) for n in LOOPS})
             return matrices is not None
 
-        def compiled(first: int, x: Array, wanted: int) -> int:
+        def compiled(block: Block, x: Array) -> int:
             """Samples that a loop adds to the block; zero if the chart does not serve for one step."""
             nonlocal level, matrices
             if matrices is None:
                 return 0
-            one = loops[LOOPS[level]]
-            one.load(first, x, matrices)
+            one, at = loops[LOOPS[level]], block.filled
+            one.load(block.first + at, x, matrices)
             one.run()
             scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
             good = (one.turned[0] <= TURNED) & (one.missed[0] <= MISSED * scale)
@@ -109,12 +109,13 @@ class ReducedBlocks:
             allowed = MISFIT * (1.0 + np.abs(one.after).max(axis=0)) * usual
             good &= (np.abs(one.left) <= allowed).all(axis=0)
             served = int(np.argmin(good)) if not good.all() else one.count
-            n, at = min(served, wanted), block.filled
-            block.states[:, at : at + n] = np.column_stack([x, one.after[:, : max(n - 1, 0)]])[:, :n]
-            block.after[:, at : at + n] = one.after[:, :n]
+            n = min(served, len(block) - at)
+            block.states[at : at + n] = np.column_stack([x, one.after[:, : max(n - 1, 0)]])[:, :n].T
             for key, room in block.recorded.items():
-                room[:, at : at + n] = one.recorded[key][:, :n]
+                room[at : at + n] = one.recorded[key][:, :n].T
             block.filled += n
+            if n:
+                block.after = one.after[:, n - 1].copy()
             if served == one.count:
                 level = max(level - 1, 0)
                 return n
@@ -124,38 +125,36 @@ class ReducedBlocks:
                 matrices = None
             return n
 
-        def advance(first: int, state: Array, wanted: int) -> Block:
+        def advance(block: Block, state: Array) -> None:
             nonlocal matrices
-            block.filled, block.error, x = 0, None, state
-            while block.filled < min(wanted, BLOCK):
-                left, t = min(wanted, BLOCK) - block.filled, t0 + (first + block.filled) * step
-                n = compiled(first + block.filled, x, left)
+            block.after = x = state
+            while block.filled < len(block):
+                at, t = block.filled, t0 + (block.first + block.filled) * step
+                n = compiled(block, x)
                 try:
                     if n == 0 and np.isfinite(x).all() and serve(t, x):
-                        n = compiled(first + block.filled, x, left)
+                        n = compiled(block, x)
                 except ENDS as error:
                     block.error = error
-                    return block
+                    return
                 if n == 0:
-                    n = take(first, x, wanted - block.filled)
+                    take(block, x)
                     if block.error is not None:
-                        return block
+                        return
                     matrices = None
-                x = block.after[:, block.filled - 1].copy()
-                if (block.recorded["stop"][:, block.filled - n : block.filled] > 0.0).any() or not np.isfinite(x).all():
-                    return block
-            return block
+                x = block.after
+                if (block.recorded["stop"][at : block.filled] > 0.0).any() or not np.isfinite(x).all():
+                    return
 
-        def take(first: int, x: Array, left: int) -> int:
+        def take(block: Block, x: Array) -> None:
             """One step from Python."""
-            other, at = single(first + block.filled, x, min(left, 2)), block.filled
-            block.error = other.error
-            n = min(other.filled, 1)
-            block.states[:, at : at + n], block.after[:, at : at + n] = other.states[:, :n], other.after[:, :n]
-            for key, room in block.recorded.items():
-                room[:, at : at + n] = other.recorded[key][:, :n]
-            block.filled += n
-            return n
+            at = block.filled
+            new, last = slice(at, at + 1), block.last and at + 1 == len(block)
+            recorded = {key: room[new] for key, room in block.recorded.items()}
+            one = Block(block.first + at, last, block.states[new], recorded, x)
+            single(one, x)
+            block.after, block.error = one.after, one.error
+            block.filled += one.filled
 
         return advance
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.kernel import Kernel
-from ...symbolic.runge_kutta import rk4_step
+from ...symbolic.march import March
+from ...symbolic.runge_kutta import CLASSICAL, rk4_step
 from ..closed_loop import ClosedLoop, SymbolicLoop
 from .integrator import BLOCK, Advance, Block, Integrator, StartRun, step_by_step
 
@@ -18,12 +19,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RK4(Integrator):
-    """Four stages per step, the controller evaluated in each; a symbolic loop runs as one kernel."""
+    """Four stages per step, the controller evaluated in each; a symbolic loop runs in machine code from end to end."""
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
         """One kernel for the whole step, or a Python loop around a controller without a law."""
         symbolic = loop.symbolic()
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
+
+    def march(self, loop: ClosedLoop) -> March | None:
+        """The loop over steps, if plant and controller are expressions."""
+        symbolic = loop.symbolic()
+        if symbolic is None:
+            return None
+        s, corrected = symbolic.symbols, None
+        if symbolic.correction is not None:
+            corrected = symbolic.correction.call([s.t, s.x, s.p[: symbolic.robot.p.numel()]])[0]
+        return March(s.t, s.x, s.p, symbolic.rate, symbolic.recorded, corrected, CLASSICAL)
 
     def _fused(self, loop: SymbolicLoop) -> StartRun:
         s = loop.symbols
@@ -42,19 +53,22 @@ class RK4(Integrator):
         )
 
         def start(p: Array, step: float, t0: float) -> Advance:
-            block = Block.of(loop)
+            after = np.zeros((loop.nx, BLOCK), order="F")
+            recorded = {key: np.zeros((size, BLOCK), order="F") for key, size in loop.sizes.items()}
             index, x = np.zeros(1), np.zeros(loop.nx)
             steps, starts = np.full((1, BLOCK), step, order="F"), np.full((1, BLOCK), t0, order="F")
             numbers = np.asfortranarray(np.tile(p[:, None], (1, BLOCK)))
-            results = [np.zeros((1, BLOCK), order="F"), block.after, *block.recorded.values()]
+            results = [np.zeros((1, BLOCK), order="F"), after, *recorded.values()]
             run = kernel.loop(BLOCK, 2, [index, x, steps, starts, numbers], results)
 
-            def advance(first: int, state: Array, wanted: int) -> Block:
-                index[0], x[:] = first, state
+            def advance(block: Block, state: Array) -> None:
+                n = len(block)
+                index[0], x[:] = block.first, state
                 run()
-                block.states[:, 0], block.states[:, 1:] = state, block.after[:, :-1]
-                block.filled = min(BLOCK, wanted)
-                return block
+                block.states[0], block.states[1:] = state, after[:, : n - 1].T
+                for key, room in block.recorded.items():
+                    room[:] = recorded[key][:, :n].T
+                block.after, block.filled = after[:, n - 1].copy(), n
 
             return advance
 
@@ -63,9 +77,7 @@ class RK4(Integrator):
     def _called(self, loop: ClosedLoop) -> StartRun:
         def start(p: Array, step: float, t0: float) -> Advance:
             f = loop.derivative(p)
-            return step_by_step(
-                Block.of(loop), loop.observer(p), lambda t, x: rk4_step(f, t, x, step), step, loop.corrector(p), t0
-            )
+            return step_by_step(loop.observer(p), lambda t, x: rk4_step(f, t, x, step), step, loop.corrector(p), t0)
 
         return start
 

@@ -1,0 +1,73 @@
+"""What can be said of all samples of a block at once, before any of them is looked at by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+FEW = 4
+"""Samples that are no longer folded."""
+COLUMNS = 2
+"""Numbers side by side that are quicker to reduce one after the other."""
+
+
+def all_finite(samples: Array) -> Flags:
+    """Lanes without NaN or infinity.
+
+    Args:
+        samples: shape (lanes, n, size), the samples of a lane contiguous.
+
+    Returns:
+        Shape (lanes,).
+    """
+    return np.asarray(np.isfinite(_side_by_side(samples)).all(axis=1), dtype=np.bool_)
+
+
+def largest(samples: Array) -> Array:
+    """Largest of each number over the samples, NaN where any is NaN.
+
+    Args:
+        samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
+
+    Returns:
+        Shape (lanes, size).
+    """
+    return _folded(np.maximum, samples)
+
+
+def all_above(samples: Array, bound: Array) -> Flags:
+    """Lanes of which no number is below its bound, or NaN.
+
+    Args:
+        samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
+        bound: shape (lanes, size).
+
+    Returns:
+        Shape (lanes,).
+    """
+    # Mostly the least of all numbers is above the greatest of all bounds.
+    above = np.asarray(_side_by_side(samples).min(axis=1) >= bound.max(axis=1), dtype=np.bool_)
+    near = np.flatnonzero(~above)
+    if near.size:
+        above[near] = (_folded(np.minimum, samples[near]) >= bound[near]).all(axis=1)
+    return above
+
+
+def _folded(extreme: np.ufunc, samples: Array) -> Array:
+    """Halves laid on each other: NumPy's own reduction goes number by number where few lie side by side."""
+    n, size = samples.shape[1:]
+    if size <= COLUMNS:
+        return np.column_stack([extreme.reduce(samples[:, :, i], axis=1) for i in range(size)])
+    rows = _side_by_side(samples)
+    while n > FEW:
+        keep = n - n // 2
+        # Of an odd number the one in the middle is laid on itself.
+        rows, n = extreme(rows[:, : keep * size], rows[:, (n - keep) * size :]), keep
+    return np.asarray(extreme.reduce(rows.reshape(len(rows), n, size), axis=1), dtype=np.float64)
+
+
+def _side_by_side(samples: Array) -> Array:
+    return samples.reshape(len(samples), samples.shape[1] * samples.shape[2])

@@ -1,0 +1,230 @@
+"""What is reckoned along a run: integrals, means and extremes of expressions, without a sample having to be kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..robots.robot import Robot
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import NO_PARAMETERS
+from .window import Window
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric(ABC):
+    """A number that tells of a whole run, from an expression along it.
+
+    It is reckoned from every sample up to the one at which the run ends, whether or not the sample is kept. Integrals
+    over time are those of the trapezoidal rule, ∫ g dt ≈ h (g₀/2 + g₁ + … + g_N/2): exact where g is affine in time,
+    otherwise with an error of order h².
+
+    Attributes:
+        expression: scalar in the plant's symbols t, q, v, p and u, what the controller applies, and the controller's
+            parameters.
+    """
+
+    expression: ca.SX
+
+    def begin(self, value: Array) -> Array:
+        """What is carried along from the first sample on; the value itself if not said otherwise.
+
+        Args:
+            value: of the expression at the first sample, shape (lanes,).
+        """
+        return value
+
+    @abstractmethod
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """What is carried along after each of the next samples, shape (lanes, n).
+
+        Args:
+            carried: so far, shape (lanes,).
+            before: value at the sample before, shape (lanes,).
+            values: at the samples, shape (lanes, n).
+            step: between samples [s].
+        """
+
+    def result(self, carried: Array, value: Array, duration: Array) -> Array:
+        """The metric, shape (lanes,); what is carried along if not said otherwise.
+
+        Args:
+            carried: at the last sample, shape (lanes,).
+            value: of the expression there, shape (lanes,).
+            duration: from the first sample to the last, shape (lanes,) [s].
+        """
+        return carried
+
+
+@dataclass(frozen=True, eq=False)
+class Integral(Metric):
+    """∫ g dt."""
+
+    def begin(self, value: Array) -> Array:
+        """Zero."""
+        return np.zeros_like(value)
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The integral up to each sample."""
+        return _integrals(carried, before, values, step)
+
+
+@dataclass(frozen=True, eq=False)
+class Mean(Metric):
+    """(1/T) ∫ g dt; of a single sample, g."""
+
+    def begin(self, value: Array) -> Array:
+        """Zero."""
+        return np.zeros_like(value)
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The integral up to each sample."""
+        return _integrals(carried, before, values, step)
+
+    def result(self, carried: Array, value: Array, duration: Array) -> Array:
+        """The integral over the duration."""
+        return _over(carried, duration, value)
+
+
+@dataclass(frozen=True, eq=False)
+class RootMeanSquare(Metric):
+    """√((1/T) ∫ g² dt); of a single sample, |g|. The trapezoidal rule is taken of g²."""
+
+    def begin(self, value: Array) -> Array:
+        """Zero."""
+        return np.zeros_like(value)
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The integral of the square up to each sample."""
+        return _integrals(carried, before * before, values * values, step)
+
+    def result(self, carried: Array, value: Array, duration: Array) -> Array:
+        """The root of the integral over the duration."""
+        return np.asarray(np.sqrt(_over(carried, duration, value * value)), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Largest(Metric):
+    """Largest g of all samples."""
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The largest up to each sample."""
+        return np.asarray(np.maximum(np.maximum.accumulate(values, axis=1), carried[:, None]), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Least(Metric):
+    """Least g of all samples."""
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The least up to each sample."""
+        return np.asarray(np.minimum(np.minimum.accumulate(values, axis=1), carried[:, None]), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Final(Metric):
+    """g at the last sample."""
+
+    def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
+        """The values themselves."""
+        return values
+
+
+class Totals:
+    """Metrics of runs side by side, sample by sample."""
+
+    def __init__(self, metrics: Sequence[Metric], lanes: int, step: float) -> None:
+        """Nothing seen yet.
+
+        Args:
+            metrics: in the order in which their expressions are recorded.
+            lanes: number of runs.
+            step: between samples [s].
+        """
+        self._metrics, self._step = metrics, step
+        self._carried = np.zeros((lanes, len(metrics)))
+        self._before = np.zeros((lanes, len(metrics)))
+
+    def add(self, window: Window, last: NDArray[np.int64]) -> Array:
+        """Take in the samples of a window, each lane's up to its last.
+
+        Args:
+            window: samples that follow those of the call before.
+            last: which sample of the window is the last of each lane, shape (lanes of the record,).
+
+        Returns:
+            The metrics of the window's lanes so far, shape (k, number of metrics).
+        """
+        lanes, step = window.lanes, self._step
+        ends, each = last[lanes], np.arange(len(lanes))
+        recorded, values = window.data["metrics"], np.empty((len(lanes), len(self._metrics)))
+        recorded = recorded if len(lanes) == len(recorded) else recorded[lanes]
+        duration = np.asarray((window.first + ends) * step, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            for k, metric in enumerate(self._metrics):
+                g = np.ascontiguousarray(recorded[:, :, k])
+                if window.first == 0:
+                    begun = metric.begin(g[:, 0])
+                    after = np.column_stack([begun, metric.follow(begun, g[:, 0], g[:, 1:], step)])
+                else:
+                    after = metric.follow(self._carried[lanes, k], self._before[lanes, k], g, step)
+                self._carried[lanes, k], self._before[lanes, k] = after[each, ends], g[each, ends]
+                values[:, k] = metric.result(after[each, ends], g[each, ends], duration)
+        return values
+
+
+def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str, Metric]) -> ca.SX:
+    """The expressions of metrics, shape (number of metrics,).
+
+    Args:
+        robot: the plant.
+        controller: what drives it, or None.
+        metrics: by name.
+
+    Raises:
+        ModelError: if one is no metric, no scalar, uses foreign symbols or accelerations, or uses u where a controller
+            applies forces.
+    """
+    if not isinstance(metrics, Mapping):
+        raise ModelError(f'metrics are given by name, as in {{"effort": Integral(...)}}, got {metrics!r}')
+    for name, metric in metrics.items():
+        if not isinstance(name, str):
+            raise ModelError(f"the name of a metric must be text, got {name!r}")
+        if not isinstance(metric, Metric):
+            raise ModelError(f"metric {name!r} must be a Metric, such as Integral(expression), got {metric!r}")
+        expression = metric.expression
+        if not isinstance(expression, ca.SX) or expression.shape != (1, 1):
+            raise ModelError(f"metric {name!r} needs a scalar expression, got {expression!r}")
+        what = f"metric {name!r}"
+        robot.require_own_symbols(what, expression, controller.parameters if controller else NO_PARAMETERS)
+        if ca.depends_on(expression, robot.coordinates.a):
+            raise ModelError(f"{what} may use time, coordinates, velocities, inputs and parameters, not accelerations")
+        if controller is not None and controller.applies_force and ca.depends_on(expression, robot.u):
+            raise ModelError(
+                f"{what} uses inputs, but {type(controller).__name__} applies generalized forces R and no inputs: take "
+                'a controller that acts through inputs, such as realization="actuated"'
+            )
+    return ca.vertcat(ca.SX(0, 1), *(metric.expression for metric in metrics.values()))
+
+
+def _integrals(carried: Array, before: Array, values: Array, step: float) -> Array:
+    """Integrals up to each sample, added up in the order of time so that blocks make no difference."""
+    sums = np.empty((len(values), values.shape[1] + 1))
+    sums[:, 0], strips = carried, sums[:, 1:]
+    strips[:, :1], strips[:, 1:] = before[:, None], values[:, :-1]
+    strips += values
+    strips *= step / 2
+    np.add.accumulate(sums, axis=1, out=sums)
+    return strips
+
+
+def _over(integral: Array, duration: Array, value: Array) -> Array:
+    return np.where(duration > 0.0, integral / np.where(duration > 0.0, duration, 1.0), value)

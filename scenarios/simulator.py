@@ -1,0 +1,298 @@
+"""A plant, a controller and an integrator, built and compiled once for many runs."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import cast
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..controllers.controller import Controller
+from ..controllers.status import Status
+from ..robots.robot import Robot
+from ..symbolic.arrays import finite, positive
+from ..symbolic.errors import EruginError, ModelError
+from ..symbolic.parameters import NO_PARAMETERS
+from .batch import LaneRunner, run_alone, run_together, thread_count, whole
+from .close_loop import close_loop, require_parts
+from .closed_loop import ClosedLoop
+from .compiled_loop import CompiledRunner
+from .integrators import RK4, Integrator
+from .integrators.integrator import StartRun
+from .metrics import Metric
+from .natural_check import NaturalCheck
+from .record import Record, Run
+from .simulation_errors import SimulationError, SimulationInterrupted
+from .starts import BatchValues, Starts, require_own_names
+from .step_limit import StepLimit
+from .trajectories import Trajectories
+from .trajectory import Trajectory
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+
+
+class Simulator:
+    """A plant, a controller and an integrator, built and compiled once for many runs.
+
+    Several threads may use one: what is compiled runs side by side, what is called from Python one run after the other.
+    A controller without a symbolic law must not be shared by simulators that run in different threads.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None = None,
+        *,
+        integrator: Integrator | None = None,
+        stop: ca.SX | None = None,
+        metrics: Mapping[str, Metric] | None = None,
+    ) -> None:
+        """Join and compile.
+
+        Args:
+            robot: the plant.
+            controller: what drives it; its own model may differ from the plant. None for a free motion.
+            integrator: fixed-step RK4 if not given.
+            stop: scalar expression in the plant's symbols and the controller's parameters; a run ends at the first
+                sample where it is positive.
+            metrics: what is reckoned along a run, by name.
+
+        Raises:
+            ModelError: if plant, controller or integrator is none, plant and controller do not fit, or ``stop`` or a
+                metric is not such a scalar.
+        """
+        require_parts(robot, controller, integrator, stop)
+        self.robot, self.controller = robot, controller
+        self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
+        self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
+        self._integrator = integrator or RK4()
+        dependent = self._integrator.passes_dependent_rows
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not dependent, metrics=self.metrics)
+        self._march = self._integrator.march(self._loop)
+        # What is called from Python is asked by one run at a time: calls of a kernel share its arrays.
+        self._lock = threading.RLock()
+        self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
+        if self._march is None:
+            _ = self._start
+        self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
+        linear = () if controller is None else controller.linearizations
+        self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+
+    @property
+    def memory(self) -> object | None:
+        """What the controller remembered before it took in the last sample but one of the last run."""
+        return self._loop.memory
+
+    def run(
+        self,
+        q0: ArrayLike,
+        v0: ArrayLike,
+        duration: float,
+        *,
+        step: float,
+        p: BatchValues = None,
+        law_p: BatchValues = None,
+        t0: float = 0.0,
+        anew: bool = True,
+        progress: Callable[[float], None] | None = None,
+        threads: int | None = None,
+        every: int = 1,
+    ) -> Trajectory:
+        """Simulate one motion, or a batch of them.
+
+        Whatever has a leading batch axis makes it a batch; what has none is the same in all lanes. What is returned is
+        then a :class:`Trajectories`, as :meth:`run_batch` says in its type.
+
+        Args:
+            q0: coordinates, shape (nq,) or (batch, nq).
+            v0: velocities, shape (nv,) or (batch, nv).
+            duration: [s].
+            step: interval of samples, and of a fixed-step integrator [s]; made a little smaller if it does not divide
+                the duration.
+            p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the
+                whole vector, shape (np,) or (batch, np).
+            law_p: the controller's parameters, likewise.
+            t0: time of the start [s].
+            anew: whether the start is looked at and the controller forgets what it remembers; False to go on, which a
+                batch cannot.
+            progress: called with the share that is done, in [0, 1].
+            threads: that a batch may use; all that this process may use if not given.
+            every: of so many samples one is kept, and the first and the last.
+
+        Returns:
+            The samples, the first at t0 and the last a duration later, or earlier if ``stop`` said so.
+
+        Raises:
+            ShapeError, ModelError, ParameterError: for bad input, such as natural constraints that depend on each other
+                at the start; of a batch with the first lane that has it.
+            SimulationError: if rows become dependent, a number is not finite, or the controller raises anything; the
+                trajectory so far is attached. Not in a batch, where each lane has its ``failure``.
+            SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
+        """
+        starts = Starts.of(self.robot, self.law_parameters, q0, v0, p, law_p)
+        if starts.batch and not anew:
+            raise ModelError("a batch cannot go on from where another run ended (anew=False): its lanes begin anew")
+        motions, cause = self._run(starts, duration, step, t0, anew, progress, threads, every)
+        if starts.batch:
+            # No type tells one from the other by the shape of what comes in.
+            return cast(Trajectory, motions)
+        if motions.failure[0] != Status.OK:
+            raise SimulationError(motions.endings[0], motions[0], Status(int(motions.failure[0]))) from cause
+        return motions[0]
+
+    def run_batch(
+        self,
+        q0: ArrayLike,
+        v0: ArrayLike,
+        duration: float,
+        *,
+        step: float,
+        p: BatchValues = None,
+        law_p: BatchValues = None,
+        t0: float = 0.0,
+        progress: Callable[[float], None] | None = None,
+        threads: int | None = None,
+        every: int = 1,
+    ) -> Trajectories:
+        """Simulate a batch of motions; :meth:`run` with the type of what it returns then.
+
+        Args:
+            q0: coordinates, shape (nq,) or (batch, nq).
+            v0: velocities, shape (nv,) or (batch, nv).
+            duration: [s].
+            step: interval of samples, and of a fixed-step integrator [s].
+            p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the
+                whole vector, shape (np,) or (batch, np).
+            law_p: the controller's parameters, likewise.
+            t0: time of the start [s].
+            progress: called with the share that is done, in [0, 1].
+            threads: that may be used; all that this process may use if not given.
+            every: of so many samples one is kept, and the first and the last of each lane.
+
+        Returns:
+            The samples of all lanes, and why each of them ended; a batch of one if nothing has a batch axis.
+
+        Raises:
+            ShapeError, ModelError, ParameterError: for bad input, with the first lane that has it.
+            SimulationInterrupted: on Ctrl-C; the samples so far are attached.
+        """
+        starts = Starts.of(self.robot, self.law_parameters, q0, v0, p, law_p)
+        return self._run(replace(starts, batch=True), duration, step, t0, True, progress, threads, every)[0]
+
+    def _run(
+        self,
+        starts: Starts,
+        duration: float,
+        step: float,
+        t0: float,
+        anew: bool,
+        progress: Callable[[float], None] | None,
+        threads: int | None,
+        every: int,
+    ) -> tuple[Trajectories, BaseException | None]:
+        """All lanes, and what the controller raised in the last of them that it failed."""
+        span, interval, t0 = positive("duration", duration), positive("step", step), finite("t0", t0)
+        workers, every = thread_count(threads), whole("every", every)
+        if progress is not None and not callable(progress):
+            raise ModelError(f"progress must be a function of one number, the share that is done, got {progress!r}")
+        x, numbers, lanes = starts.x, starts.numbers, len(starts.x)
+        plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
+        steps = max(1, math.ceil(span / interval - 1e-9))
+        h = span / steps
+        with self._lock:
+            if self._natural is not None and anew:
+                self._natural.look(x, plant, t0, batch=starts.batch)
+            if self._limit is not None:
+                self._limit.check(own, h, batch=starts.batch)
+            before = None if self._natural is None else self._natural.before(x, plant, t0, h)
+            runner = self._runner(lanes > 1, self._is_exact(numbers))
+        run = Run(self._loop, self.controller, steps + 1, h, t0, every, self.metrics, self._lock)
+        try:
+            record = Record(run, numbers, before)
+        except (MemoryError, ValueError) as error:
+            many = f" of {lanes} lanes" if starts.batch else ""
+            raise ModelError(
+                f"there is no room for {steps + 1} samples{many}: take a larger step than {interval:g} s"
+            ) from error
+        cause: BaseException | None = None
+        spent = 0.0
+        try:
+            if runner is not None:
+                began = time.perf_counter()
+                run_together(record, runner, x, workers, progress)
+                spent = time.perf_counter() - began
+            else:
+                with self._lock:
+                    for lane in range(lanes):
+                        if self.controller is not None and (anew or lane):
+                            self.controller.reset()
+                        advance = self._start(numbers[lane], h, t0)
+                        began = time.perf_counter()
+                        try:
+                            cause = run_alone(record, lane, advance, x[lane], _share(progress, lane, lanes)) or cause
+                        except EruginError as error:
+                            if starts.batch:
+                                error.add_note(f"in lane {lane} of {lanes}")
+                            raise
+                        finally:
+                            spent += time.perf_counter() - began
+                            record.notes[lane] = self._loop.notes
+        except KeyboardInterrupt as interrupt:
+            record.ending[~record.ended] = "interrupted"
+            said = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
+            motions = Trajectories.of(record, spent)
+            if starts.batch:
+                raise SimulationInterrupted(cast(Trajectory, motions), said) from interrupt
+            raise SimulationInterrupted(motions[0]) from interrupt
+        return Trajectories.of(record, spent), cause
+
+    @functools.cached_property
+    def _start(self) -> StartRun:
+        """What runs lane by lane do without machine code for the whole of them."""
+        return self._integrator.prepare(self._loop)
+
+    def _runner(self, batch: bool, exact: bool) -> LaneRunner | None:
+        if self._march is None:
+            return None
+        key = batch, exact
+        if key not in self._runners:
+            symbolic = self._loop.symbolic()
+            twins = symbolic.twins if exact and symbolic is not None else ()
+            self._runners[key] = CompiledRunner.of(replace(self._march, twins=twins), batch=batch)
+        return self._runners[key]
+
+    def _is_exact(self, numbers: Array) -> bool:
+        """Whether the controller's model has the plant's values in all lanes; numbers of shape (lanes, np)."""
+        symbolic = self._loop.symbolic()
+        if symbolic is None or not symbolic.twins:
+            return False
+        ours, theirs = (numbers[:, [pair[i] for pair in symbolic.twins]] for i in (0, 1))
+        # By their bits: 0.0 and -0.0 are equal, and quotients of them are not.
+        return ours.tobytes() == theirs.tobytes()
+
+    def values(self, p: Values = None, law_p: Values = None) -> NDArray[np.float64]:
+        """Numbers for the plant's parameters, then the controller's, shape (np,).
+
+        Args:
+            p: the plant's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the controller's parameters, likewise.
+
+        Raises:
+            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
+            ShapeError: for a vector of another length.
+        """
+        require_own_names(self.robot, self.law_parameters, p)
+        return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
+
+
+def _share(progress: Callable[[float], None] | None, lane: int, lanes: int) -> Callable[[float], None] | None:
+    """What tells of the share of all lanes, from the share of one that is run after those before it."""
+    return None if progress is None else lambda share: progress((lane + share) / lanes)

@@ -1,0 +1,222 @@
+"""The record of simulated motions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import overload
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..controllers.status import Status
+from ..robots.robot import Robot
+from .record import Record
+from .trajectory import Trajectory, values_along
+
+Array = NDArray[np.float64]
+SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Samples of the motions of a batch, one lane each; every array is read-only.
+
+    Beyond the end of a lane its samples are NaN; ``status`` says there what it said last, ``active`` nothing.
+
+    Attributes:
+        t: times, shape (batch, N) [s].
+        q: coordinates, shape (batch, N, nq).
+        v: velocities, shape (batch, N, nv).
+        u: inputs, shape (batch, N, nu), or forces R, shape (batch, N, nv), of an ideal controller.
+        deviation: of the program's rows, shape (batch, N, m).
+        energy: T + V, shape (batch, N) [J].
+        pivots: relative pivots of the program's rows, shape (batch, N, m).
+        active: whether each of the program's rows is on, shape (batch, N, m).
+        status: a :class:`~erugin.controllers.Status` per sample, shape (batch, N).
+        count: number of samples of each lane, shape (batch,).
+        failure: a :class:`~erugin.controllers.Status` per lane, why it had to stop, shape (batch,); OK if it did not.
+        endings: why each lane ended, as a sentence.
+        notes: what a controller without a symbolic law said in each lane, and when.
+        metrics: what was reckoned along the motions, by name, shape (batch,) each.
+        robot: the plant.
+        controller: what drove it, or None.
+        p: the plant's parameters, shape (batch, np).
+        law_p: the controller's parameters, shape (batch, number of them).
+        wall_time: time that the integration of all lanes took, without building and compiling [s].
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    deviation: Array
+    energy: Array
+    pivots: Array
+    active: NDArray[np.bool_]
+    status: NDArray[np.int64]
+    count: NDArray[np.int64]
+    failure: NDArray[np.int64]
+    endings: tuple[str, ...] = field(repr=False)
+    notes: tuple[tuple[tuple[float, str], ...], ...] = field(repr=False)
+    metrics: Mapping[str, Array]
+    robot: Robot = field(repr=False)
+    controller: Controller | None = field(repr=False)
+    p: Array = field(repr=False)
+    law_p: Array = field(repr=False)
+    wall_time: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in (*SAMPLED, "count", "failure", "p", "law_p"):
+            getattr(self, name).setflags(write=False)
+        for value in self.metrics.values():
+            value.setflags(write=False)
+        object.__setattr__(self, "metrics", MappingProxyType(dict(self.metrics)))
+
+    @classmethod
+    def of(cls, record: Record, wall_time: float) -> Trajectories:
+        """What a record holds; the record is not used any more.
+
+        Args:
+            record: of runs that have ended, or were interrupted.
+            wall_time: that they took [s].
+        """
+        loop, controller, data = record.run.loop, record.run.controller, record.data
+        nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
+        kept, t = record.kept, record.times()
+        ended = np.arange(record.run.room) >= kept[:, None]
+        status = _statuses(data["status"], record)
+        switches = data["active"].shape[2] > 0
+        active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
+        if ended.any():
+            for samples in (t, record.states, *data.values()):
+                samples[ended] = np.nan
+            active[ended] = False
+        return cls(
+            t=t,
+            q=record.states[:, :, :nq],
+            v=record.states[:, :, nq:],
+            u=data["output"],
+            deviation=data["deviation"],
+            energy=data["energy"][:, :, 0],
+            pivots=data["relative_pivots"],
+            active=active,
+            status=status,
+            count=kept.copy(),
+            failure=record.failure.copy(),
+            endings=tuple(map(str, record.ending)),
+            notes=tuple(note or () for note in record.notes),
+            metrics={name: record.metrics[:, i].copy() for i, name in enumerate(record.run.metrics)},
+            robot=loop.robot,
+            controller=controller,
+            p=record.p[:, :split].copy(),
+            law_p=record.p[:, split:].copy(),
+            wall_time=wall_time,
+        )
+
+    def __len__(self) -> int:
+        """Number of lanes."""
+        return len(self.t)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        """Lane by lane."""
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, lane: int) -> Trajectory: ...
+
+    @overload
+    def __getitem__(self, lane: slice) -> tuple[Trajectory, ...]: ...
+
+    def __getitem__(self, lane: int | slice) -> Trajectory | tuple[Trajectory, ...]:
+        """One lane up to its end, or some of them.
+
+        Args:
+            lane: its place in the batch, or a slice of places.
+        """
+        if isinstance(lane, slice):
+            return tuple(self[i] for i in range(*lane.indices(len(self))))
+        i = range(len(self))[lane]
+        n = int(self.count[i])
+        return Trajectory(
+            **{name: getattr(self, name)[i, :n].copy() for name in SAMPLED},
+            robot=self.robot,
+            controller=self.controller,
+            p=self.p[i].copy(),
+            law_p=self.law_p[i].copy(),
+            wall_time=self.wall_time / len(self),
+            ending=self.endings[i],
+            notes=self.notes[i],
+            metrics=MappingProxyType({name: float(values[i]) for name, values in self.metrics.items()}),
+        )
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """Whether every sample of a lane has status OK, shape (batch,)."""
+        return np.asarray((self.status == Status.OK).all(axis=1) & (self.failure == Status.OK), dtype=np.bool_)
+
+    @property
+    def end_time(self) -> Array:
+        """Time of each lane's last sample, shape (batch,) [s]; NaN without any."""
+        return self._last(self.t)
+
+    @property
+    def final_q(self) -> Array:
+        """Coordinates of each lane's last sample, shape (batch, nq)."""
+        return self._last(self.q)
+
+    @property
+    def final_v(self) -> Array:
+        """Velocities of each lane's last sample, shape (batch, nv)."""
+        return self._last(self.v)
+
+    def ending(self, lane: int) -> str:
+        """Why a lane ended.
+
+        Args:
+            lane: its place in the batch.
+        """
+        return self.endings[lane]
+
+    def evaluate(self, expression: ca.SX) -> Array:
+        """Values of an expression along the motions; NaN beyond the end of a lane.
+
+        Args:
+            expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
+
+        Returns:
+            Shape (batch, N) for a scalar, (batch, N, k) for a column.
+
+        Raises:
+            ModelError: for a matrix, or a foreign symbol.
+        """
+        present = np.asarray(np.arange(self.t.shape[1]) < self.count[:, None], dtype=np.bool_)
+        lanes = np.nonzero(present)[0]
+        state = (self.t[present][:, None], self.q[present], self.v[present], self.p, self.law_p)
+        values = values_along(self.robot, self.controller, expression, *state, lanes)
+        whole = np.full((*present.shape, *values.shape[1:]), np.nan)
+        whole[present] = values
+        return whole
+
+    def _last(self, samples: Array) -> Array:
+        # Without samples the first is NaN, as all beyond the end are.
+        return samples[np.arange(len(self)), np.maximum(self.count - 1, 0)]
+
+
+def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
+    """Status of each sample, and at the end of a lane why it failed.
+
+    Where a state was not finite the controller was not asked.
+    """
+    lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
+    status = np.full((len(record), record.run.room), int(Status.OK), dtype=np.int64)
+    if told.shape[2]:
+        # What lies beyond the end of a lane was never written.
+        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.room) < record.kept[:, None])
+        status[asked] = told[asked, 0]
+    final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
+    return np.where(np.arange(record.run.room) >= last[:, None], final[:, None], status)

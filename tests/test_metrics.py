@@ -1,0 +1,134 @@
+"""Metrics against SciPy's and NumPy's sums over full records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import trapezoid
+
+from erugin.controllers import Controller, ProgramController, start_on
+from erugin.robots import lagrangian_system
+from erugin.scenarios import (
+    DOP853,
+    RK4,
+    Final,
+    Integral,
+    Integrator,
+    Largest,
+    Least,
+    Mean,
+    Metric,
+    RootMeanSquare,
+    SimulationError,
+    simulate,
+)
+from erugin.symbolic import ModelError, Parameters
+
+from .arms import ELBOW, START, disc_program, two_link_arm
+from .called import Called
+
+Array = NDArray[np.float64]
+
+
+def every_kind(expression: ca.SX) -> dict[str, Metric]:
+    kinds = (Integral, Mean, RootMeanSquare, Largest, Least, Final)
+    return {kind.__name__: kind(expression) for kind in kinds}
+
+
+def expected(t: Array, g: Array) -> dict[str, float]:
+    span = t[-1] - t[0]
+    return {
+        "Integral": trapezoid(g, t),
+        "Mean": trapezoid(g, t) / span,
+        "RootMeanSquare": np.sqrt(trapezoid(g**2, t) / span),
+        "Largest": g.max(),
+        "Least": g.min(),
+        "Final": g[-1],
+    }
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize("integrator", [RK4(), DOP853()])
+@pytest.mark.parametrize("every", [1, 30])
+def test_against_scipy_on_the_full_record(called: bool, integrator: Integrator, every: int) -> None:
+    """Power of the drives: state, inputs, and a parameter of the controller; 251 samples are two blocks and a half."""
+    program = disc_program()
+    inner = ProgramController(program, realization="actuated")
+    controller: Controller = Called(inner) if called else inner
+    robot, q0 = program.robot, start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])[0]
+    power = ca.dot(robot.u, robot.v) * program.parameters["disc.radius"] + robot.t
+    options: dict[str, Any] = {"step": 2e-3, "integrator": integrator, "law_p": {"disc.radius": 0.17}}
+    motion = simulate(robot, controller, q0, 0 * q0, 0.5, metrics=every_kind(power), every=every, t0=1.0, **options)
+    whole = simulate(robot, controller, q0, 0 * q0, 0.5, t0=1.0, **options)
+    g = (whole.u * whole.v).sum(axis=1) * 0.17 + whole.t
+    assert np.ptp(g) > 0.1
+    assert dict(motion.metrics) == pytest.approx(expected(whole.t, g), rel=1e-12)
+    assert len(motion) == len(range(0, 251, every)) + (250 % every > 0)
+    np.testing.assert_array_equal(motion.q[-1], whole.q[-1])
+
+
+def test_the_trapezoidal_rule_is_exact_for_what_is_affine_in_time() -> None:
+    """A free fall: ∫ v dt = v₀ T − g T²/2 with any step."""
+    q, v, p = ca.SX.sym("y"), ca.SX.sym("v"), Parameters.declare({"g": 9.81})
+    mass = lagrangian_system(q=q, v=v, p=p, T=v**2 / 2, V=p["g"] * q)
+    metrics = {"way": Integral(mass.v[0]), "speed": Mean(mass.v[0])}
+    motion = simulate(mass, None, [0.0], [3.0], 2.0, step=0.5, metrics=metrics)
+    way = 3.0 * 2.0 - 9.81 * 2.0**2 / 2
+    assert motion.metrics == pytest.approx({"way": way, "speed": way / 2.0}, rel=1e-14)
+
+
+def test_a_run_that_ends_early_counts_up_to_its_end() -> None:
+    arm = two_link_arm()
+    metrics = every_kind(arm.v[1])
+    motion = simulate(arm, None, [0.3, 0.8], [0.0, 0.0], 5.0, step=1e-3, stop=-arm.q[0], metrics=metrics)
+    assert 0.1 < motion.t[-1] < 4.0
+    assert dict(motion.metrics) == pytest.approx(expected(motion.t, motion.v[:, 1]), rel=1e-12)
+
+
+def test_a_start_that_is_the_end_has_a_mean_all_the_same() -> None:
+    arm = two_link_arm()
+    metrics = every_kind(arm.q[1])
+    motion = simulate(arm, None, [0.3, -0.8], [0.0, 0.0], 5.0, step=1e-3, stop=arm.q[0], metrics=metrics)
+    assert len(motion) == 1
+    assert dict(motion.metrics) == {
+        **dict.fromkeys(("Mean", "Largest", "Least", "Final"), -0.8), "Integral": 0.0, "RootMeanSquare": 0.8
+    }  # fmt: skip
+
+
+def test_a_state_that_is_not_finite_makes_no_number_of_them() -> None:
+    q, v = ca.SX.sym("x"), ca.SX.sym("v")
+    runaway = lagrangian_system(q=q, v=v, T=v**2 / 2, V=-(q**4) / 4, name="runaway")
+    with pytest.raises(SimulationError) as caught:
+        simulate(
+            runaway, None, [2.0], [0.0], 5.0, step=1e-3, metrics={"end": Final(runaway.q[0]), "t": Final(runaway.t)}
+        )
+    assert not np.isfinite(caught.value.trajectory.metrics["end"])
+    assert caught.value.trajectory.metrics["t"] == caught.value.trajectory.t[-1]
+
+
+def test_what_is_no_metric_is_refused() -> None:
+    arm, program = two_link_arm(), disc_program()
+    start: tuple[Any, ...] = ([0.3, 0.8], [0.0, 0.0], 0.1)
+    wrong: list[tuple[str, Any]] = [
+        ("needs a scalar expression", {"it": Integral(arm.q)}),
+        ("uses alien", {"it": Integral(ca.SX.sym("alien"))}),
+        ("not accelerations", {"it": Integral(arm.coordinates.a[0])}),
+        ("must be a Metric", {"it": arm.q[0]}),
+        ("given by name", [Integral(arm.q[0])]),
+    ]
+    for said, metrics in wrong:
+        with pytest.raises(ModelError, match=said):
+            simulate(arm, None, *start, step=1e-2, metrics=metrics)
+    effort = {"effort": Integral(ca.sumsqr(program.robot.u))}
+    with pytest.raises(ModelError, match=r"'effort' uses inputs, but ProgramController applies generalized forces"):
+        simulate(program.robot, ProgramController(program), *start, step=1e-2, metrics=effort)
+
+
+def test_inputs_are_zero_without_a_controller() -> None:
+    arm = two_link_arm()
+    motion = simulate(arm, None, [0.3, 0.8], [0.1, 0.0], 0.1, step=1e-2, metrics={"u": Largest(arm.u[0] + arm.t)})
+    assert motion.metrics["u"] == motion.t[-1]
