@@ -20,7 +20,7 @@ help:
 	@echo 'make test    everything below that checks, then the tests: fast ones first, then slow ones'
 	@echo 'make lint    ruff: rules and format'
 	@echo 'make types   mypy and pyright, both strict'
-	@echo 'make bench   run every script benchmarks/bench_*.py'
+	@echo 'make bench   run every script benchmarks/bench_*.py, with the rivals that they compare with'
 	@echo 'make clean   remove pictures, built packages and caches; to start afresh, remove .venv too'
 	@echo
 	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (for example PYTEST_ARGS="-n 4")'
@@ -41,7 +41,7 @@ types: $(VENV)/tools
 	$(PY) -m mypy tests $(if $(wildcard benchmarks/*.py benchmarks/*/*.py),benchmarks)
 	$(PY) -m pyright
 
-bench: $(VENV)/tools
+bench: $(VENV)/rivals
 	@for script in benchmarks/bench_*.py; do \
 	  if [ -f "$$script" ]; then echo "$$script"; $(PY) "$$script" || exit 1; fi; \
 	done
@@ -82,4 +82,9 @@ $(VENV)/installed: $(VENV)/sources pyproject.toml
 $(VENV)/tools: pyproject.toml $(VENV)/made | $(VENV)/installed
 	@echo 'Installing the tools for tests and checks into $(VENV)'
 	@$(INSTALL) '.[test,lint]'
+	@touch $@
+
+$(VENV)/rivals: pyproject.toml $(VENV)/made | $(VENV)/tools
+	@echo 'Installing the rivals of the benchmarks into $(VENV)'
+	@$(INSTALL) '.[bench]'
 	@touch $@

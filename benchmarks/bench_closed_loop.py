@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import platform
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
 import numpy as np
+from harness.machine import machine, versions
+from harness.rounds import repeated
 from numpy.typing import NDArray
 
 from erugin.constraints import EruginField, FirstOrder, circle, follow, line
@@ -121,14 +121,6 @@ def rk4(f: Callable[[float, Array], Array], span: float) -> Array:
     return x[:2]
 
 
-def machine() -> str:
-    name = platform.processor()
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            name = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), name)
-    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}, CasADi {ca.__version__}"
-
-
 def without_compiler(rounds: int) -> list[float]:
     """Seconds per run of Erugin in a process that finds no compiler."""
     command = [sys.executable, "-W", "ignore", __file__, "--virtual-machine", str(rounds)]
@@ -164,6 +156,7 @@ def main() -> None:
     seconds["Erugin, virtual machine"] = machine_alone
     base = statistics.median(seconds["Erugin, compiled"])
     print(machine())
+    print(versions())
     print(f"{SPAN:g} s at {STEP * 1e3:g} ms, RK4, two links, two rows, one disc; {rounds} interleaved rounds")
     print(f"torques equal within {apart:.1e} N m at 100 random states, ends within {worst:.1e} rad after {SHORT:g} s")
     print(f"{'':38}{'median [s]':>11}{'min [s]':>9}{'max [s]':>9}{'ratio':>8}")
@@ -173,9 +166,7 @@ def main() -> None:
 
 
 def timed(run: Callable[[float], Array], span: float) -> float:
-    began = time.perf_counter()
-    run(span)
-    return time.perf_counter() - began
+    return repeated(lambda: run(span), 1)
 
 
 if __name__ == "__main__":

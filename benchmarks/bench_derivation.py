@@ -1,35 +1,38 @@
-"""Time to derive equations of motion beside SymPy, and cost of forward dynamics beside Pinocchio, over the links.
+"""Time to derive equations of motion beside SymPy, and forward dynamics beside Pinocchio's ``aba``, over the links.
 
-In one process, in interleaved rounds; the tables give medians.
-
-    python benchmarks/bench_derivation.py [rounds]
+python benchmarks/bench_derivation.py [--rounds N] [--small] [--write]
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
-import statistics
-import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import sympy
+from harness.operations import operations
+from harness.plots import Line, Panel
+from harness.rounds import Timing, number, side_by_side
+from harness.script import Options, conclude, options
+from harness.table import Cell, Column, Table
+from models.pinocchio_models import chain_model, pin
+from models.sizes import chain_state
+from models.ticks import chain
 from numpy.typing import NDArray
 from sympy.physics import mechanics
 
-from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, planar_manipulator
+from erugin.robots import Robot, TelescopicLink, exoskeleton
 from erugin.symbolic import Kernel
 
-pin: Any = importlib.import_module("pinocchio")  # It has no type information.
-
 Array = NDArray[np.float64]
-LENGTH, MASS, CENTER, INERTIA = 0.5, 1.0, 0.25, 0.02
-SYMPY_LINKS = (1, 2, 3, 4)
+LENGTH, MASS, INERTIA = 0.5, 1.0, 0.02
+BOTH, ALONE = (1, 2, 3, 4), (7, 11)
 CHAINS = (2, 3, 7, 12, 30, 60, 100)
-CALLS = 2000
+SYMPY_ROUNDS = 3
+PICTURE = "![Seconds to derive, and of forward dynamics, over the links](pictures/benchmark_derivation.png)"
+Times = dict[int, dict[str, Timing]]
 
 
 def ready(robot: Robot) -> Kernel:
@@ -62,85 +65,77 @@ def sympy_exoskeleton(n: int) -> object:
     return sympy.lambdify([*q, *rates, m, inertia, share, k, rest, g], [method.mass_matrix, method.forcing], cse=True)
 
 
-def pinocchio_chain(n: int) -> Callable[[], object]:
-    """One call of Pinocchio's articulated-body algorithm from Python."""
-    model: Any = pin.Model()
-    parent, placement = 0, pin.SE3.Identity()
-    for i in range(n):
-        parent = model.addJoint(parent, pin.JointModelRZ(), placement, f"joint{i}")
-        body = pin.Inertia(MASS, np.array([CENTER, 0.0, 0.0]), np.diag([0.0, INERTIA, INERTIA]))
-        model.appendBodyToJoint(parent, body, pin.SE3.Identity())
-        placement = pin.SE3(np.eye(3), np.array([LENGTH, 0.0, 0.0]))
+def derivation(given: Options) -> Times:
+    """Exoskeletons, derived and ready to evaluate."""
+    found: Times = {}
+    for n in (1, 2) if given.small else (*BOTH, *ALONE):
+        calls: dict[str, Callable[[], object]] = {"Erugin": functools.partial(erugin_exoskeleton, n)}
+        if n in BOTH:
+            calls["SymPy"] = functools.partial(sympy_exoskeleton, n)
+        found[n] = side_by_side(calls, min(given.rounds, SYMPY_ROUNDS))
+    return found
+
+
+def aba(n: int) -> tuple[Callable[[], Array], Callable[[], None], Array, int]:
+    """Both sides' forward dynamics at one state, where ours leaves the acceleration, and its operations."""
+    model, robot = chain_model(n), chain(n)
     data: Any = model.createData()
-    q, v, u = state(n)
-    return lambda: pin.aba(model, data, q, v, u)
+    q, v = chain_state(n)
+    u = np.random.default_rng(n).uniform(-1.0, 1.0, n)
+    inputs, a = {"q": robot.q, "v": robot.v, "u": robot.u, "p": robot.p}, np.zeros(n)
+    kernel = Kernel("articulated", inputs, {"a": robot.acceleration})
+    function = ca.Function("articulated", [*inputs.values()], [robot.acceleration], {"cse": True})
+    arguments = [q, v, u, np.array([*robot.nominal.values()])]
+    dynamics = pin.aba
+    return lambda: dynamics(model, data, q, v, u), kernel.bind(arguments, [a]), a, sum(operations(function).values())
 
 
-def erugin_chain(n: int, compiled: bool) -> tuple[Callable[[], object], int, float]:
-    """One evaluation of our articulated recursion through its buffers, its instructions, and the time to derive it."""
-    began = time.perf_counter()
-    robot = planar_manipulator([Link(LENGTH, MASS, CENTER, INERTIA)] * n)
-    inputs = {"q": robot.q, "v": robot.v, "u": robot.u, "p": robot.p}
-    outputs = {"a": robot.acceleration}
-    derived = time.perf_counter() - began
-    plain = Kernel("articulated", inputs, outputs, compiled=False)
-    kernel = Kernel("articulated", inputs, outputs) if compiled else plain
-    arguments = [*state(n), np.array([*robot.nominal.values()])]
-    return kernel.bind(arguments, [np.zeros(n)]), plain.function.n_instructions(), derived
+def forward_dynamics(given: Options) -> tuple[Times, dict[int, int]]:
+    """Planar chains, and the operations of ours."""
+    found: Times = {}
+    counts: dict[int, int] = {}
+    for n in (2, 3) if given.small else CHAINS:
+        theirs, ours, a, counts[n] = aba(n)
+        ours()
+        expected = theirs()
+        apart = float(np.abs(a - expected).max() / np.abs(expected).max())
+        if not apart <= 1e-9:
+            raise ArithmeticError(f"accelerations of {n} links differ by {apart:.1e} of the largest")
+        found[n] = side_by_side({"Erugin": ours, "Pinocchio": theirs}, given.rounds)
+    return found, counts
 
 
-def state(n: int) -> tuple[Array, Array, Array]:
-    """The same state for everyone."""
-    rng = np.random.default_rng(n)
-    return rng.uniform(-1.0, 1.0, n), rng.uniform(-1.0, 1.0, n), rng.uniform(-1.0, 1.0, n)
+def main(given: Options) -> None:
+    derived, (moved, counts) = derivation(given), forward_dynamics(given)
+    heads: tuple[str, ...] = ("links", "Erugin [s]", "SymPy [s]", "ratio")
+    rows: list[tuple[Cell, ...]] = []
+    for n, times in derived.items():
+        rival = times.get("SymPy")
+        told = (rival.show(1.0), number(rival.over(times["Erugin"]))) if rival else ("–", "–")
+        rows.append((n, times["Erugin"].show(1.0), *told))
+    tables = [Table("derivation", tuple(map(Column, heads)), tuple(rows), PICTURE)]
+    heads = ("links", "Erugin [µs]", "Pinocchio `aba` [µs]", "ratio", "operations", "a link")
+    rows = []
+    for n, times in moved.items():
+        ours, theirs = times["Erugin"], times["Pinocchio"]
+        rows.append((n, ours.show(), theirs.show(), number(theirs.over(ours)), counts[n], number(counts[n] / n)))
+    tables.append(Table("forward-dynamics", tuple(map(Column, heads)), tuple(rows)))
+    conclude(given, tables, (), [("benchmark_derivation.png", panels(derived, moved))])
 
 
-def clock(call: Callable[[], object], calls: int = 1) -> float:
-    """Seconds per call."""
-    began = time.perf_counter()
-    for _ in range(calls):
-        call()
-    return (time.perf_counter() - began) / calls
+def panels(derived: Times, moved: Times) -> list[Panel]:
+    """Growth with the links."""
 
+    def lines(found: Times) -> dict[str, Line]:
+        sides = dict.fromkeys(side for times in found.values() for side in times)
+        known = {side: {n: times[side] for n, times in found.items() if side in times} for side in sides}
+        return {side: Line([*times], [*times.values()], side != "Erugin") for side, times in known.items()}
 
-def derivation(rounds: int) -> None:
-    """Table of the telescopic exoskeleton, derived and ready to evaluate."""
-    print("exoskeleton, derived and ready to evaluate, without a compiler [s]")
-    print(f"{'links':>6} {'Erugin':>9} {'SymPy':>9} {'ratio':>7}")
-    for n in (*SYMPY_LINKS, 11):
-        ours, theirs = [], []
-        for _ in range(rounds):
-            ours.append(clock(functools.partial(erugin_exoskeleton, n)))
-            if n in SYMPY_LINKS:
-                theirs.append(clock(functools.partial(sympy_exoskeleton, n)))
-        own = statistics.median(ours)
-        rival = statistics.median(theirs) if theirs else float("nan")
-        print(f"{n:>6} {own:>9.3f} {rival:>9.3f} {rival / own:>7.0f}")
-
-
-def forward_dynamics(rounds: int) -> None:
-    """Table of the planar chain."""
-    print("planar chain: forward dynamics, one call from Python [µs]")
-    print(
-        f"{'links':>6} {'derived [s]':>11} {'instructions':>12} {'per link':>8} "
-        f"{'Erugin, C':>9} {'per link':>8} {'Pinocchio':>9} {'ratio':>6}"
-    )
-    for n in CHAINS:
-        ours, count, derived = erugin_chain(n, compiled=True)
-        theirs = pinocchio_chain(n)
-        own, rival = [], []
-        for _ in range(rounds):
-            own.append(clock(ours, CALLS))
-            rival.append(clock(theirs, CALLS))
-        mine, other = 1e6 * statistics.median(own), 1e6 * statistics.median(rival)
-        print(
-            f"{n:>6} {derived:>11.3f} {count:>12} {count / n:>8.1f} {mine:>9.2f} {mine / n:>8.3f} {other:>9.2f} "
-            f"{other / mine:>6.1f}"
-        )
+    return [
+        Panel(lines(derived), "telescopic links", "derivation [s]", 1.0),
+        Panel(lines(moved), "links n of a chain", "forward dynamics [µs]"),
+    ]
 
 
 if __name__ == "__main__":
-    ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    derivation(min(ROUNDS, 3))
-    print()
-    forward_dynamics(ROUNDS)
+    main(options(__doc__ or ""))

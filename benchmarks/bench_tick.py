@@ -1,0 +1,212 @@
+"""One constrained tick beside Pinocchio: multipliers, forces and accelerations of robots that are held at a point.
+
+A planar chain of n links held at its tip, the same held at several links, a seven-joint arm held at its tool in space,
+and an exoskeleton of telescopic links whose foot is closed on the ground. Erugin's kernel is called through its
+buffers, Pinocchio's ``constraintDynamics`` with constraints, data and settings made once, both from the same loop in
+Python; "empty" is that loop about a function of Python that does nothing. Both correct deviations by Baumgarte's
+equation, and agree to 1e-9 of the largest acceleration before anything is timed. ``lcaba`` is Pinocchio's recursion
+for closed loops, timed without corrections, with which its results are others.
+
+    python benchmarks/bench_tick.py [--rounds N] [--small] [--write]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from harness.plots import Line, Panel
+from harness.reach import Reach
+from harness.rounds import Timing, number, side_by_side
+from harness.script import Options, conclude, options
+from harness.table import Cell, Column, Table
+from models import pinocchio_models as rival
+from models.sizes import State, arm_state, chain_state, rods_state
+from models.ticks import Tick, arm_tick, chain_tick, rods_tick
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+CHAINS = (2, 3, 5, 7, 12, 20, 30, 60, 100)
+HELD, HELD_LINKS = (1, 2, 4, 8), 32
+RODS = (2, 4, 7, 11)
+ALONE = 7
+AGREEMENT, LCABA_AGREEMENT = 1e-9, 1e-5
+PICTURE = "![Time of a tick over links, rows and telescopic links](pictures/benchmark_ticks.png)"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One robot of both sides.
+
+    Attributes:
+        name: of the robot.
+        size: n or m, the horizontal axis of a picture.
+        tick: ours.
+        times: by side.
+        apart: largest difference of accelerations over the largest acceleration.
+    """
+
+    name: str
+    size: int
+    tick: Tick
+    times: dict[str, Timing]
+    apart: float
+
+    @property
+    def ratio(self) -> float:
+        """Pinocchio's time over ours."""
+        return self.times["Pinocchio"].over(self.times["Erugin"])
+
+
+def measure(
+    name: str,
+    size: int,
+    tick: Tick,
+    state: State,
+    theirs: rival.Held,
+    rounds: int,
+    *,
+    tree: tuple[State, Array | None] | None = None,
+    back: Callable[[Array], Array] = np.asarray,
+    lcaba: rival.Held | None = None,
+) -> Measured:
+    """Compare results, then time both.
+
+    Args:
+        name: of the robot.
+        size: n or m.
+        tick: ours.
+        state: at which both are called.
+        theirs: the rival.
+        rounds: interleaved.
+        tree: the state in Pinocchio's coordinates and the forces on its joints, if they are others.
+        back: makes our accelerations of its own.
+        lcaba: the rival without corrections, if ``lcaba`` is to be timed too.
+    """
+    ours, results = tick.bound(state)
+    ours()
+    call = theirs.bound(*(tree or (state, None)))
+    expected = back(call())
+    apart = float(np.abs(results[-1] - expected).max() / np.abs(expected).max())
+    if not apart <= AGREEMENT:
+        raise ArithmeticError(f"{name}: accelerations differ by {apart:.1e} of the largest, more than {AGREEMENT:g}")
+    calls: dict[str, Callable[[], object]] = {"Erugin": ours, "Pinocchio": call, "empty": _nothing}
+    if lcaba is not None:
+        calls["lcaba"] = recursion = lcaba.lcaba(state)
+        free = lcaba.bound(state)()
+        off = float(np.abs(recursion() - free).max() / np.abs(free).max())
+        if not off <= LCABA_AGREEMENT:
+            raise ArithmeticError(f"{name}: lcaba differs by {off:.1e} of the largest acceleration")
+    return Measured(name, size, tick, side_by_side(calls, rounds), apart)
+
+
+def chains(sizes: Sequence[int], rounds: int) -> list[Measured]:
+    """Planar chains held at the tip."""
+    return [
+        measure(
+            f"chain, n = {n}",
+            n,
+            chain_tick(n),
+            chain_state(n),
+            rival.held_chain(n),
+            rounds,
+            lcaba=rival.held_chain(n, corrected=False),
+        )
+        for n in sizes
+    ]
+
+
+def held_chains(sizes: Sequence[int], links: int, rounds: int) -> list[Measured]:
+    """A chain held at the ends of more and more of its links, evenly spread."""
+    found: list[Measured] = []
+    for count in sizes:
+        ends = [round(links * (k + 1) / count) for k in range(count)]
+        tick, theirs = chain_tick(links, ends), rival.held_chain(links, ends)
+        found.append(measure(f"chain, m = {2 * count}", 2 * count, tick, chain_state(links), theirs, rounds))
+    return found
+
+
+def exoskeletons(sizes: Sequence[int], rounds: int) -> list[Measured]:
+    """Telescopic links whose foot is closed on the ground."""
+    found: list[Measured] = []
+    for n in sizes:
+        state = rods_state(n)
+        tree = State(rival.rods_in_tree(state.q), rival.rods_in_tree(state.v)), rival.springs(state.q[n:])
+        tick, theirs, back = rods_tick(n), rival.held_rods(n), rival.rods_from_tree
+        found.append(measure(f"exoskeleton, n = {n}", n, tick, state, theirs, rounds, tree=tree, back=back))
+    return found
+
+
+def rival_alone(rounds: int) -> Timing:
+    """Pinocchio's chain with as many links as the arm has joints."""
+    call = rival.held_chain(ALONE).bound(chain_state(ALONE))
+    return side_by_side({"Pinocchio": call}, rounds)["Pinocchio"]
+
+
+def main(given: Options) -> None:
+    before = rival_alone(given.rounds)
+    chained = chains((2, 3) if given.small else CHAINS, given.rounds)
+    rows = held_chains((1, 2) if given.small else HELD, 8 if given.small else HELD_LINKS, given.rounds)
+    arm = measure("seven-joint arm", 7, arm_tick(), arm_state(), rival.held_arm(), given.rounds)
+    rods = exoskeletons((2,) if given.small else RODS, given.rounds)
+    slower = rival_alone(given.rounds).median / before.median
+    tables = [
+        table("tick-chain", chained, PICTURE, lcaba=True),
+        table("tick-rows", rows),
+        table("tick-robots", [arm, *rods], f"Pinocchio alone, after all this: {number(slower)} of its time before it."),
+    ]
+    conclude(given, tables, reach(chained, arm, rods), [("benchmark_ticks.png", panels(chained, rows, rods))])
+
+
+def table(name: str, measured: Sequence[Measured], caption: str = "", *, lcaba: bool = False) -> Table:
+    """One row for each robot."""
+    heads = [Column("robot"), Column("Erugin [µs]"), Column("Pinocchio [µs]"), Column("ratio", number)]
+    heads += [Column("`lcaba` [µs]")] * lcaba
+    heads += [Column("empty [µs]"), Column("operations"), Column("a joint", number), Column("a ns", number)]
+    heads += [Column("apart", "{:.0e}".format)]
+    rows: list[tuple[Cell, ...]] = []
+    for one in measured:
+        operations = one.tick.operations
+        cells: list[Cell] = [one.name, one.times["Erugin"].show(), one.times["Pinocchio"].show(), one.ratio]
+        cells += [one.times["lcaba"].show()] if lcaba else []
+        cells += [number(one.times["empty"].median * 1e6), operations, operations / one.tick.inputs["q"].numel()]
+        rows.append((*cells, operations / one.times["Erugin"].median * 1e-9, one.apart))
+    return Table(name, tuple(heads), tuple(rows), caption)
+
+
+def reach(chained: Sequence[Measured], arm: Measured, rods: Sequence[Measured]) -> list[Reach]:
+    """The rows of the table of targets."""
+    worst = min(chained, key=lambda one: one.ratio)
+    sizes = f"n = {chained[0].size}…{chained[-1].size}"
+    cases = [(f"constrained tick, planar chain, {sizes}", worst, 10.0, f"least ratio, at n = {worst.size}")]
+    cases += [("constrained tick, seven-joint arm held in space", arm, 5.0, "")]
+    cases += [(f"constrained tick, exoskeleton of {rods[-1].size} telescopic links, foot closed", rods[-1], 5.0, "")]
+    against = "Pinocchio `constraintDynamics`"
+    return [
+        Reach.of(what, against, one.times["Erugin"], one.times["Pinocchio"], target, note)
+        for what, one, target, note in cases
+    ]
+
+
+def panels(chained: Sequence[Measured], rows: Sequence[Measured], rods: Sequence[Measured]) -> list[Panel]:
+    """Growth with links, rows and telescopic links."""
+
+    def lines(measured: Sequence[Measured], sides: Sequence[str]) -> dict[str, Line]:
+        sizes = [one.size for one in measured]
+        return {side: Line(sizes, [one.times[side] for one in measured], side != "Erugin") for side in sides}
+
+    time, both = "time of a tick [µs]", ("Erugin", "Pinocchio")
+    return [
+        Panel(lines(chained, (*both, "lcaba")), "links n of a chain held at its tip", time),
+        Panel(lines(rows, both), f"rows m of a chain of {HELD_LINKS} links", time, slope=None),
+        Panel(lines(rods, both), "telescopic links, foot closed", time),
+    ]
+
+
+def _nothing() -> None:
+    return None
+
+
+if __name__ == "__main__":
+    main(options(__doc__ or ""))

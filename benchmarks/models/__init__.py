@@ -1,0 +1,1 @@
+"""The same robots for Erugin and for each rival."""
