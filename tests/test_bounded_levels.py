@@ -89,7 +89,8 @@ def test_inputs_that_share_a_load_are_what_scipy_finds() -> None:
         shared += 1
         G, r, H = numbers(program, 0.0, q, v)
         assert solution.program_residual < 1e-8
-        assert np.abs(solution.input).max() == 20.0
+        # Never beyond; which of several inputs at their bounds are so to the last bit is up to rounding.
+        assert 20.0 - 1e-10 < np.abs(solution.input).max() <= 20.0
         assert cone_miss(H @ solution.input, G, solution.input, np.full(7, -20.0), np.full(7, 20.0)) < 1e-8
 
         def effort(u: Array, H: Array = H) -> float:

@@ -143,7 +143,7 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
         simulate(robot, controller, q0, v0, 1.0, step=-1e-3)
     with pytest.raises(ModelError, match="duration must be finite, got nan"):
         simulate(robot, controller, q0, v0, np.nan, step=1e-3)
-    with pytest.raises(ShapeError, match=r"q0 must have shape \(2,\), got shape \(3,\)"):
+    with pytest.raises(ShapeError, match=r"q0 must have shape \(2,\) or \(batch, 2\), got shape \(3,\)"):
         simulate(robot, controller, [0.0, 0.0, 0.0], v0, 1.0, step=1e-3)
     with pytest.raises(ShapeError, match=r"v0\[0\] is inf"):
         simulate(robot, controller, q0, [np.inf, 0.0], 1.0, step=1e-3)
