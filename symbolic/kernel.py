@@ -83,11 +83,11 @@ class Kernel:
                     )
 
         external = None
-        if compiled is not False:
+        if compiled is False:
+            require_own()
+        else:
             external = self._load(name, self._expressions, require_own, insist=compiled is True)
         self.compiled = external is not None
-        if external is None:
-            require_own()
         self.function = self._expressions.function(cse=True) if external is None else external
         self._arguments = [_array(shape) for shape in self.inputs.values()]
         self._results = [_array(shape) for shape in self.outputs.values()]

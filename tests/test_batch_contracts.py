@@ -145,7 +145,7 @@ def in_lane(values: Mapping[str, Array], i: int) -> dict[str, float]:
 def test_lanes_are_runs_by_themselves(name: str, integrator: Integrator) -> None:
     case = case_of(name)
     runs = simulator(case, integrator)
-    span = {"duration": 0.212, "step": 2e-3}
+    span: dict[str, Any] = {"duration": 0.212, "step": 2e-3}
     motions = runs.run_batch(case.q, case.v, **span, p=case.p, law_p=case.law_p, t0=0.1)
     assert (motions.failure == Status.OK).all()
     assert np.ptp(motions.metrics["speed"]) > 0.0
@@ -162,7 +162,7 @@ def test_order_and_neighbours_of_lanes_do_not_count(kind: str) -> None:
     """Shuffled, and beside lanes that blow up at once, after some samples, or are stopped where they begin."""
     case, rng = case_of(kind), np.random.default_rng(4)
     runs = simulator(case, RK4(), stop=case.robot.v[0] - 1e3)
-    span = {"duration": 0.16, "step": 1e-3, "t0": 0.2}
+    span: dict[str, Any] = {"duration": 0.16, "step": 1e-3, "t0": 0.2}
     many = 21
     ((name, masses),) = case.p.items()
     q, v, m = (np.tile(x, (7, *[1] * (x.ndim - 1))) for x in (case.q, case.v, masses))

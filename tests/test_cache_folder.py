@@ -132,7 +132,7 @@ def test_folder_above_that_a_group_can_write_to(tmp_path: Path, name_folder: Cal
 def test_private_groups(
     monkeypatch: pytest.MonkeyPatch, name: str, members: list[str], gid: int, private: bool
 ) -> None:
-    user = pwd.struct_passwd(("ada", "x", 1234, 1234, "", "/home/ada", "/bin/sh"))
+    user = pwd.struct_passwd(("ada", "x", 1234, 1234, "", "/", "/bin/sh"))
     monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
     monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group((name, "x", number, members)))
     assert cache_folder.is_private_group(gid) == private

@@ -58,9 +58,12 @@ DIAGONAL = ca.SX.sym("d", ca.Sparsity.diag(2))
         ({"thin": DIAGONAL}, {"y": ca.SX(1.0)}, "thin"),
     ],
 )
-def test_wrong_symbols(inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], message: str) -> None:
+@pytest.mark.parametrize("compiled", [False, True, None])
+def test_wrong_symbols(
+    inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], message: str, compiled: bool | None
+) -> None:
     with pytest.raises(ModelError, match=message):
-        Kernel("bad", inputs, outputs, compiled=False)
+        Kernel("bad", inputs, outputs, compiled=compiled)
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a b", "a.b", "a-b", "_a", "a__b", "a_", "é", "a\n", "a;b"])
