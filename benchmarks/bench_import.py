@@ -6,6 +6,7 @@ python benchmarks/bench_import.py [--rounds N] [--small] [--write]
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ ROOMS = ("symbolic", "constraints", "robots", "controllers", "scenarios", "bridg
 NEEDED = ("numpy", "casadi")
 WATCHED = ("matplotlib", "control", "scipy", "sympy", "lxml", "rich")
 LIMIT = 0.4
+# With byte code, as an installation has it, whatever the settings of the one who measures.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 CODE = """
 import json, sys, time
 began = time.perf_counter()
@@ -32,7 +35,7 @@ print(json.dumps([seconds, len(sys.modules), [name for name in {watched!r} if na
 def once(what: str) -> tuple[float, int, list[str]]:
     """Seconds, number of modules, and which of the watched ones are among them, for ``import what``."""
     code = CODE.format(what=what, watched=WATCHED)
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     seconds, modules, watched = json.loads(answer.stdout)
     return float(seconds), int(modules), list(watched)
 
@@ -40,7 +43,7 @@ def once(what: str) -> tuple[float, int, list[str]]:
 def longest(what: str, count: int = 8) -> list[tuple[float, str]]:
     """The packages that take most time of their own while ``what`` is imported, by ``-X importtime`` [s]."""
     command = [sys.executable, "-X", "importtime", "-c", f"import {what}"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     own: dict[str, float] = {}
     for line in answer.stderr.splitlines():
         first, _, name = (part.strip() for part in line.removeprefix("import time:").split("|"))

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 CHUNK = 128
 """Lanes that are advanced and judged at a time: what they write in a block stays in the cache of a core."""
-BLOCKS, LONGEST = 5, 1000
+BLOCKS, LONGEST = 5, 5000
 """Blocks of a run, and samples of a block, if a chunk has few lanes: what Python does in between is then little."""
 WATCH = 0.05
 """Seconds between looks at how far threads have come."""

@@ -198,8 +198,13 @@ class Record:
 
     def times(self) -> Array:
         """Times of the samples that are kept, shape (lanes, room); beyond the end of a lane the last one again."""
-        index = np.minimum(np.arange(self.run.room) * self.run.every, np.maximum(self.count - 1, 0)[:, None])
-        return np.asarray(self.run.t0 + index * self.run.step, dtype=np.float64)
+        run = self.run
+        if len(self) > 1 and (self.count == run.samples).all():
+            # One row serves all lanes that ran to the end.
+            index = np.minimum(np.arange(run.room) * run.every, run.samples - 1)
+            return np.broadcast_to(run.t0 + index * run.step, (len(self), run.room))
+        index = np.minimum(np.arange(run.room) * run.every, np.maximum(self.count - 1, 0)[:, None])
+        return np.asarray(run.t0 + index * run.step, dtype=np.float64)
 
     @property
     def _in_place(self) -> bool:

@@ -212,8 +212,11 @@ def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
 
     Where a state was not finite the controller was not asked.
     """
+    shape = len(record), record.run.room
+    if not told.shape[2] and (record.failure == Status.OK).all():
+        return np.full(shape, int(Status.OK), dtype=np.int64)
     lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
-    status = np.full((len(record), record.run.room), int(Status.OK), dtype=np.int64)
+    status = np.full(shape, int(Status.OK), dtype=np.int64)
     if told.shape[2]:
         # What lies beyond the end of a lane was never written.
         asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.room) < record.kept[:, None])

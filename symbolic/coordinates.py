@@ -103,7 +103,9 @@ class Coordinates:
         if not cut.symbols.numel():
             return self.rate(expression)
         rates = ca.SX.sym("rates", cut.symbols.numel())
-        found = self.rate(cut.expression) + ca.jtimes(cut.expression, cut.symbols, rates)
+        # All at once: what depends on time both through parts and otherwise is differentiated once.
+        state = ca.vertcat(self.q, self.v, self.t, cut.symbols)
+        found = ca.jtimes(cut.expression, state, ca.vertcat(self.N @ self.v, self.a, ca.SX(1), rates))
         return ca.substitute(found, ca.vertcat(cut.symbols, rates), ca.vertcat(cut.parts, cut.rates))
 
     def affine_in_acceleration(self, expression: ca.SX) -> tuple[ca.SX, ca.SX]:
