@@ -138,7 +138,8 @@ class Tape:
         for operation, a, b in self.entries:
             entry: Entry = operation, a, b
             if operation == INPUT:
-                entry = (INPUT, *twins.get((int(a), b), (a, b)))
+                source, at = twins.get((int(a), b), (int(a), b))
+                entry = (INPUT, source, at)
             elif operation != CONSTANT:
                 first, second = place[int(a)], place[b]
                 swapped = operation in COMMUTATIVE and second < first
