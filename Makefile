@@ -3,6 +3,8 @@
 
 SHELL = /bin/sh
 PYTHON ?= python3
+# Two processes, a file of tests in one of them.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 
 VENV = .venv
 PY = $(VENV)/bin/python
@@ -23,7 +25,7 @@ help:
 	@echo 'make bench   run every script benchmarks/bench_*.py, with the rivals that they compare with'
 	@echo 'make clean   remove pictures, built packages and caches; to start afresh, remove .venv too'
 	@echo
-	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (for example PYTEST_ARGS="-n 4")'
+	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (default "-n 2 --dist loadfile")'
 
 demo: $(VENV)/installed
 	$(VENV)/bin/erugin run two-link-arm-moving-obstacle --out out
