@@ -91,6 +91,11 @@ class Judge:
         Args:
             window: samples that follow those of the call before, with n > 0.
         """
+        # Behind the end of a lane is whatever memory held, signalling NaN too.
+        with np.errstate(all="ignore"):
+            return self._look(window)
+
+    def _look(self, window: Window) -> list[Ending]:
         count = len(window.states)
         some = 2 * len(window.lanes) <= count
         rows: Rows = window.lanes if some else slice(None)

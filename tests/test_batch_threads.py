@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from erugin.controllers import ProgramController, Status, start_on
 from erugin.scenarios import RK4, Integral, SimulationInterrupted, Simulator, Trajectories
 from erugin.scenarios import batch as batch_module
+from erugin.scenarios import record as record_module
 from erugin.scenarios.batch import AdvanceLanes
 from erugin.scenarios.closed_loop import ClosedLoop
 from erugin.scenarios.integrators.integrator import BLOCK, Block
@@ -124,6 +126,17 @@ def test_the_order_of_lanes_makes_no_difference(monkeypatch: pytest.MonkeyPatch,
     given = starts(13)
     given |= {"q0": given["q0"][order], "v0": given["v0"][order], "p": {"m2": given["p"]["m2"][order]}}
     assert_equal(with_runner(monkeypatch).run_batch(**given, threads=2), reference, order)
+
+
+def test_what_memory_held_before_makes_no_difference(monkeypatch: pytest.MonkeyPatch, reference: Trajectories) -> None:
+    def held(shape: tuple[int, ...]) -> Array:
+        return np.full(shape, 0x7FF0000000000001, dtype=np.uint64).view(np.float64)
+
+    np.testing.assert_array_equal(np.isnan(held((2, 3))), True)
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        held((1,)) * 2.0
+    monkeypatch.setattr(record_module, "np", SimpleNamespace(**(vars(np) | {"empty": held})))
+    assert_equal(with_runner(monkeypatch).run_batch(**starts(13), threads=1), reference)
 
 
 def test_every_sample_or_some_of_them(monkeypatch: pytest.MonkeyPatch, reference: Trajectories) -> None:
