@@ -89,10 +89,12 @@ class Spline(Curve):
         origin = ca.SX(low)
         for i in range(1, self.pieces.shape[1]):
             later = inside >= float(self.breaks[i])
+            # Added up, not chosen one by one: half the operations, and the last bit of a number at most.
+            change = self.pieces[:, i, :] - self.pieces[:, i - 1, :]
             coefficients = [
-                ca.if_else(later, ca.DM(row), old) for row, old in zip(self.pieces[:, i, :], coefficients, strict=True)
+                old + ca.if_else(later, ca.DM(row), 0.0) for row, old in zip(change, coefficients, strict=True)
             ]
-            origin = ca.if_else(later, float(self.breaks[i]), origin)
+            origin = origin + ca.if_else(later, float(self.breaks[i] - self.breaks[i - 1]), 0.0)
         local = inside - origin
         place, first, second = coefficients[0], ca.SX.zeros(self.dimension), ca.SX.zeros(self.dimension)
         for row in coefficients[1:]:
