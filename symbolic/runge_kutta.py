@@ -50,6 +50,14 @@ class Tableau:
             slopes.append(f(t + time * h, x + _combined(slopes, row) * h) if slopes else f(t, x))
         return x + _combined(slopes, self.b) * h
 
+    def amplification(self, z: complex) -> float:
+        """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y, with z = λ h.
+
+        Args:
+            z: λ h.
+        """
+        return float(abs(self.step(lambda _, y: z * y, 0.0, 1.0 + 0.0j, 1.0)))
+
 
 def _combined(slopes: list[Any], weights: tuple[float, ...]) -> Any:  # noqa: ANN401 - expressions or arrays
     """Σ w_i k_i, in the order in which compiled loops add them up."""
@@ -60,6 +68,9 @@ def _combined(slopes: list[Any], weights: tuple[float, ...]) -> Any:  # noqa: AN
             total = total + slope * weight
     return total
 
+
+EULER = Tableau(((0.0,),), (1.0,), (0.0,))
+"""x₊ = x + h f(t, x), of order 1."""
 
 CLASSICAL = Tableau(
     ((0.0, 0.0, 0.0, 0.0), (0.5, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),

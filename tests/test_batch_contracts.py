@@ -16,7 +16,7 @@ from erugin.controllers import Controller, Program, ProgramController, Status, s
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
 from erugin.robots.legendre import Cholesky
 from erugin.scenarios import DOP853, RK4, Integral, Integrator, Largest, Projected, Reduced, Simulator
-from erugin.scenarios.integrators import CanonicalEuler
+from erugin.scenarios.integrators import CVODES, IDAS, CanonicalEuler, Euler, GeneralizedAlpha, Radau, Variational
 
 from .arms import ELBOW, START, disc_program, two_link_arm
 from .called import Called
@@ -43,6 +43,10 @@ class Case(NamedTuple):
 
 FREE: tuple[Integrator, ...] = (RK4(), DOP853(1e-9, 1e-9), CanonicalEuler(Cholesky()))
 CLOSED: tuple[Integrator, ...] = (RK4(), Projected(), Reduced(), DOP853(1e-9, 1e-9))
+OTHERS: tuple[Integrator, ...] = (
+    *(Euler(), Variational(), GeneralizedAlpha()),
+    *(Radau(1e-6, 1e-8), CVODES(1e-6, 1e-8), IDAS(1e-6, 1e-8)),
+)
 
 
 def arm_case(controller: Controller, q: Array) -> Case:
@@ -107,13 +111,13 @@ def mass() -> Case:
 
 CASES: dict[str, tuple[Callable[[], Case], tuple[Integrator, ...]]] = {
     "ideal program": (lambda: on_the_arm("ideal"), FREE),
-    "actuated program": (lambda: on_the_arm("actuated"), FREE),
-    "called from Python": (lambda: on_the_arm("actuated", called=True), FREE),
+    "actuated program": (lambda: on_the_arm("actuated"), FREE + OTHERS),
+    "called from Python": (lambda: on_the_arm("actuated", called=True), FREE + OTHERS[:4]),
     "rows that are switched": (switched, FREE),
     "computed torque": (lambda: rival("ComputedTorque"), FREE),
     "sliding mode": (lambda: rival("SlidingMode"), FREE),
     "no controller": (lambda: crank(driven=False), CLOSED),
-    "driven closed loop": (lambda: crank(driven=True), CLOSED),
+    "driven closed loop": (lambda: crank(driven=True), CLOSED + OTHERS),
     "rolling wheels": (rolling, CLOSED),
     "one mass": (mass, FREE),
 }

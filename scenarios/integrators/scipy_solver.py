@@ -1,0 +1,79 @@
+"""SciPy's adaptive methods, sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..closed_loop import ClosedLoop
+from .integrator import Advance, StartRun, step_by_step
+
+Array = NDArray[np.float64]
+Rate = Callable[[float, Array], Array]
+
+
+class Solver(Protocol):
+    """What is used of a SciPy solver; its own stubs know complex states only."""
+
+    t: float
+    t_old: float | None
+    y: Array
+    status: str
+
+    def step(self) -> str | None:
+        """Take one step of its own length."""
+        ...
+
+    def dense_output(self) -> Callable[[float], Array]:
+        """The interpolant of the last step."""
+        ...
+
+
+class NotFiniteRateError(Exception):
+    """A Jacobian is not finite, so that an implicit method has nothing to solve with: the solver gives up."""
+
+
+Begin = Callable[[float, Array, float], Solver]
+"""t, x and a bound of time → a solver that starts there and goes no further than the bound."""
+
+
+def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin]) -> StartRun:
+    """What starts a run with a solver that chooses its own steps; samples come from its interpolant.
+
+    Args:
+        loop: plant and controller.
+        make: parameters p of plant and controller, and ẋ as a function of t and x → what begins a solver.
+    """
+
+    def start(p: Array, step: float, t0: float) -> Advance:
+        begin = make(p, loop.derivative(p))
+        solver: Solver | None = None
+
+        def follow(t: float, x: Array) -> Array:
+            nonlocal solver
+            # A corrected state, or a memory that has changed, make it another motion than the one the solver is on:
+            # it starts anew, and with a memory goes no further than the sample.
+            if loop.remembers:
+                solver = begin(t, x, t + step)
+            elif solver is None or loop.correction is not None:
+                solver = begin(t, x, np.inf)
+            return _reach(solver, t + step)
+
+        return step_by_step(loop.observer(p), follow, step, loop.corrector(p), t0)
+
+    return start
+
+
+def _reach(solver: Solver, t: float) -> Array:
+    """The state at t; NaN once the solver has given up."""
+    try:
+        while solver.t < t and solver.status == "running":
+            solver.step()
+    except NotFiniteRateError:
+        return np.full(solver.y.shape, np.nan)
+    if solver.t < t:
+        return np.full(solver.y.shape, np.nan)
+    return np.array(solver.y) if solver.t_old is None else solver.dense_output()(t)
