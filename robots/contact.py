@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -169,8 +169,9 @@ def checked_contacts(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     Raises:
         ModelError: for anything else.
     """
-    given = () if isinstance(contacts, Contact) else tuple(contacts)
-    if isinstance(contacts, Contact) or not all(isinstance(contact, Contact) for contact in given):
+    listed = isinstance(contacts, Iterable) and not isinstance(contacts, Contact)
+    given = tuple(contacts) if listed else ()
+    if not listed or not all(isinstance(contact, Contact) for contact in given):
         raise ModelError(f"contacts must be a list of Contact, got {contacts!r}")
     return given
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,88 @@ import casadi as ca
 import numpy as np
 
 from ..controllers.status import Status
-from .simulate import Simulator, Values
 from .simulation_errors import SimulationError, SimulationInterrupted
+from .simulator import Simulator, Values
 from .trajectory import Trajectory
 
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+
+
+class LastStep:
+    """The last step of a run, to be taken anew with shorter lengths.
+
+    Attributes:
+        run: with at least two samples.
+        start: time of the last sample but one [s].
+        length: of the step [s].
+    """
+
+    def __init__(
+        self, simulator: Simulator, run: Trajectory, p: Values, law_p: Values, memory: object | None = None
+    ) -> None:
+        """Keep where the step begins.
+
+        Args:
+            simulator: what made the run.
+            run: with at least two samples.
+            p: the plant's parameters of the run.
+            law_p: the controller's parameters of the run.
+            memory: what the controller remembered before it took in the last sample but one.
+        """
+        self.run, self._simulator, self._p, self._law_p, self._memory = run, simulator, p, law_p, memory
+        self.start = float(run.t[-2])
+        self.length = float(run.t[-1]) - self.start
+
+    def take(self, length: float) -> Trajectory:
+        """The step with another length, two samples.
+
+        Args:
+            length: greater than zero [s].
+
+        Raises:
+            SimulationError: if it fails; the run up to the step is attached.
+            SimulationInterrupted: on Ctrl-C, likewise.
+        """
+        if self._simulator.controller is not None:
+            self._simulator.controller.memory = self._memory
+        q, v = self.run.q[-2], self.run.v[-2]
+        try:
+            return self._simulator.run(
+                q, v, length, step=length, p=self._p, law_p=self._law_p, t0=self.start, anew=False
+            )
+        except SimulationError as error:
+            before = _until(self.run, self.start, error.status, str(error))
+            raise SimulationError(str(error), before, error.status) from error
+        except SimulationInterrupted as interrupt:
+            raise SimulationInterrupted(_until(self.run, self.start, None, "interrupted")) from interrupt
+
+    def cut(self, length: float, ending: str) -> Trajectory:
+        """The run with its last sample moved back.
+
+        Args:
+            length: of the last step now, greater than zero [s].
+            ending: why it ends there.
+        """
+        # Anew even if it was tried before: what the controller remembers is to be what it remembers there.
+        last, run = self.take(length), self.run
+        if length == self.length:
+            return run
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
+        }
+        kept = _said(run, self.start)
+        if last.status[-1] != run.status[-2]:
+            # What was said at the sample before is there already.
+            kept += tuple(note for note in last.notes if note[0] > self.start)
+        return dataclasses.replace(run, **arrays, notes=kept, ending=ending)
+
+    def tolerance(self, tolerance: float) -> float:
+        """The tolerance of a time in the step; never less than rounding.
+
+        Args:
+            tolerance: that was asked for [s].
+        """
+        return float(max(tolerance, 4 * np.spacing(abs(self.start) + self.length)))
 
 
 def cut_at_crossing(
@@ -39,38 +117,28 @@ def cut_at_crossing(
     """
     if len(run) < 2:
         return run
-    start, q, v = float(run.t[-2]), run.q[-2], run.v[-2]
-    h = float(run.t[-1]) - start
-    controller, memory = simulator.controller, simulator.memory
-
-    def step(length: float) -> Trajectory:
-        if controller is not None:
-            controller.memory = memory
-        try:
-            return simulator.run(q, v, length, step=length, p=p, law_p=law_p, t0=start, anew=False)
-        except SimulationError as error:
-            raise SimulationError(str(error), _until(run, start, error.status, str(error)), error.status) from error
-        except SimulationInterrupted as interrupt:
-            raise SimulationInterrupted(_until(run, start, None, "interrupted")) from interrupt
+    step = LastStep(simulator, run, p, law_p, simulator.memory)
 
     def value(length: float) -> float:
-        return float(step(length).evaluate(condition)[-1])
+        return float(step.take(length).evaluate(condition)[-1])
 
     before, after = (float(x) for x in run.evaluate(condition)[-2:])
-    length = first_positive(value, (0.0, before), (h, after), max(tolerance, 4 * np.spacing(abs(start) + h)))
-    # Anew even if it was tried before: what the controller remembers is to be what it remembers there.
-    last = step(length)
-    if length == h:
-        return run
-    arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
-    }
-    kept = _said(run, start)
-    if last.status[-1] != run.status[-2]:
-        # What was said at the sample before is there already.
-        kept += tuple(note for note in last.notes if note[0] > start)
-    ending = f"the condition holds from t = {start + length:.9g} s on"
-    return dataclasses.replace(run, **arrays, notes=kept, ending=ending)
+    length = first_positive(value, (0.0, before), (step.length, after), step.tolerance(tolerance))
+    return step.cut(length, f"the condition holds from t = {step.start + length:.9g} s on")
+
+
+def shortened(run: Trajectory, count: int, ending: str) -> Trajectory:
+    """The first samples of a run.
+
+    Args:
+        run: any.
+        count: how many samples stay, at least one.
+        ending: why it ends there.
+    """
+    if count == len(run):
+        return dataclasses.replace(run, ending=ending)
+    arrays: dict[str, Any] = {name: getattr(run, name)[:count].copy() for name in SAMPLED}
+    return dataclasses.replace(run, **arrays, notes=_said(run, float(run.t[count - 1])), ending=ending)
 
 
 def _until(run: Trajectory, start: float, status: Status | None, ending: str) -> Trajectory:
@@ -100,7 +168,7 @@ def first_positive(
     halve = False
     while high - low > tolerance:
         place = (low + high) / 2
-        if not halve and at_high > at_low:
+        if not halve and at_high > at_low and math.isfinite(at_high - at_low):
             # A little past the straight line's zero, so that the bracket closes from both sides.
             line = low + (high - low) * (-at_low) / (at_high - at_low)
             place = min(max(line + tolerance / 4, low + tolerance / 4), high - tolerance / 4)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.consistent_velocity import ConsistentVelocity
+from ..controllers.controller import Controller
 from ..robots.impact import Impact
+from ..robots.robot import Robot
 from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -24,7 +35,10 @@ class PhasedTrajectory:
         names: of the phases that were run, one per segment.
         jumps: what happened to the velocities at the start of each segment; None where they were kept.
         ending: why the last segment ended.
-        impacts: what happened at the start of each segment to make its contacts; None where none were made.
+        impacts: what happened at the start of each segment to make its contacts, or else at the end of the one before
+            it; None where there was no blow.
+        events: of a motion in modes, name of the event that ended each segment; None where none did.
+        accumulation: time at which infinitely many events come together, if that is why it ended [s].
     """
 
     segments: tuple[Trajectory, ...] = field(repr=False)
@@ -32,6 +46,8 @@ class PhasedTrajectory:
     jumps: tuple[ConsistentVelocity | None, ...] = field(repr=False)
     ending: str
     impacts: tuple[Impact | None, ...] = field(default=(), repr=False)
+    events: tuple[str | None, ...] = field(default=(), repr=False)
+    accumulation: float | None = None
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -86,3 +102,101 @@ class PhasedTrajectory:
         """
         values = [segment.evaluate(expression) for segment in self.segments]
         return np.concatenate(values) if values else np.zeros(0)
+
+    def plot(self, *, velocities: bool = False, energy: bool = False, deviations: bool = True) -> Figure:
+        """Coordinates, inputs and deviations over time, with the switches between phases, in one figure.
+
+        Args:
+            velocities: whether these are shown, too.
+            energy: whether T + V is shown, too.
+            deviations: whether deviations from the programs are shown.
+
+        Raises:
+            ModelError: for a motion without samples.
+        """
+        from .plots.overview import overview
+
+        return overview(self, velocities=velocities, energy=energy, deviations=deviations)
+
+    def draw(self, path: str | Path | None = None, *, flashes: int = 9) -> Figure:
+        """The robot at several instants in one picture.
+
+        Args:
+            path: a file to save it in; none if not given.
+            flashes: number of instants, at least two.
+
+        Raises:
+            ModelError: for fewer than two, no sample with finite numbers, or a motion that was loaded without its
+                robot.
+        """
+        from .plots.motion import draw
+
+        return draw(self, path, flashes)
+
+    def animate(
+        self, path: str | Path | None = None, *, fps: float | None = None, speed: float | None = None
+    ) -> FuncAnimation | None:
+        """The motion as a film.
+
+        Args:
+            path: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg; a notebook shows
+                ``animate().to_jshtml()`` without one.
+            fps: frames per second [1/s]; so that there are at most a hundred frames if not given.
+            speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
+
+        Raises:
+            ModelError: for another kind of file, a number that is not positive, more than 3000 frames, no sample with
+                finite numbers, or a motion that was loaded without its robot.
+        """
+        from .plots.animation import animate
+
+        return animate(self, path, fps, speed)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """All samples with names, units and phases; needs the extra ``data``."""
+        from .data_arrays import phased_dataset
+
+        return phased_dataset(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A column for each number and for the phase, over time; units are in ``attrs["units"]``. Needs ``data``."""
+        from .data_frames import phased_frame
+
+        return phased_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but robots and controllers into a file, without loss, whole or not at all.
+
+        Args:
+            path: the file, which should end in ``.npz``; one that is there is replaced.
+
+        Raises:
+            MotionFileError: if it cannot be written.
+        """
+        from .saved import save_motion
+
+        save_motion(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        robot: Robot | Sequence[Robot] | None = None,
+        controller: Controller | Sequence[Controller | None] | None = None,
+    ) -> PhasedTrajectory:
+        """What :meth:`save` wrote; see :func:`~erugin.scenarios.load_motion`.
+
+        Args:
+            path: the file.
+            robot: the plant that moved, or one for each segment where phases have plants of their own; without it the
+                motion can be plotted and saved, but not evaluated or animated.
+            controller: what drove it, or one for each segment.
+
+        Raises:
+            MotionFileError: for a file that does not hold a motion in phases, or robots or controllers that are not
+                those of the file.
+        """
+        from .saved import load_as
+
+        return load_as(cls, path, robot, controller)

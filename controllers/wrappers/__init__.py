@@ -3,6 +3,7 @@
 from .delay import Delay
 from .dropout import Dropout
 from .encoders import Encoders
+from .measured import Measured
 from .motor_lag import MotorLag
 from .noise import Noise
 from .rate_limit import RateLimit
@@ -15,6 +16,7 @@ __all__ = [
     "Delay",
     "Dropout",
     "Encoders",
+    "Measured",
     "MotorLag",
     "Noise",
     "RateLimit",

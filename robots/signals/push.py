@@ -1,0 +1,52 @@
+"""A push: a force of given impulse that comes and goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ...symbolic.arrays import finite, positive
+from ...symbolic.parameters import Parameters, Range
+from .signal import Signal, SignalExpressions, parameter_name, per_component, sizes
+
+
+@dataclass(frozen=True, eq=False)
+class Push(Signal):
+    """f(t) = (8/3) (J/T) sin⁴(π s), s = (t − t₀)/T, from t₀ to t₀ + T, else zero.
+
+    Its impulse ∫ f dt is J, whatever T; its largest value is (8/3) J/T, in the middle. Three times differentiable, so
+    that a step across its beginning or end costs an integrator of order 4 none of its order. A step must not be longer
+    than a tenth of T, or it is not seen.
+
+    Attributes:
+        impulse: J, a number for all components or one for each, so that its direction is a parameter as well [N s];
+            ``name.impulse``, or ``name.x.impulse`` and so on.
+        time: t₀, ``name.time`` [s].
+        duration: T, ``name.duration`` [s].
+
+    Raises:
+        ModelError: for numbers that are not finite, or a duration that is not positive.
+    """
+
+    impulse: float | Sequence[float]
+    time: float
+    duration: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        sizes("impulse", self.impulse)
+        finite("time", self.time)
+        positive("duration", self.duration)
+
+    def build(self, t: ca.SX, name: str, components: tuple[str, ...]) -> SignalExpressions:
+        """The push along all components."""
+        sized, impulse = per_component("impulse", " in N s", sizes("impulse", self.impulse), name, components)
+        begin, span = (parameter_name(name, "", what) for what in ("time", "duration"))
+        when = Parameters.declare({begin: self.time, span: self.duration}, ranges={span: Range.POSITIVE})
+        share = ca.fmin(ca.fmax((t - when[begin]) / when[span], 0.0), 1.0)
+        # sin(π · 1) is not quite zero: the end is made one by symmetry.
+        shape = ca.sin(math.pi * ca.fmin(share, 1.0 - share)) ** 4
+        return SignalExpressions(8.0 / 3.0 * impulse / when[span] * shape, Parameters.collect([sized, when]))

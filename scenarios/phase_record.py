@@ -1,0 +1,209 @@
+"""What a motion in phases has come to so far: how a phase begins, and what is handed back if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.consistent_velocity import ConsistentVelocity, consistent_velocity
+from ..controllers.program_controller import ProgramController
+from ..controllers.status import Status
+from ..robots.impact import Impact
+from ..robots.robot import Robot
+from ..symbolic.errors import EruginError, ParameterError, ShapeError
+from .phase import Phase
+from .phased_trajectory import PhasedTrajectory
+from .simulation_errors import SimulationError, SimulationInterrupted
+from .simulator import Simulator, Values
+from .stands import Stands, merged, touch, with_places
+from .trajectory import Trajectory
+
+Array = NDArray[np.float64]
+Run = Callable[[Array, Values, Values], Trajectory]
+"""One stretch, from the velocities at its start and the parameters of plant and controller."""
+
+
+class PhasedSimulationError(EruginError, RuntimeError):
+    """A motion in phases that had to stop.
+
+    Attributes:
+        trajectory: the segments so far, the last up to and including the sample at which it stopped.
+        status: why.
+    """
+
+    def __init__(self, message: str, trajectory: PhasedTrajectory, status: Status) -> None:
+        """Attach what was computed.
+
+        Args:
+            message: in which phase, when and why it stopped.
+            trajectory: the segments so far.
+            status: the reason in one word.
+        """
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.status = status
+
+
+class PhasedSimulationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a motion in phases.
+
+    Attributes:
+        trajectory: the segments so far.
+    """
+
+    def __init__(self, message: str, trajectory: PhasedTrajectory) -> None:
+        """Attach what was computed.
+
+        Args:
+            message: in which phase and when.
+            trajectory: the segments so far.
+        """
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+class NoVelocityError(Exception):
+    """No velocities are consistent with a program, or with contacts that are made."""
+
+
+class PhaseRecord:
+    """The segments of a motion, one after the other.
+
+    Attributes:
+        word: what messages call a stretch, ``"phase"`` or ``"mode"``.
+        events: by which each segment ended, by name; None where none ended it.
+    """
+
+    def __init__(self, robot: Robot, p: Values, word: str, shared: Collection[str] = ()) -> None:
+        """Nothing has moved.
+
+        Args:
+            robot: the motion's.
+            p: the plant's parameters without places of contacts.
+            word: what messages call a stretch.
+            shared: names among p that a plant need not have, because that of another stretch has them.
+        """
+        self.word, self._robot, self._p, self._shared = word, robot, p, shared
+        self._segments: list[Trajectory] = []
+        self._names: list[str] = []
+        self._jumps: list[ConsistentVelocity | None] = []
+        self._impacts: list[Impact | None] = []
+        self.events: list[str | None] = []
+        self._stands: Stands | None = None
+
+    def motion(self, ending: str, accumulation: float | None = None) -> PhasedTrajectory:
+        """The motion so far.
+
+        Args:
+            ending: why it ends here.
+            accumulation: time at which its events accumulate, if they do [s].
+        """
+        events = tuple(self.events) + (None,) * (len(self._segments) - len(self.events))
+        parts = tuple(self._segments), tuple(self._names), tuple(self._jumps)
+        return PhasedTrajectory(*parts, ending, tuple(self._impacts), events, accumulation)
+
+    def add(self, phase: Phase, t: float, q: Array, v: Array, run: Run, blow: Impact | None = None) -> Trajectory:
+        """Begin a phase and run it.
+
+        Args:
+            phase: which one.
+            t: time of its start [s].
+            q: coordinates there, shape (nq,).
+            v: velocities before it, shape (nv,).
+            run: runs it.
+            blow: an impact that ended the stretch before, if any.
+
+        Returns:
+            The new segment.
+
+        Raises:
+            PhasedSimulationError: if it cannot begin, or fails; the segments so far are attached.
+            PhasedSimulationInterrupted: on Ctrl-C, likewise.
+            EruginError: if the very first phase is refused.
+        """
+        jump, before, said = None, len(self._segments), f"{self.word} {phase.name!r}"
+        self._names.append(phase.name)
+        try:
+            p = own_values(phase.plant(self._robot), self._p, self._shared)
+            self._stands, made = _touch(self._robot, phase, t, q, v, p, self._stands)
+            blow = made or blow
+            v = v if made is None else made.velocity
+            plant_p, law_p = with_places(phase, p, merged(self._stands))
+            if phase.velocities == "consistent":
+                jump = _jump(phase.plant(self._robot), phase, t, q, v, plant_p, law_p)
+                v = jump.velocity
+            segment = run(v, plant_p, law_p)
+        except SimulationError as error:
+            self._append(error.trajectory, jump, blow)
+            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), error.status) from error
+        except SimulationInterrupted as error:
+            self._append(error.trajectory, jump, blow)
+            raise PhasedSimulationInterrupted(f"{said}: {error}", self.motion("interrupted")) from error
+        except (NoVelocityError, EruginError) as error:
+            if isinstance(error, EruginError) and not before:
+                raise
+            self._names.pop()
+            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), Status.FAILED) from error.__cause__
+        self._append(segment, jump, blow)
+        return segment
+
+    def _append(self, segment: Trajectory, jump: ConsistentVelocity | None, blow: Impact | None) -> None:
+        self._segments.append(segment)
+        self._jumps.append(jump)
+        self._impacts.append(blow)
+
+
+def own_values(plant: Robot, p: Values, shared: Collection[str]) -> Values:
+    """Parameters without those that only plants of other stretches have.
+
+    Args:
+        plant: of the stretch.
+        p: the motion's.
+        shared: names that a plant need not have.
+    """
+    if not isinstance(p, Mapping):
+        return p
+    return {name: value for name, value in p.items() if name in plant.parameters.names or name not in shared}
+
+
+def require_values(phase: Phase, simulator: Simulator, p: Values, word: str = "phase") -> None:
+    """Say what is wrong with parameters before anything has moved.
+
+    Args:
+        phase: whose controller, contacts and parameters they are.
+        simulator: of its plant and controller.
+        p: the plant's parameters without places of contacts.
+        word: what messages call a stretch.
+
+    Raises:
+        ParameterError, ShapeError: if they are no parameters of plant and controller.
+    """
+    found = dict.fromkeys((name for contact in phase.contacts for name in contact.places), 0.0)
+    try:
+        simulator.values(*with_places(phase, p, found))
+    except (ParameterError, ShapeError) as error:
+        raise type(error)(f"{word} {phase.name!r}: {error}") from error
+
+
+def _touch(
+    robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, before: Stands | None
+) -> tuple[Stands, Impact | None]:
+    try:
+        return touch(robot, phase, t, q, v, p, before)
+    except EruginError as error:
+        raise NoVelocityError(str(error)) from error
+
+
+def _jump(robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, law_p: Values) -> ConsistentVelocity:
+    """The impulse acts on the plant: what it shares with the model has the plant's values."""
+    assert isinstance(phase.controller, ProgramController)
+    parameters = phase.controller.parameters
+    numbers = dict(zip(parameters.names, parameters.values(law_p), strict=True))
+    plant = dict(zip(robot.parameters.names, robot.parameters.values(p), strict=True))
+    numbers |= {name: value for name, value in plant.items() if name in numbers}
+    try:
+        return consistent_velocity(phase.controller.program, t, q, v, numbers)
+    except EruginError as error:
+        raise NoVelocityError(str(error)) from error
