@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import casadi as ca
 import numpy as np
@@ -14,11 +16,15 @@ from numpy.typing import NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
+from .labels import Labels
 from .record import Record
-from .trajectory import Trajectory, values_along
+from .trajectory import SAMPLED, Trajectory, require_plant, values_along
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 Array = NDArray[np.float64]
-SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +48,12 @@ class Trajectories:
         endings: why each lane ended, as a sentence.
         notes: what a controller without a symbolic law said in each lane, and when.
         metrics: what was reckoned along the motions, by name, shape (batch,) each.
-        robot: the plant.
+        plant: the plant; None for motions that were loaded without it. :attr:`robot` is never None.
         controller: what drove it, or None.
         p: the plant's parameters, shape (batch, np).
         law_p: the controller's parameters, shape (batch, number of them).
         wall_time: time that the integration of all lanes took, without building and compiling [s].
+        named: names and units, for motions that were loaded without their plant or controller; otherwise theirs.
     """
 
     t: Array
@@ -63,11 +70,12 @@ class Trajectories:
     endings: tuple[str, ...] = field(repr=False)
     notes: tuple[tuple[tuple[float, str], ...], ...] = field(repr=False)
     metrics: Mapping[str, Array]
-    robot: Robot = field(repr=False)
+    plant: Robot | None = field(repr=False)
     controller: Controller | None = field(repr=False)
     p: Array = field(repr=False)
     law_p: Array = field(repr=False)
     wall_time: float = 0.0
+    named: Labels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
@@ -111,7 +119,7 @@ class Trajectories:
             endings=tuple(map(str, record.ending)),
             notes=tuple(note or () for note in record.notes),
             metrics={name: record.metrics[:, i].copy() for i, name in enumerate(record.run.metrics)},
-            robot=loop.robot,
+            plant=loop.robot,
             controller=controller,
             p=record.p[:, :split].copy(),
             law_p=record.p[:, split:].copy(),
@@ -144,7 +152,7 @@ class Trajectories:
         n = int(self.count[i])
         return Trajectory(
             **{name: getattr(self, name)[i, :n].copy() for name in SAMPLED},
-            robot=self.robot,
+            plant=self.plant,
             controller=self.controller,
             p=self.p[i].copy(),
             law_p=self.law_p[i].copy(),
@@ -152,7 +160,18 @@ class Trajectories:
             ending=self.endings[i],
             notes=self.notes[i],
             metrics=MappingProxyType({name: float(values[i]) for name, values in self.metrics.items()}),
+            named=self.named,
         )
+
+    @property
+    def robot(self) -> Robot:
+        """The plant; raises ModelError if the motions were loaded without it."""
+        return require_plant(self.plant, self.labels)
+
+    @functools.cached_property
+    def labels(self) -> Labels:
+        """Names and units of coordinates, velocities, inputs, rows and parameters."""
+        return self.named or Labels.of(require_plant(self.plant, None), self.controller)
 
     @property
     def ok(self) -> NDArray[np.bool_]:
@@ -201,6 +220,50 @@ class Trajectories:
         whole = np.full((*present.shape, *values.shape[1:]), np.nan)
         whole[present] = values
         return whole
+
+    def to_xarray(self) -> xarray.Dataset:
+        """All samples of all lanes with the names and units of what they are of; needs the extra ``data``."""
+        from .data_arrays import batch_dataset
+
+        return batch_dataset(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A column for each number, over lane and time; units are in ``attrs["units"]``. Needs the extra ``data``."""
+        from .data_frames import batch_frame
+
+        return batch_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but robot and controller into a file, without loss, whole or not at all.
+
+        Args:
+            path: the file, which should end in ``.npz``; one that is there is replaced.
+
+        Raises:
+            MotionFileError: if it cannot be written.
+        """
+        from .saved import save_motion
+
+        save_motion(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None
+    ) -> Trajectories:
+        """What :meth:`save` wrote; see :func:`~erugin.scenarios.load_motion`.
+
+        Args:
+            path: the file.
+            robot: the plant that moved; without it the motions can be plotted and saved, but not evaluated.
+            controller: what drove it.
+
+        Raises:
+            MotionFileError: for a file that does not hold a batch, or a robot or controller that is not that of the
+                file.
+        """
+        from .saved import load_as
+
+        return load_as(cls, path, robot, controller)
 
     def _last(self, samples: Array) -> Array:
         # Without samples the first is NaN, as all beyond the end are.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -15,12 +17,18 @@ from ..controllers.status import Status
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
+from .labels import Labels
 from .mapped import evaluate_each
 
 if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+"""What is there for each sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +46,14 @@ class Trajectory:
         active: whether each of the program's rows is on, shape (N, m).
         status: a :class:`~erugin.controllers.Status` per sample, shape (N,).
         notes: times at which a controller without a symbolic law changed its status, and what it said then.
-        robot: the plant.
+        plant: the plant; None for a motion that was loaded without it. :attr:`robot` is never None.
         controller: what drove it, or None.
         p: the plant's parameters, shape (np,).
         law_p: the controller's parameters.
         wall_time: time that the integration took, without building and compiling [s].
         ending: why it ended.
         metrics: what was reckoned along the motion, by name.
+        named: names and units, for a motion that was loaded without its plant or its controller; otherwise theirs.
     """
 
     t: Array
@@ -56,7 +65,7 @@ class Trajectory:
     pivots: Array
     active: NDArray[np.bool_]
     status: NDArray[np.int64]
-    robot: Robot = field(repr=False)
+    plant: Robot | None = field(repr=False)
     controller: Controller | None = field(repr=False)
     p: Array = field(repr=False)
     law_p: Array = field(repr=False)
@@ -64,10 +73,11 @@ class Trajectory:
     ending: str = "the duration is over"
     notes: tuple[tuple[float, str], ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    named: Labels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Freeze the arrays."""
-        for name in ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status", "p", "law_p"):
+        for name in (*SAMPLED, "p", "law_p"):
             getattr(self, name).setflags(write=False)
 
     def __len__(self) -> int:
@@ -75,17 +85,24 @@ class Trajectory:
         return len(self.t)
 
     @property
+    def robot(self) -> Robot:
+        """The plant; raises ModelError if the motion was loaded without it."""
+        return require_plant(self.plant, self.labels)
+
+    @functools.cached_property
+    def labels(self) -> Labels:
+        """Names and units of coordinates, velocities, inputs, rows and parameters."""
+        return self.named or Labels.of(require_plant(self.plant, None), self.controller)
+
+    @property
     def rows(self) -> tuple[str, ...]:
         """Names of the program's rows."""
-        return () if self.controller is None else self.controller.rows
+        return self.labels.rows
 
     @property
     def input_labels(self) -> tuple[str, ...]:
         """Name and unit of each column of ``u``, for legends."""
-        if self.controller is not None and self.controller.applies_force:
-            return tuple(f"R ({name})" for name in self.robot.coordinates.names)
-        pairs = zip(self.robot.input_names, self.robot.input_units, strict=True)
-        return tuple(f"{name} [{unit}]" if unit else name for name, unit in pairs)
+        return self.labels.inputs.legend
 
     @property
     def ok(self) -> bool:
@@ -107,11 +124,112 @@ class Trajectory:
         state = (self.t[:, None], self.q, self.v, self.p[None], self.law_p[None])
         return values_along(self.robot, self.controller, expression, *state)
 
-    def plot(self) -> Figure:
-        """Coordinates, inputs and deviations over time, in one figure."""
+    def plot(self, *, velocities: bool = False, energy: bool = False, deviations: bool = True) -> Figure:
+        """Coordinates and inputs over time, those of one unit in a panel of their own, and deviations, in one figure.
+
+        Args:
+            velocities: whether these are shown, too.
+            energy: whether T + V is shown, too.
+            deviations: whether deviations from the program are shown.
+
+        Raises:
+            ModelError: for a motion without samples.
+        """
         from .plots.overview import overview
 
-        return overview(self)
+        return overview(self, velocities=velocities, energy=energy, deviations=deviations)
+
+    def draw(self, path: str | Path | None = None, *, flashes: int = 9) -> Figure:
+        """The robot at several instants in one picture.
+
+        Args:
+            path: a file to save it in; none if not given.
+            flashes: number of instants, at least two.
+
+        Raises:
+            ModelError: for fewer than two, no sample with finite numbers, or a motion that was loaded without its
+                robot.
+        """
+        from .plots.motion import draw
+
+        return draw(self, path, flashes)
+
+    def animate(
+        self, path: str | Path | None = None, *, fps: float | None = None, speed: float | None = None
+    ) -> FuncAnimation | None:
+        """The motion as a film.
+
+        Args:
+            path: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg; a notebook shows
+                ``animate().to_jshtml()`` without one.
+            fps: frames per second [1/s]; so that there are at most a hundred frames if not given.
+            speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
+
+        Raises:
+            ModelError: for another kind of file, a number that is not positive, more than 3000 frames, no sample with
+                finite numbers, or a motion that was loaded without its robot.
+        """
+        from .plots.animation import animate
+
+        return animate(self, path, fps, speed)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """All samples with the names and units of what they are of; needs the extra ``data``."""
+        from .data_arrays import dataset
+
+        return dataset(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A column for each number, over time; units are in ``attrs["units"]``. Needs the extra ``data``."""
+        from .data_frames import frame
+
+        return frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but robot and controller into a file, without loss, whole or not at all.
+
+        Args:
+            path: the file, which should end in ``.npz``; one that is there is replaced.
+
+        Raises:
+            MotionFileError: if it cannot be written.
+        """
+        from .saved import save_motion
+
+        save_motion(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None) -> Trajectory:
+        """What :meth:`save` wrote; see :func:`~erugin.scenarios.load_motion`.
+
+        Args:
+            path: the file.
+            robot: the plant that moved; without it the motion can be plotted and saved, but not evaluated or animated.
+            controller: what drove it.
+
+        Raises:
+            MotionFileError: for a file that does not hold one motion of this kind, or a robot or controller that is
+                not that of the file.
+        """
+        from .saved import load_as
+
+        return load_as(cls, path, robot, controller)
+
+
+def require_plant(plant: Robot | None, labels: Labels | None) -> Robot:
+    """The plant, or ModelError if it is not known.
+
+    Args:
+        plant: of a motion.
+        labels: that tell its name.
+    """
+    if plant is None:
+        name = "" if labels is None else f" of {labels.robot!r}"
+        raise ModelError(
+            f"this motion{name} was loaded without its robot, which is needed to evaluate, draw or animate it: pass "
+            "robot= when you load it"
+        )
+    return plant
 
 
 def values_along(

@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
-from matplotlib.animation import PillowWriter
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
@@ -17,34 +18,32 @@ from ...constraints import EruginField
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ..trajectory import Trajectory
+from .frames import Frames
+from .label_places import AROUND, free_place
 from .overview import FLOOR, draw_inputs
+from .plane_grid import Grid, Sampled
 from .style import ARM_COLOR, OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, lines, new_figure, save, write_whole
 
 Array = NDArray[np.float64]
-FRAMES = 90
+FRAMES, RESOLUTION = 90, 90.0
+FINE, COARSE = 141, 71
+"""Places along each side of the grid of a picture, and of a frame of a film."""
+LABEL_BOX = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
-    """Places of a rectangle.
+class Seen:
+    """What all pictures of one motion show.
 
     Attributes:
-        x: abscissas, shape (n, n) [m].
-        y: ordinates, shape (n, n) [m].
-        places: the same as columns, shape (2, n²) [m].
+        grid: of the places that are seen.
+        chain: places of the robot's chain, shape (N, points, 2) [m].
+        way: of the point, shape (N, 2) [m].
     """
 
-    x: Array
-    y: Array
-    places: Array
-
-    @classmethod
-    def over(cls, low: Array, high: Array, n: int) -> Grid:
-        """n × n places between two corners."""
-        share = np.arange(n) / (n - 1)
-        x: Array = np.tile(low[0] + (high[0] - low[0]) * share, (n, 1))
-        y: Array = np.tile((low[1] + (high[1] - low[1]) * share)[:, None], (1, n))
-        return cls(x, y, np.asfortranarray(np.vstack([x.ravel(), y.ravel()])))
+    grid: Grid
+    chain: Array
+    way: Array
 
 
 class MovingObstaclePlots:
@@ -56,9 +55,25 @@ class MovingObstaclePlots:
         path: points of the path, shape (k, 2) [m].
     """
 
-    def __init__(self, field: EruginField, point: ca.SX, path: Array) -> None:
-        """Keep what is drawn."""
+    def __init__(
+        self,
+        field: EruginField,
+        point: ca.SX,
+        path: Array,
+        *,
+        words: tuple[str, str, str] = ("tip", "arm", "disc"),
+    ) -> None:
+        """Keep what is drawn.
+
+        Args:
+            field: what the point follows, in the plane.
+            point: in the plant's symbols, shape (2,).
+            path: points of the path, shape (k, 2) [m].
+            words: what legends call the point, the robot and an obstacle.
+        """
         self.field, self.point, self.path = field, point, path
+        self.point_word, self.robot_word, self.obstacle_word = words
+        self._last: tuple[Trajectory, Seen] | None = None
 
     def all(self) -> Mapping[str, Callable[[Trajectory, Path], None]]:
         """File name → what draws it into a path."""
@@ -75,32 +90,36 @@ class MovingObstaclePlots:
         figure = new_figure(7.0, 6.4)
         axes = figure.subplots()
         samples = np.linspace(0, len(trajectory) - 1, 6).astype(int)
-        grid, chain, way = self._grid(trajectory), self._chain(trajectory), trajectory.evaluate(self.point)
+        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
+        grid, chain, way = seen.grid, seen.chain, seen.way
         axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5, label="program path", zorder=2)
+        taken = np.concatenate([way[:: max(1, len(way) // 400)], self.path])
+        room = 0.05 * float(grid.y[-1, 0] - grid.y[0, 0])
+        told: list[Array] = []
+        labels: dict[str, Any] = {"fontsize": 8, "ha": "center", "va": "center", "zorder": 6, "bbox": LABEL_BOX}
         for i, k in enumerate(samples):
-            shade = 0.25 + 0.75 * i / (len(samples) - 1)
+            shade, label = 0.25 + 0.75 * i / (len(samples) - 1), f"{trajectory.t[k]:.1f} s"
             axes.plot(*chain[k].T, "-o", color=ARM_COLOR, alpha=0.6 * shade, linewidth=2.0, markersize=4, zorder=3)
-            self._obstacles(axes, grid, trajectory, k, shade)
-            for values in self._boundaries(grid, trajectory, k):
-                if values.min() < 0.0:
-                    covered = grid.places[:, values.ravel() < 0.0]
-                    place = (covered[0].mean(), covered[1].min() - 0.01)
-                    label = f"{trajectory.t[k]:.1f} s"
-                    axes.text(*place, label, color=OBSTACLE_COLOR, fontsize=8, ha="center", va="top", zorder=6)
-            axes.annotate(
-                f"{trajectory.t[k]:.1f} s",
-                (way[k, 0], way[k, 1]),
-                xytext=(7, -3),
-                textcoords="offset points",
-                fontsize=8,
-                color=POINT_COLOR,
-                zorder=6,
-                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-            )
-        axes.plot(*way.T, color=POINT_COLOR, linewidth=2.0, label="tip", zorder=5)
+            values = boundaries(float(trajectory.t[k]))
+            _obstacles(axes, grid, values, shade)
+            for covered in (grid.places[:, row.ravel() < 0.0] for row in values if row.min() < 0.0):
+                middle, half = covered.mean(axis=1), room / 3 + np.ptp(covered[1]) / 2
+                places = _within(grid, middle + half * np.array([(0.0, -1.0), (0.0, 1.0)]), room / 2)
+                # Where an obstacle leaves the picture there may be no room for another label.
+                places = places[[all(np.hypot(*(place - other)) > room for other in told) for place in places]]
+                if len(places):
+                    place = free_place(places, taken)
+                    taken = np.vstack([taken, place])
+                    told.append(place)
+                    axes.text(place[0], place[1], label, color=OBSTACLE_COLOR, **labels)
+        for k in samples:
+            place = free_place(_within(grid, way[k] + room * AROUND, room / 2), taken)
+            taken = np.vstack([taken, place])
+            axes.text(place[0], place[1], f"{trajectory.t[k]:.1f} s", color=POINT_COLOR, **labels)
+        axes.plot(*way.T, color=POINT_COLOR, linewidth=2.0, label=self.point_word, zorder=5)
         axes.plot(*way[samples].T, "o", color=POINT_COLOR, markersize=4, zorder=5)
-        axes.plot([], [], "-o", color=ARM_COLOR, alpha=0.6, linewidth=2.0, markersize=4, label="arm")
-        axes.fill([], [], color=OBSTACLE_COLOR, alpha=0.35, label="disc, later times darker")
+        axes.plot([], [], "-o", color=ARM_COLOR, alpha=0.6, linewidth=2.0, markersize=4, label=self.robot_word)
+        axes.fill([], [], color=OBSTACLE_COLOR, alpha=0.35, label=f"{self.obstacle_word}, later times darker")
         self._frame(axes, grid)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
         save(figure, target)
@@ -128,7 +147,9 @@ class MovingObstaclePlots:
                 trajectory.t, np.maximum(np.abs(trajectory.deviation[:, i]), FLOOR), label=rf"$|\psi_{i + 1}|$ [m/s]"
             )
         program = trajectory.evaluate(self.field.functions(self.point, trajectory.robot.t))[:, 0]
-        axes.semilogy(trajectory.t, np.maximum(np.abs(program), FLOOR), "k:", label="tip to program curve [m]")
+        axes.semilogy(
+            trajectory.t, np.maximum(np.abs(program), FLOOR), "k:", label=f"{self.point_word} to program curve [m]"
+        )
         lines(axes, "magnitude", xlabel="time [s]")
         axes.legend(loc="upper right", frameon=False)
         save(figure, target)
@@ -137,19 +158,20 @@ class MovingObstaclePlots:
         """Streamlines at three instants, with program curve, obstacles and point."""
         figure = new_figure(11.0, 4.6)
         panels: Sequence[Axes] = list(figure.subplots(1, 3, sharex=True, sharey=True))
-        grid = self._grid(trajectory)
+        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
+        grid, way = seen.grid, seen.way
+        field = self._sampled(self._field_kernel, grid, trajectory)
         clearances = trajectory.evaluate(self.field.functions(self.point, trajectory.robot.t))[:, 1:].min(axis=1)
         nearest = int(np.argmin(clearances))
         instants = [nearest // 3, nearest, (nearest + 2 * len(trajectory)) // 3]
-        way = trajectory.evaluate(self.point)
         for axes, k in zip(panels, instants, strict=True):
-            w, f = self._sample(self._field_kernel, grid, trajectory, k)
+            w, f = field.at(float(trajectory.t[k]))
             u, v = (np.where((f[1:] < 0.0).any(axis=0), np.nan, c).reshape(grid.x.shape) for c in w)
-            axes.streamplot(grid.x, grid.y, u, v, color="0.6", density=1.3, linewidth=0.7, arrowsize=0.7)
+            axes.streamplot(grid.x, grid.y, u, v, color="0.6", density=1.1, linewidth=0.7, arrowsize=0.7)
             axes.contour(
                 grid.x, grid.y, f[0].reshape(grid.x.shape), [0.0], colors=PATH_COLOR, linestyles="--", linewidths=1.8
             )
-            self._obstacles(axes, grid, trajectory, k, 1.0)
+            _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
             axes.plot(*way[k], "o", color=POINT_COLOR, markersize=6, zorder=6)
             axes.set_title(f"t = {trajectory.t[k]:.2f} s", fontsize=10)
             self._frame(axes, grid)
@@ -157,8 +179,8 @@ class MovingObstaclePlots:
             axes.set_ylabel("")
         handles = [
             panels[0].plot([], [], "--", color=PATH_COLOR, linewidth=1.8, label="program curve F = 0")[0],
-            panels[0].plot([], [], "o", color=POINT_COLOR, label="tip")[0],
-            panels[0].fill([], [], color=OBSTACLE_COLOR, alpha=0.5, label="disc")[0],
+            panels[0].plot([], [], "o", color=POINT_COLOR, label=self.point_word)[0],
+            panels[0].fill([], [], color=OBSTACLE_COLOR, alpha=0.5, label=self.obstacle_word)[0],
             panels[0].plot([], [], color="0.6", linewidth=0.8, label="streamlines of the field at that instant")[0],
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
@@ -168,36 +190,29 @@ class MovingObstaclePlots:
         """The motion in real time, or faster to keep to a hundred frames."""
         figure = new_figure(5.2, 5.0)
         axes = figure.subplots()
-        grid, chain, way = self._grid(trajectory), self._chain(trajectory), trajectory.evaluate(self.point)
+        seen, grid = self._seen(trajectory), self._grid(trajectory, COARSE)
+        boundaries = self._boundaries(trajectory, grid)
         samples = np.unique(np.linspace(0, len(trajectory) - 1, FRAMES).astype(int))
         rate = max(1.0, min(25.0, len(samples) / max(trajectory.t[-1], 0.1)))
+        axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
+        self._frame(axes, grid)
+        (way,) = axes.plot([], [], color=POINT_COLOR, linewidth=2.0)
+        (chain,) = axes.plot([], [], "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
 
         def write(path: Path) -> None:
-            writer = PillowWriter(fps=round(rate))
-            # Not as a context, which would write a file of no frames, and fail, after an error in the first one.
-            writer.setup(figure, str(path), dpi=90)
-            for i, k in enumerate(samples):
-                if i == 1:
-                    # The layout of the first frame serves all; finding it anew costs more than the drawing.
-                    figure.set_layout_engine("none")
-                axes.clear()
-                axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
-                axes.plot(*way[: k + 1].T, color=POINT_COLOR, linewidth=2.0)
-                axes.plot(*chain[k].T, "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
-                self._obstacles(axes, grid, trajectory, k, 1.0)
-                axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
-                self._frame(axes, grid)
-                writer.grab_frame()
-            writer.finish()
+            frames = Frames(figure, RESOLUTION)
+            obstacles: list[Artist] = []
+            for k in samples:
+                for artist in obstacles:
+                    artist.remove()
+                obstacles = _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
+                way.set_data(*seen.way[: k + 1].T)
+                chain.set_data(*seen.chain[k].T)
+                title = axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
+                frames.add([way, chain, *obstacles, title])
+            frames.save(path, round(rate))
 
         write_whole(target, write)
-
-    def _obstacles(self, axes: Axes, grid: Grid, trajectory: Trajectory, k: int, shade: float) -> None:
-        for values in self._boundaries(grid, trajectory, k):
-            if values.min() < 0.0:
-                inside = [values.min(), 0.0]
-                axes.contourf(grid.x, grid.y, values, inside, colors=[OBSTACLE_COLOR], alpha=0.35 * shade, zorder=4)
-                axes.contour(grid.x, grid.y, values, [0.0], colors=[OBSTACLE_COLOR], alpha=0.4 + 0.6 * shade, zorder=4)
 
     def _frame(self, axes: Axes, grid: Grid) -> None:
         axes.set(xlim=(grid.x[0, 0], grid.x[0, -1]), ylim=(grid.y[0, 0], grid.y[-1, 0]))
@@ -205,41 +220,47 @@ class MovingObstaclePlots:
         axes.grid(True, color="0.92", linewidth=0.8)
         axes.set_axisbelow(True)
 
+    def _seen(self, trajectory: Trajectory) -> Seen:
+        """What is seen of a motion; kept for the next picture of it."""
+        if self._last is None or self._last[0] is not trajectory:
+            self._last = (
+                trajectory,
+                Seen(self._grid(trajectory, FINE), self._chain(trajectory), trajectory.evaluate(self.point)),
+            )
+        return self._last[1]
+
     def _chain(self, trajectory: Trajectory) -> Array:
         """Places of the robot's chain, shape (N, points, 2)."""
         robot = trajectory.robot
         places = ca.vertcat(*(robot.points[name] for name in robot.chain))
         return trajectory.evaluate(places).reshape(len(trajectory), -1, 2)
 
-    def _grid(self, trajectory: Trajectory) -> Grid:
+    def _grid(self, trajectory: Trajectory, n: int) -> Grid:
         """A grid over what is seen: robot, path, and the obstacles at the start and the end as far as they are near."""
         seen = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
         low, high = seen.min(axis=0), seen.max(axis=0)
         size = float((high - low).max())
         wide = Grid.over(low - 0.35 * size, high + 0.35 * size, 81)
-        for k in (0, len(trajectory) - 1):
-            for values in self._boundaries(wide, trajectory, k):
+        boundaries = self._boundaries(trajectory, wide)
+        for k in (0, -1):
+            for values in boundaries(float(trajectory.t[k])):
                 covered = wide.places[:, values.ravel() < 0.0]
                 low = np.minimum(low, covered.min(axis=1, initial=np.inf))
                 high = np.maximum(high, covered.max(axis=1, initial=-np.inf))
-        return Grid.over(low - 0.06 * size, high + 0.06 * size, 141)
+        return Grid.over(low - 0.06 * size, high + 0.06 * size, n)
 
-    def _boundaries(self, grid: Grid, trajectory: Trajectory, k: int) -> list[Array]:
-        """Each obstacle's function on the grid at sample k."""
-        (values,) = self._sample(self._obstacle_kernel, grid, trajectory, k)
-        return [row.reshape(grid.x.shape) for row in values]
+    def _boundaries(self, trajectory: Trajectory, grid: Grid | None = None) -> Callable[[float], list[Array]]:
+        """Gives each obstacle's function on the grid at a time."""
+        places = self._seen(trajectory).grid if grid is None else grid
+        sampled = self._sampled(self._obstacle_kernel, places, trajectory)
+        return lambda t: [row.reshape(places.x.shape) for row in sampled.at(t)[0]]
 
-    def _sample(self, kernel: Kernel, grid: Grid, trajectory: Trajectory, k: int) -> list[Array]:
-        """Outputs of a kernel of place, time and the field's parameters on the grid, shape (rows, places) each."""
+    def _sampled(self, kernel: Kernel, grid: Grid, trajectory: Trajectory) -> Sampled:
+        """A kernel of place, time and the field's parameters on the grid."""
         if trajectory.controller is None:
             raise ModelError("the motion has no controller, so there is no field to draw")
         names = trajectory.controller.parameters.names
-        p = trajectory.law_p[[names.index(name) for name in self.field.parameters.names]]
-        n = grid.places.shape[1]
-        results = [np.zeros((rows, n), order="F") for rows, _ in kernel.outputs.values()]
-        time = np.full((1, n), trajectory.t[k], order="F")
-        kernel.loop(n, 0, [grid.places, time, np.asfortranarray(np.tile(p[:, None], (1, n)))], results)()
-        return results
+        return Sampled(kernel, grid, trajectory.law_p[[names.index(name) for name in self.field.parameters.names]])
 
     @functools.cached_property
     def _obstacle_kernel(self) -> Kernel:
@@ -254,3 +275,22 @@ class MovingObstaclePlots:
         outputs = {"w": self.field.velocity(x, t), "f": self.field.functions(x, t)}
         symbols = {"x": x, "t": t, "p": self.field.parameters.symbols}
         return Kernel("field_sample", symbols, outputs, compiled=False)
+
+
+def _within(grid: Grid, places: Array, margin: float) -> Array:
+    """Those of the places, shape (k, 2), that are seen, and as far as this [m] from the edge."""
+    low, high = grid.places[:, 0] + margin, grid.places[:, -1] - margin
+    return places[((places > low) & (places < high)).all(axis=1)]
+
+
+def _obstacles(axes: Axes, grid: Grid, boundaries: Sequence[Array], shade: float) -> list[Artist]:
+    """Each obstacle, as far as it is seen; its contour is looked for only where it is."""
+    drawn: list[Artist] = []
+    for values in boundaries:
+        if values.min() < 0.0:
+            near, inside = grid.around(values), [values.min(), 0.0]
+            drawn += [
+                axes.contourf(*near, inside, colors=[OBSTACLE_COLOR], alpha=0.35 * shade, zorder=4),
+                axes.contour(*near, [0.0], colors=[OBSTACLE_COLOR], alpha=0.4 + 0.6 * shade, zorder=4),
+            ]
+    return drawn

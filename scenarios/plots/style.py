@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from ..whole_file import write_whole
+
+__all__ = [
+    "ARM_COLOR",
+    "DPI",
+    "OBSTACLE_COLOR",
+    "PATH_COLOR",
+    "POINT_COLOR",
+    "lines",
+    "new_figure",
+    "save",
+    "write_whole",
+]
 
 DPI = 150
 PATH_COLOR = "0.45"
@@ -30,19 +41,6 @@ def lines(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
     axes.grid(True, color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(x=0.01)
-
-
-def write_whole(target: Path, write: Callable[[Path], None]) -> None:
-    """Write through a temporary file beside ``target`` and rename it, so that no half-written file is ever seen."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save(figure: Figure, target: Path) -> None:

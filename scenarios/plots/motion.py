@@ -1,0 +1,96 @@
+"""A motion in one picture: the robot at several instants, as flashes of light would show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+
+from ...symbolic.errors import ModelError
+from .animation import animation
+from .motion_places import Motion, MotionPlaces
+from .motion_series import Series
+from .motion_stage import Stage
+from .style import new_figure, save
+
+__all__ = ["animation", "draw", "motion_figure", "motion_picture"]
+FLASHES = 9
+SPACE, TALLEST = 0.8, 1.3
+"""Height over width of a picture in space, and the largest one of a picture in the plane."""
+STAYS = 1e-3
+"""What moves less than this, of the size of all, has no way that is seen."""
+COLORS = "viridis"
+
+
+def motion_picture(motion: Motion, target: Path, *, traced: str = "") -> None:
+    """Draw :func:`motion_figure` into a file, whole or not at all.
+
+    Args:
+        motion: of robots that are known.
+        target: the file, of any kind that matplotlib writes.
+        traced: name of the point whose way is drawn; chosen if not given.
+    """
+    save(motion_figure(motion, traced=traced), target)
+
+
+def draw(motion: Motion, path: str | Path | None = None, flashes: int = FLASHES, traced: str = "") -> Figure:
+    """:func:`motion_figure`, saved if there is a path.
+
+    Args:
+        motion: of robots that are known.
+        path: a file of any kind that matplotlib writes; none if not given.
+        flashes: how many instants, at least two.
+        traced: name of the point whose way is drawn; chosen if not given.
+    """
+    figure = motion_figure(motion, flashes=flashes, traced=traced)
+    if path is not None:
+        save(figure, Path(path))
+    return figure
+
+
+def motion_figure(motion: Motion, *, flashes: int = FLASHES, traced: str = "") -> Figure:
+    """The robot at instants spread evenly over time, early ones dark and late ones bright, and the way of its tip.
+
+    A robot without points in space, such as a circuit, is shown by its coordinates and velocities over time.
+
+    Args:
+        motion: of robots that are known.
+        flashes: how many instants, at least two.
+        traced: name of the point whose way is drawn; chosen if not given.
+
+    Raises:
+        ModelError: for fewer than two flashes, a motion without finite samples, or one loaded without its robot.
+    """
+    if flashes < 2:
+        raise ModelError(f"flashes must be at least 2, got {flashes!r}")
+    places = MotionPlaces.of(motion, traced)
+    if places is None:
+        return Series(motion, velocities=True).figure
+    low, high = places.limits
+    shape = SPACE if places.dimension == 3 else float((high - low)[1] / (high - low)[0])
+    tall = max(shape, TALLEST)
+    figure = new_figure(max(7.0 * TALLEST / tall, 5.0), 5.6 * float(np.clip(shape, 0.35, TALLEST)) + 0.9)
+    stage = Stage(figure, places)
+    postures = places.postures(flashes)
+    start, end = postures[0].t, postures[-1].t
+    shades = Normalize(start, end if end > start else start + 1.0)
+    # The brightest colours of the map would be lost on white.
+    colors = ListedColormap(colormaps[COLORS](np.linspace(0.0, 0.9, 256)))
+    way = postures[-1].way
+    # What closes a loop onto the ground has a name, and stays where it is.
+    moves = len(way) > 1 and float(np.ptp(way, axis=0).max()) > STAYS * float((high - low).max())
+    stage.way(way, label=f"way of {places.name!r}" if moves else "")
+    for posture in postures:
+        stage.robot(posture, colors(float(shades(posture.t))), alpha=0.85)
+    stage.ground(postures[0])
+    bar = figure.colorbar(
+        ScalarMappable(shades, colors), ax=stage.axes, label="time [s]", shrink=0.75, pad=0.1 if low.size == 3 else 0.03
+    )
+    bar.ax.tick_params(labelsize=8)
+    if places.name and moves:
+        figure.legend(loc="outside lower center", frameon=False)
+    return figure

@@ -1,0 +1,132 @@
+"""Films of motions: frames and speed, time shown, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.animation import FFMpegWriter, FuncAnimation
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image, ImageSequence
+
+from erugin.robots.examples import butterworth_ladder, heavy_top, turtlebot3_burger
+from erugin.scenarios import Simulator, Trajectory
+from erugin.scenarios.plots.animation import Film, Pace
+from erugin.scenarios.plots.frames import Frames
+from erugin.scenarios.plots.motion import animation
+from erugin.symbolic.errors import ModelError
+
+from .motions import arm, phased
+
+
+def swing(duration: float = 0.4) -> Trajectory:
+    return Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], duration, step=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("duration", "fps", "speed", "expected"),
+    [
+        (3.0, None, None, (76, 25.0, 1.0)),
+        (10.0, None, None, (100, 9.9, 1.0)),
+        # Longer than a hundred frames can tell at eight per second: faster than the motion.
+        (99.0, None, None, (100, 8.0, 8.0)),
+        # So short that it would be over at once: slowed down.
+        (0.02, None, None, (51, 25.0, 0.01)),
+        (4.0, 10.0, 2.0, (21, 10.0, 2.0)),
+        (4.0, None, 2.0, (51, 25.0, 2.0)),
+        (0.0, None, None, (51, 25.0, 0.5)),
+    ],
+)
+def test_pace(duration: float, fps: float | None, speed: float | None, expected: tuple[int, float, float]) -> None:
+    pace = Pace.of(duration, fps, speed)
+    assert (pace.frames, pace.fps, pace.speed) == pytest.approx(expected)
+
+
+def test_default_is_a_hundred_frames_at_most() -> None:
+    for duration in np.geomspace(1e-6, 1e6, 200):
+        pace = Pace.of(float(duration))
+        assert 50 <= pace.frames <= 100
+        # What is shown takes as long as is said.
+        assert (pace.frames - 1) / pace.fps * pace.speed == pytest.approx(duration, rel=0.05)
+
+
+@pytest.mark.parametrize(("fps", "speed"), [(0.0, None), (None, -1.0), (float("nan"), None), (1000.0, 0.01)])
+def test_bad_pace_is_refused(fps: float | None, speed: float | None) -> None:
+    with pytest.raises(ModelError, match=r"fps|speed"):
+        Pace.of(4.0, fps, speed)
+
+
+def test_time_is_shown_with_its_digits() -> None:
+    assert Pace.of(3.0).title(1.0) == "t = 1.00 s"
+    assert Pace.of(0.02).title(0.01) == "t = 0.0100 s   speed × 0.01"
+    assert Pace.of(99.0).title(98.0) == "t = 98.00 s   speed × 8"
+
+
+def test_gif_has_a_frame_for_each_instant(tmp_path: Path) -> None:
+    animation(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
+    with Image.open(tmp_path / "run.gif") as gif:
+        frames = [np.asarray(frame.convert("RGB"), dtype=np.int64) for frame in ImageSequence.Iterator(gif)]
+        assert gif.info["duration"] == 100
+    assert len(frames) == 5
+    assert all(np.abs(after - before).max() > 50 for before, after in itertools.pairwise(frames))
+    # Axes stay where they are: what changes lies inside of them, and in the title.
+    changed = np.max([np.abs(frame - frames[0]).max(axis=2) for frame in frames[1:]], axis=0) > 50
+    rows, columns = np.nonzero(changed)
+    assert columns.min() > 30
+    assert rows.max() < changed.shape[0] - 30
+
+
+def test_frames_show_robots_of_all_kinds() -> None:
+    top = heavy_top(1.0, np.eye(3), center=[0.0, 0.0, 0.3])
+    runs = (
+        Simulator(top).run([1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 1.0], 0.02, step=1e-3),
+        Simulator(turtlebot3_burger(form="reduced")).run([0.0] * 5, [0.2, 0.5], 0.1, step=1e-2),
+        Simulator(butterworth_ladder(3, resistance=50.0, cutoff=1e3)).run([1e-6] * 3, [0.0] * 3, 2e-3, step=1e-5),
+        phased(arm(), None),
+    )
+    for run in runs:
+        made = Film(run)
+        images: list[bytes] = []
+        for frame in (0, made.count // 2, made.count - 1):
+            made.show(frame)
+            canvas: Any = FigureCanvasAgg(made.figure)
+            canvas.draw()
+            images.append(bytes(canvas.buffer_rgba()))
+        assert len(set(images)) == 3
+        texts = (made.figure.axes[0].get_title(), made.figure.get_suptitle())
+        assert any(text.startswith("t = ") for text in texts)
+
+
+def test_film_without_a_file_is_for_notebooks() -> None:
+    shown = swing(0.1).animate(fps=20.0, speed=1.0)
+    assert isinstance(shown, FuncAnimation)
+    page = shown.to_jshtml()
+    assert page.count("data:image/png;base64") == 3
+
+
+@pytest.mark.parametrize("name", ["run.avi", "run", "run.png"])
+def test_other_kinds_of_files_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"\.gif or \.mp4"):
+        swing().animate(tmp_path / name)
+
+
+def test_mp4_needs_ffmpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
+    with pytest.raises(ModelError, match="ffmpeg"):
+        swing().animate(tmp_path / "run.mp4")
+    assert not list(tmp_path.iterdir())
+
+
+def test_half_a_film_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run.gif").write_bytes(b"before")
+
+    def broken(self: object, *_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Frames, "save", broken)
+    with pytest.raises(OSError, match="disk full"):
+        animation(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("run.gif", b"before")]
