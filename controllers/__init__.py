@@ -23,6 +23,7 @@ from .multipliers import (
     SweepMultipliers,
     UdwadiaPhohomsiriMultipliers,
 )
+from .open_loop import OpenLoop
 from .program import Program
 from .program_controller import ProgramController
 from .reduced import ReducedEquations, reduced
@@ -80,6 +81,7 @@ __all__ = [
     "NoEquilibriumError",
     "NullSpaceMultipliers",
     "Observation",
+    "OpenLoop",
     "Program",
     "ProgramController",
     "ProximalMultipliers",

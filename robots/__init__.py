@@ -7,6 +7,7 @@ from .branch_acceleration import branch_acceleration
 from .canonical import CanonicalForm, canonical_form
 from .contact import Contact, contact_force, friction_needed, places, standing
 from .dc_motor import DCMotor, MotorCircuit
+from .disturbed import Disturbance, disturbed
 from .drive import with_drive
 from .dynamics import Dynamics
 from .exoskeleton import exoskeleton
@@ -18,6 +19,7 @@ from .mechanism import Closure, mechanism, with_inputs, without_rows
 from .planar_linkage import Bar, Slider, Spring, planar_linkage
 from .planar_manipulator import Link, planar_manipulator
 from .robot import Robot
+from .scene import with_scene
 from .spatial_exoskeleton import spatial_exoskeleton
 from .telescopic import TelescopicLink
 from .together import together
@@ -36,6 +38,7 @@ __all__ = [
     "Closure",
     "Contact",
     "DCMotor",
+    "Disturbance",
     "Dynamics",
     "Frame",
     "Impact",
@@ -57,6 +60,7 @@ __all__ = [
     "branches",
     "canonical_form",
     "contact_force",
+    "disturbed",
     "exoskeleton",
     "friction_needed",
     "impact",
@@ -74,5 +78,6 @@ __all__ = [
     "two_wheel_robot",
     "with_drive",
     "with_inputs",
+    "with_scene",
     "without_rows",
 ]

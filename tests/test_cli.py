@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 import erugin
-from erugin.scenarios.catalogue import SCENARIOS, TwoLinkArmMovingObstacle
+from erugin.scenarios.catalogue import SCENARIOS, two_link_arm_moving_obstacle
 from erugin.scenarios.cli import main
-from erugin.scenarios.scenario import Setup
+from erugin.scenarios.commands.measured import expected_text
+from erugin.scenarios.setup import Setup
 
 from .command_line import NAME, files, run
 from .command_line import terminal as terminal
@@ -47,15 +49,41 @@ def test_list_of_one_shows_its_settings_with_units(capsys: pytest.CaptureFixture
     assert main(["list", NAME]) == 0
     output, errors = capsys.readouterr()
     assert errors == ""
-    scenario = TwoLinkArmMovingObstacle()
+    scenario = two_link_arm_moving_obstacle
+    said, *_ = output.partition("\nsetting ")
+    assert said.split() == scenario.description.replace("``", "").split()
+    # Each paragraph goes on to the end of the page, and not only to that of a line of the source.
+    assert max(map(len, said.splitlines())) > 200
     lines = [line.split() for line in output.splitlines()]
     for key, setting in scenario.settings.items():
         (words,) = [words for words in lines if words[:2] == [key, str(setting.value)]]
         assert " ".join(words[2:]).startswith(setting.meaning)
         assert all(word in " ".join(words) for word in setting.words)
     assert "step of the integration and of the samples [s]" in output
-    for key, value in scenario.controller.parameters.nominal.items():
+    setup = scenario()
+    assert len(setup.nominal) == len(setup.parameters) > 15
+    for key, value in setup.nominal.items():
         assert [key, f"{value:g}"] in lines
+    for key, measure in setup.measures.items():
+        assert measure.expected is not None
+        assert [*key.split(), *measure.unit.split(), *expected_text(measure.expected).split()] in lines
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (None, ""),
+        ((0.0, 1e-9), "≤ 1e-9"),
+        ((-math.inf, 2.0), "≤ 2"),
+        ((1.0, math.inf), "≥ 1"),
+        ((0.0, math.inf), "≥ 0"),
+        ((4, 4), "= 4"),
+        ((430.9999, 431.0001), "430.9999 … 431.0001"),
+        ((-0.252, -0.25), "-0.252 … -0.25"),
+    ],
+)
+def test_what_is_expected_is_told_with_its_digits(expected: tuple[float, float] | None, text: str) -> None:
+    assert expected_text(expected) == text
 
 
 def test_a_narrow_page_breaks_lines_and_loses_nothing(
@@ -102,14 +130,17 @@ def test_words_that_make_no_sense(capsys: pytest.CaptureFixture[str], words: lis
 
 @pytest.mark.parametrize("command", ["list", "run"])
 @pytest.mark.parametrize(
-    ("name", "hint"), [("two-link-arm-moving-obstcle", f" Did you mean '{NAME}'?"), ("[bold]zzz", "")]
+    ("name", "hint"), [("two-link-arm-moving-obstcle", f" Did you mean '{NAME}'"), ("[bold]zzz", "")]
 )
 @pytest.mark.usefixtures("never_run")
 def test_unknown_scenario(capsys: pytest.CaptureFixture[str], command: str, name: str, hint: str) -> None:
     assert main([command, name]) == 2
     output, errors = capsys.readouterr()
     assert output == ""
-    assert errors == f"error: unknown scenario {name!r}.{hint} Known: {NAME}.\n"
+    known = ", ".join(sorted(scenario.name for scenario in SCENARIOS))
+    assert errors.startswith(f"error: unknown scenario {name!r}.{hint}")
+    assert errors.endswith(f" Known: {known}.\n")
+    assert len(errors.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -197,3 +228,24 @@ def test_folder_without_permission(
 def test_a_setting_given_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path / "out", "--set", "m2=3", "--set", "m2=4") == 2
     assert "--set gives m2 more than once" in capsys.readouterr().err
+
+
+# The terminal --------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_before_anything_was_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(name: str, package: str) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", interrupt)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "interrupted, nothing written\n"
+
+
+def test_a_terminal_that_takes_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("erugin.scenarios.commands.list.Table.add_row", full)
+    assert main(["list"]) == 1
+    assert capsys.readouterr().err == "error: OSError: [Errno 28] No space left on device\n"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
-from matplotlib.animation import PillowWriter
+from matplotlib.artist import Artist
 from rich.progress import Progress, TaskID
 
 from erugin.controllers import Status
-from erugin.scenarios import Trajectory
-from erugin.scenarios.catalogue import TwoLinkArmMovingObstacle
+from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
+from erugin.scenarios.commands import run as run_command
 from erugin.scenarios.plots import moving_obstacle
+from erugin.scenarios.plots.frames import Frames
+from erugin.scenarios.setup import Draw, Motion, Setup
 
 from .command_line import NAME, files, run
 from .command_line import terminal as terminal
@@ -29,15 +32,21 @@ FEW = ("deviations.png", "torques.png")
 UNREACHABLE = ("--set", "side=right", "--set", "l2=0.4")
 
 
+def draw_only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Only some of the pictures, in this order."""
+    pictures = run_command.pictures_of
+
+    def some(setup: Setup, motion: Motion) -> Mapping[str, Draw]:
+        every = pictures(setup, motion)
+        return {name: every[name] for name in names}
+
+    monkeypatch.setattr(run_command, "pictures_of", some)
+
+
 @pytest.fixture
 def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the pictures that are quickly drawn."""
-    pictures = TwoLinkArmMovingObstacle.pictures
-
-    def some(scenario: TwoLinkArmMovingObstacle) -> Mapping[str, Callable[[Trajectory, Path], None]]:
-        return {name: draw for name, draw in pictures(scenario).items() if name in FEW}
-
-    monkeypatch.setattr(TwoLinkArmMovingObstacle, "pictures", some)
+    draw_only(monkeypatch, *FEW)
 
 
 def assert_whole(file: Path) -> None:
@@ -57,18 +66,22 @@ def assert_whole(file: Path) -> None:
 
 def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moving_obstacle, "FRAMES", 3)
+    monkeypatch.setattr(moving_obstacle, "FINE", 41)
     out = tmp_path / "new" / "folder"
     out.mkdir(parents=True)
     (out / "path.png").write_text("old", encoding="utf-8")
     assert run(out, "--set", "m1=3", "--set", "duration=0.2") == 0
     output, errors = capsys.readouterr()
     assert errors == ""
-    assert "not reached in 0.200 s" in output
-    scenario = TwoLinkArmMovingObstacle()
-    measures = scenario.measure(scenario.prepare({"duration": "0.2", "m1": "3"}).run())
-    assert len(measures) > 4
-    # All but the last, which tells how long this computer took.
-    assert all(measure.name in output and measure.text in output for measure in measures[:-1])
+    setup = two_link_arm_moving_obstacle.prepare({"duration": "0.2", "m1": "3"})
+    measured = setup.measure(setup.run())
+    assert len(measured) > 4
+    lines = [line.split() for line in output.splitlines()]
+    for one in measured:
+        assert [*one.name.split(), f"{one.value:.5g}", *one.unit.split()] in lines
+    assert ["end", "of", "the", "path", "reached", "nan", "s"] in lines
+    assert "0.200 s simulated in " in output
+    assert "expected" not in output, "other settings than the scenario's own"
     assert files(out) == sorted(PICTURES)
     for name in PICTURES:
         assert name in output.splitlines()[-1]
@@ -77,12 +90,24 @@ def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     assert (out / "animation.gif").read_bytes().count(b"\x21\xf9\x04") == 3, "one graphic control block per frame"
 
 
+def test_a_run_without_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(tmp_path / "none", "--set", "duration=0.1", "--no-pictures") == 0
+    output, errors = capsys.readouterr()
+    assert errors == ""
+    assert "largest torque" in output
+    assert files(tmp_path) == []
+    assert run(tmp_path / "none", "--set", "duration=0.1", "--no-pictures", "--save") == 0
+    assert files(tmp_path / "none") == ["motion.npz"]
+
+
 @pytest.mark.slow
 def test_full_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path) == 0
     output, errors = capsys.readouterr()
     assert errors == ""
-    assert "reached at 9." in output
+    assert re.search(r"end of the path reached +9\.\d+ +s +9 … 9\.5 +as expected\n", output)
+    assert output.count("as expected") == len(two_link_arm_moving_obstacle().measures)
+    assert "the stop condition holds at t = 9." in output
     assert files(tmp_path) == sorted(PICTURES)
     for name in PICTURES:
         assert_whole(tmp_path / name)
@@ -96,7 +121,8 @@ def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], 
     assert "Row 'follow[1]' depends on 'follow[0]'" in errors
     assert Status.SINGULAR.sentence in errors
     assert "What was computed is kept." in errors
-    assert "not reached in 5." in output
+    assert re.search(r"end of the path reached +nan", output)
+    assert re.search(r"\n5\.\d\d\d s simulated in", output)
     assert files(tmp_path) == sorted(FEW)
     for name in FEW:
         assert_whole(tmp_path / name)
@@ -137,7 +163,7 @@ def test_interrupted_run_keeps_what_it_has(
     assert 0.0 < seen[-1] < 0.5
     assert errors.startswith("interrupted at t = 1.9")
     assert errors.endswith("what was computed is kept\n")
-    assert "not reached in 1.9" in output
+    assert re.search(r"\n1\.9\d\d s simulated in", output)
     assert files(tmp_path) == sorted(FEW)
     for name in FEW:
         assert_whole(tmp_path / name)
@@ -149,7 +175,7 @@ def test_interrupted_before_the_run(
     def interrupt(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TwoLinkArmMovingObstacle, "build", interrupt)
+    monkeypatch.setattr(type(two_link_arm_moving_obstacle), "prepare", interrupt)
     assert run(tmp_path) == 130
     assert "interrupted, nothing written" in capsys.readouterr().err
     assert files(tmp_path) == []
@@ -165,21 +191,15 @@ def test_drawing_that_does_not_end(
     code: int,
     frames: int,
 ) -> None:
-    pictures = TwoLinkArmMovingObstacle.pictures
-    writers: Any = PillowWriter
-    grab: Callable[[PillowWriter], None] = writers.grab_frame
-    left = [grab] * frames
+    left = [Frames.add] * frames
 
-    def two(scenario: TwoLinkArmMovingObstacle) -> Mapping[str, Callable[[Trajectory, Path], None]]:
-        return {name: pictures(scenario)[name] for name in ("torques.png", "animation.gif", "path.png")}
-
-    def fail(writer: PillowWriter) -> None:
+    def fail(film: Frames, moving: Sequence[Artist]) -> None:
         if not left:
             raise error
-        left.pop()(writer)
+        left.pop()(film, moving)
 
-    monkeypatch.setattr(TwoLinkArmMovingObstacle, "pictures", two)
-    monkeypatch.setattr(PillowWriter, "grab_frame", fail)
+    draw_only(monkeypatch, "torques.png", "animation.gif", "path.png")
+    monkeypatch.setattr(Frames, "add", fail)
     assert run(tmp_path, "--set", "duration=0.1") == code
     output, errors = capsys.readouterr()
     assert output.splitlines()[-1] == f"{tmp_path}: torques.png"
@@ -191,13 +211,13 @@ def test_drawing_that_does_not_end(
 INTERRUPTED = """
 import signal
 import sys
-from erugin.scenarios.catalogue import TwoLinkArmMovingObstacle as Scenario
 from erugin.scenarios.cli import main
-from erugin.scenarios.scenario import Setup
+from erugin.scenarios.commands import run as run_command
+from erugin.scenarios.setup import Setup
 
 # A shell that runs the tests in the background lets its children ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-run, pictures = Setup.run, Scenario.pictures
+run, pictures = Setup.run, run_command.pictures_of
 
 def tell(setup, progress):
     calls = iter(range(10**9))
@@ -208,7 +228,7 @@ def tell(setup, progress):
     return run(setup, told)
 
 Setup.run = tell
-Scenario.pictures = lambda scenario: {"torques.png": pictures(scenario)["torques.png"]}
+run_command.pictures_of = lambda setup, motion: {"torques.png": pictures(setup, motion)["torques.png"]}
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -10,7 +10,7 @@ import pytest
 from erugin.constraints import EruginField, FirstOrder, choose_side, circle, follow
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.scenarios import SimulationError, Simulator
-from erugin.scenarios.catalogue import TwoLinkArmMovingObstacle
+from erugin.scenarios.catalogue.two_link_arm import PATH
 
 from .arms import ELBOW, two_link_arm
 
@@ -20,7 +20,7 @@ SPEED, MARGIN = 0.18, 0.05
 def random_scenes(discs: int, count: int, seed: int) -> list[dict[str, float]]:
     """Places within 0.35 m of the path, radii of 5 to 15 cm, drift up to 0.4 of the cruise speed, the start free."""
     rng = np.random.default_rng(seed)
-    path = TwoLinkArmMovingObstacle.path
+    path = PATH
     scenes: list[dict[str, float]] = []
     while len(scenes) < count:
         scene: dict[str, float] = {}
@@ -45,7 +45,7 @@ def random_scenes(discs: int, count: int, seed: int) -> list[dict[str, float]]:
 def test_the_tip_never_enters_a_disc(
     discs: int, count: int, expected: int, record_property: Callable[[str, object], None]
 ) -> None:
-    robot, path = two_link_arm(), TwoLinkArmMovingObstacle.path
+    robot, path = two_link_arm(), PATH
     tip = robot.points["tip"]
     shapes = [circle((9.0, 9.0), 0.1, velocity=(0.0, 0.0), name=f"disc{j}") for j in range(discs)]
     field = EruginField(path, shapes, speed=SPEED, margin=MARGIN, rounding=0.03)

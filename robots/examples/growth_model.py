@@ -81,3 +81,22 @@ def growth_model(
         input_units=("1/year", "goods/(worker year)"),
         name="growth model",
     )
+
+
+def cobb_douglas_economy() -> Robot:
+    """American manufacturing in the formula 1.01 K^¼ N^¾ of [CobbDouglas1928]_, as indices with 100 each in 1899.
+
+    Prices are near the marginal products of that year, 0.25 and 0.76; inertias and frictions are made up, small
+    against them.
+    """
+    return growth_model(
+        productivity=1.01,
+        capital_share=0.25,
+        labour_share=0.75,
+        rental=0.2,
+        wage=0.7,
+        capital_inertia=0.02,
+        labour_inertia=0.02,
+        capital_friction=0.005,
+        labour_friction=0.005,
+    )

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...symbolic.arrays import vector
 from ..mechanism import Closure, mechanism, with_inputs
 from ..planar_linkage import Bar, Spring, planar_linkage
 from ..planar_manipulator import Link
@@ -33,3 +39,17 @@ def andrews_squeezer() -> Robot:
     bars = planar_linkage(members, springs=springs, gravity=0.0, chain=chain, name="Andrews' squeezer")
     pins = [Closure("K2.end", f"{bar}.end", f"pin {bar}") for bar in ("K3", "K4", "K6")]
     return with_inputs(mechanism(bars, pins, name=bars.name), ("K1",))
+
+
+def in_the_book(q: ArrayLike) -> NDArray[np.float64]:
+    """β, Θ, γ, Φ, δ, Ω, ε of the book from the absolute angles of :func:`andrews_squeezer`, shape (7,) [rad].
+
+    Args:
+        q: coordinates, shape (7,) [rad].
+
+    Raises:
+        ShapeError: for a wrong shape, or a number that is not finite.
+    """
+    k1, k2, k3, k5, k4, k7, k6 = vector("q", q, 7)
+    quarter = math.pi / 2
+    return np.array([k1, k2 - k1 - math.pi, k3 + quarter, k4 - k5 + quarter, k5, k6 - k7 - quarter, k7 + quarter])

@@ -1,0 +1,47 @@
+"""Inputs that are known beforehand: a battery that is switched on, a constant torque, a voltage that swings."""
+
+from __future__ import annotations
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from ..robots.robot import Robot
+from ..symbolic.arrays import vector
+from ..symbolic.errors import ModelError
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from .controller import Law
+from .symbolic_controller import SymbolicController
+from .traits import Trait
+
+
+class OpenLoop(SymbolicController):
+    """u = u(t, p), whatever the robot does; it has no rows and no deviation."""
+
+    handles = frozenset(Trait)
+
+    def __init__(self, robot: Robot, output: ca.SX | ArrayLike, *, parameters: Parameters = NO_PARAMETERS) -> None:
+        """Build the law.
+
+        Args:
+            robot: whose inputs they are.
+            output: u, numbers or expressions in the robot's t and p and in ``parameters``, shape (nu,).
+            parameters: that the expressions use besides the robot's.
+
+        Raises:
+            ModelError: for expressions of another shape, in q, v, a or u, or in foreign symbols.
+            ShapeError: for numbers of another shape, or that are not finite.
+        """
+        self.require_served(robot)
+        c, count = robot.coordinates, robot.u.numel()
+        given = output if isinstance(output, ca.SX) else ca.SX(ca.DM(vector("output", output, count)))
+        if given.shape != (count, 1):
+            raise ModelError(f"{robot.name} has {count} inputs, but the output has shape {given.shape}")
+        robot.require_own_symbols("the output", given, parameters)
+        if ca.depends_on(given, ca.vertcat(c.q, c.v, c.a, robot.u)):
+            raise ModelError("the output must be known beforehand: an expression in time and parameters only")
+        self.robot, self._output = robot, given
+        self.parameters = Parameters.collect([robot.parameters, parameters])
+
+    def build_law(self) -> Law:
+        """The inputs as they were given."""
+        return Law(ca.densify(self._output))

@@ -1,0 +1,58 @@
+"""An electric circuit: the Butterworth filter as a ladder of coils and capacitors, switched on."""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+import numpy as np
+
+from ...controllers import OpenLoop
+from ...robots.examples import butterworth_ladder as ladder
+from ...symbolic import Parameters
+from ..scenario import scenario
+from ..setup import Measure, Setup
+from ..trajectory import Trajectory
+from .closed_forms import butterworth_step
+from .drawn_motion import response_pictures
+
+RESISTANCE, CUTOFF = 50.0, 2.0e3 * math.pi
+
+
+@scenario("butterworth-ladder")
+def butterworth_ladder(*, order: int = 5, duration: float = 3e-3, step: float = 1e-6) -> Setup:
+    """A battery is switched on to a ladder of coils and capacitors, and the load sees Butterworth's step response.
+
+    Charges are the coordinates, inductances the masses, resistances the friction; capacitors have no inertia, and
+    Kirchhoff's current law at the nodes stands in for it as a natural constraint. Expect half the battery's 2 V at the
+    load after 0.7 ms with 12.8 % of overshoot, as the poles on a circle of 1 kHz say, no current lost at a node, and in
+    the end as much charge from the battery as without the ladder, 2 V/100 Ω for 3 ms: nothing is reflected.
+
+    Args:
+        order: of the filter, odd, at least 3.
+        duration: of the motion [s].
+        step: of the integration and of the samples [s].
+    """
+    robot = ladder(order, resistance=RESISTANCE, cutoff=CUTOFF)
+    battery = Parameters.declare({"battery": 2.0})
+    law = OpenLoop(robot, battery.symbols, parameters=battery)
+    lost = ca.vertcat(*(constraint.residual(robot.coordinates) for constraint in robot.natural))
+
+    def load(motion: Trajectory) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return RESISTANCE * motion.v[:, -1]
+
+    def exact(motion: Trajectory) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return float(motion.u[0, 0]) / 2.0 * butterworth_step(order, CUTOFF, motion.t)
+
+    def miss(motion: Trajectory) -> float:
+        return float(np.abs(load(motion) - exact(motion)).max())
+
+    measures = {
+        "load off the filter's step response": Measure(miss, "V", (0.0, 1e-9)),
+        "overshoot": Measure(lambda motion: 100.0 * (load(motion).max() - 1.0), "%", (12.7, 12.9)),
+        "load at the end": Measure(lambda motion: load(motion)[-1], "V", (0.99, 1.01)),
+        "current lost at a node": Measure(lambda motion: np.abs(motion.evaluate(lost)).max(), "A", (0.0, 1e-12)),
+        "charge through the battery": Measure(lambda motion: 1e6 * motion.q[-1, 0], "µC", (59.9, 60.1)),
+    }
+    drawn = response_pictures("voltage at the load [V]", "Butterworth's", load, exact)
+    return Setup(*(robot, law, [0.0] * order, [0.0] * order, duration, step), measures=measures, pictures=drawn)

@@ -1,0 +1,60 @@
+"""An economy that is to grow by a programme, and the subsidies that it takes."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from ...constraints import FirstOrder, nonholonomic
+from ...controllers import Program, ProgramController
+from ...robots.examples import cobb_douglas_economy
+from ..scenario import scenario
+from ..setup import Measure, Setup
+from ..trajectory import Trajectory
+from .drawn_motion import growth_pictures
+from .growth_task import RATE, RATES, VARIED, YEARS, computed_torque, pd_gravity
+
+
+@scenario("economic-growth")
+def economic_growth(*, duration: float = YEARS, step: float = 0.01) -> Setup:
+    """Capital and labour of an economy are made to grow by a programme, and the constraint forces are subsidies.
+
+    Firms move towards profit as bodies move downhill; K̇ = γ K and Ṅ = ν N are program constraints, with the rates of
+    Cobb and Douglas's American manufacturing, 1899 to 1922, both 100 at the start. Expect 431 and 161 at the end, the
+    product 208 that their formula gives. Capital, whose marginal product falls by half, has to be subsidised more and
+    more, by a quarter of a unit a year in the end; labour, whose product rises, is to be taxed.
+
+    Args:
+        duration: of the motion [years].
+        step: of the integration and of the samples [years].
+    """
+    robot = cobb_douglas_economy()
+    growth = nonholonomic(robot.v - ca.DM(RATES) * robot.q, perturbation=FirstOrder(RATE), name="growth")
+    law = ProgramController(Program(robot, growth), realization="actuated")
+    p, q0 = robot.parameters, np.array([100.0, 100.0])
+    product = p["A"] * robot.q[0] ** p["alpha"] * robot.q[1] ** p["beta"]
+    inertia, friction = ca.vertcat(p["a"], p["b"]), ca.vertcat(p["c"], p["d"])
+    by_hand = (inertia * ca.DM(RATES**2) + friction * ca.DM(RATES)) * robot.q
+    by_hand += ca.gradient(robot.potential_energy, robot.q)
+
+    def unlike(motion: Trajectory) -> float:
+        return float(np.abs(motion.u - motion.evaluate(by_hand)).max())
+
+    measures = {
+        "capital in 1922": Measure(lambda motion: motion.q[-1, 0], "", (430.9999, 431.0001)),
+        "labour in 1922": Measure(lambda motion: motion.q[-1, 1], "", (160.9999, 161.0001)),
+        "product in 1922": Measure(lambda motion: motion.evaluate(product)[-1], "", (207.5, 208.5)),
+        "subsidies off their formula": Measure(unlike, "", (0.0, 1e-9)),
+        "off the programme": Measure(lambda motion: np.abs(motion.deviation).max(), "1/year", (0.0, 1e-9)),
+        "last subsidy of a unit of capital": Measure(lambda motion: motion.u[-1, 0], "1/year", (0.250, 0.252)),
+        "last subsidy of a worker": Measure(lambda motion: motion.u[-1, 1], "goods/(worker year)", (-0.252, -0.250)),
+    }
+    return Setup(
+        *(robot, law, q0, RATES * q0, duration, step),
+        measures=measures,
+        pictures=growth_pictures({"capital": robot.q[0], "labour": robot.q[1], "product": product}, 1899.0),
+        error=ca.norm_2(robot.v / robot.q - ca.DM(RATES)),
+        unit="1/year",
+        varied=VARIED,
+        rivals={"computed torque": computed_torque, "PD and gravity": pd_gravity},
+    )

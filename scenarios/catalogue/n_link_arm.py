@@ -1,0 +1,60 @@
+"""n-link arm in a gravity field: its tip is led round an ellipse, and all the rest swings as it will."""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+import numpy as np
+
+from ...constraints import Baumgarte, trajectory
+from ...controllers import Program, ProgramController
+from ...robots import Link, planar_manipulator
+from ...symbolic.errors import ParameterError
+from ..metrics import Integral
+from ..scenario import scenario
+from ..setup import Measure, Setup
+from ..trajectory import Trajectory
+from .followed import largest, largest_input, off_baumgarte
+
+MASS, LENGTH = 3.0, 1.5
+
+
+@scenario("n-link-arm")
+def n_link_arm(*, links: int = 6, duration: float = 4.0, step: float = 1e-3, rate: float = 6.0) -> Setup:
+    """n-link arm in a gravity field: its tip is led round an ellipse, and all the rest swings as it will.
+
+    One arm of 3 kg and 1.5 m cut into n links of one length, bent to an arc at the start. The program asks for the tip
+    only; the drives act as one force there would, and nothing damps the rest. Expect, for any n, the tip's error to be
+    the closed form of the perturbation equation, and the work of that force to be the energy that the arm gains.
+
+    Args:
+        links: n, 2 to 30.
+        duration: of the motion [s].
+        step: of the integration and of the samples [s].
+        rate: α of the perturbation equation [1/s].
+    """
+    if not 2 <= links <= 30:
+        raise ParameterError(f"links must be 2 to 30, got {links}")
+    link = Link(LENGTH / links, MASS / links, LENGTH / links / 2.0, MASS / links * (LENGTH / links) ** 2 / 12.0)
+    arm = planar_manipulator([link] * links, angles="absolute")
+    turn = 0.5 * math.pi * arm.t
+    tip, aim = arm.points["tip"], ca.vertcat(0.9 + 0.2 * ca.cos(turn), 0.15 * ca.sin(turn))
+    led = trajectory(tip, aim, perturbation=Baumgarte(rate), name="tip")
+    law = ProgramController(Program(arm, led), realization="actuated")
+
+    def unbalanced(motion: Trajectory) -> float:
+        return motion.metrics["gain"] - float(motion.energy[-1] - motion.energy[0])
+
+    return Setup(
+        *(arm, law, np.linspace(-1.4, 1.0, links), np.zeros(links), duration, step),
+        measures={
+            "tip off the closed form of its error": off_baumgarte(tip - aim, arm, rate, (0.0, 1e-6)),
+            "work of the drives, not found in the energy": Measure(unbalanced, "J", (-1e-4, 1e-4)),
+            "tip off the ellipse after 3 s": largest(tip - aim, "mm", (0.0, 1e-3), after=3.0, scale=1e3),
+            "largest torque": largest_input("N m"),
+        },
+        error=ca.norm_2(tip - aim),
+        unit="m",
+        metrics={"gain": Integral(ca.dot(arm.v, arm.input_matrix @ arm.u))},
+    )

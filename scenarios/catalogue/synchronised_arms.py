@@ -1,0 +1,60 @@
+"""Two arms carry one thing: one leads along a path, the other keeps its distance."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import casadi as ca
+import numpy as np
+
+from ...constraints import Baumgarte, trajectory
+from ...controllers import Program, ProgramController, start_on
+from ...robots import Link, planar_manipulator, together
+from ..scenario import scenario
+from ..setup import Setup
+from .drawn_motion import flashes_of
+from .followed import largest, largest_input, off_baumgarte
+
+CHAIN = ("left.joint1", "left.joint2", "left.tip", "right.tip", "right.joint2", "right.joint1")
+BASE, LONG = ca.DM([1.2, 0.0]), ca.SX(ca.DM([0.3, 0.0]))
+
+
+@scenario("two-arms-synchronised")
+def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: float = 6.0, off: float = 0.1) -> Setup:
+    """Two arms, side by side, carry one thing: the program ties their tips to each other, and one tip to an ellipse.
+
+    The arms have different links. The constraint between them is one of the program, so that drives hold it, where
+    pictures show a line from tip to tip. Expect the distance between the tips to come right like (1 + α t) e^(−α t),
+    the closed form of the perturbation equation, and to stay right however the leading tip moves.
+
+    Args:
+        duration: of the motion [s].
+        step: of the integration and of the samples [s].
+        rate: α of the perturbation equation [1/s].
+        off: angle by which the second arm's first joint is off at the start [rad].
+    """
+    left = planar_manipulator([Link(0.6, 2.5, 0.3, 0.075), Link(0.5, 1.8, 0.25, 0.0375)])
+    right = planar_manipulator([Link(0.5, 2.0, 0.25, 0.042), Link(0.5, 1.2, 0.25, 0.025)])
+    right = dataclasses.replace(right, points={name: place + BASE for name, place in right.points.items()})
+    pair = dataclasses.replace(together({"left": left, "right": right}, name="two arms"), chain=CHAIN)
+    tip, other = pair.points["left.tip"], pair.points["right.tip"]
+    path = ca.vertcat(0.45 + 0.1 * ca.cos(0.5 * ca.pi * pair.t), 0.35 + 0.2 * ca.sin(0.5 * ca.pi * pair.t))
+    lead = trajectory(tip, path, perturbation=Baumgarte(rate), name="lead")
+    hold = trajectory(other - tip, LONG, perturbation=Baumgarte(rate), name="hold")
+    controller = ProgramController(Program(pair, [lead, hold]), realization="actuated")
+    q0, v0 = start_on(controller.program, [-0.3, 1.8, 3.0, -1.8])
+    apart = other - tip - LONG
+
+    return Setup(
+        *(pair, controller, q0 + np.array([0.0, 0.0, off, 0.0]), v0, duration, step),
+        measures={
+            "distance between the tips, wrong by": largest(apart, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
+            "off the closed form of the error": off_baumgarte(apart, pair, rate, (0.0, 1e-6)),
+            "leading tip off its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
+            "largest torque": largest_input("N m"),
+        },
+        pictures=flashes_of(9, "left.tip"),
+        error=ca.norm_2(apart),
+        settled=1e-4,
+        unit="m",
+    )

@@ -1,0 +1,59 @@
+"""A free body in quaternions, spun about its middle axis."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from ...robots.examples import quaternion_body
+from ...symbolic.errors import ParameterError
+from ..integrators import Reduced
+from ..scenario import scenario
+from ..setup import Measure, Setup
+from ..trajectory import Trajectory
+from .closed_forms import free_spin
+from .drawn_motion import flashes_of, response_pictures
+from .kept import energy_kept, loops_closed
+
+MOMENTS = np.array([1.0, 2.0, 3.0])
+"""Principal moments of inertia of the body of 1 kg [kg m²]."""
+SPEED = 0.5  # of its centre of mass, along x [m/s]
+
+
+@scenario("tumbling-body")
+def tumbling_body(*, spin: float = 5.0, wobble: float = 0.1, duration: float = 10.0, step: float = 1e-3) -> Setup:
+    """A free body, its orientation a unit quaternion, spins about its middle axis and turns over again and again.
+
+    Four numbers for three freedoms: the mass matrix is singular, and the natural constraint eᵀe = 1 takes the place of
+    the missing inertia. Expect ω in Jacobi's elliptic functions, three turnings over in 10 s while the centre of mass
+    goes straight on, angular momentum and energy to 1e-8 of their values, and a quaternion of length one to rounding.
+
+    Args:
+        spin: about the middle axis at the start [rad/s].
+        wobble: about the axis of the largest moment at the start, positive, less than the spin [rad/s].
+        duration: of the motion [s].
+        step: of the integration and of the samples [s].
+    """
+    if not 0.0 < wobble < spin:
+        raise ParameterError(f"wobble must be greater than zero, and less than the spin {spin:g}, got {wobble!r}")
+    robot = quaternion_body(1.0, np.diag(MOMENTS), center=(0.0, 0.0, 0.0), gravity=0.0)
+    e, rate, start = robot.q[3:], robot.v[3:], np.array([0.0, spin, wobble])
+    omega = 2.0 * (e[0] * rate[1:] - rate[0] * e[1:] - ca.cross(e[1:], rate[1:]))
+    momentum = robot.frames["body"].rotation @ (ca.DM(MOMENTS) * omega)
+
+    def miss(motion: Trajectory) -> float:
+        return float(np.abs(motion.evaluate(omega) - free_spin(MOMENTS, start, motion.t)).max())
+
+    measures = {
+        "ω off elliptic functions": Measure(miss, "rad/s", (0.0, 1e-6)),
+        "turnings over": Measure(lambda m: float((np.diff(np.sign(m.evaluate(omega[1]))) != 0.0).sum()), "", (3, 3)),
+        "angular momentum, error": Measure(lambda m: np.ptp(m.evaluate(momentum), 0).max(), "kg m²/s", (0.0, 1e-8)),
+        "off the straight line": Measure(lambda m: np.abs(m.q[:, 0] - SPEED * m.t).max(), "m", (0.0, 1e-10)),
+        "energy error": energy_kept(1e-8),
+        "length of the quaternion, error": loops_closed(1e-13, unit=""),
+    }
+    q0, v0 = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [SPEED, 0.0, 0.0, 0.0, *(start / 2.0)]
+    told = ("ω about the middle axis [rad/s]", "elliptic function")
+    drawn = response_pictures(*told, lambda m: m.evaluate(omega[1]), lambda m: free_spin(MOMENTS, start, m.t)[:, 1])
+    drawn |= flashes_of(12)
+    return Setup(robot, None, q0, v0, duration, step, integrator=Reduced(), measures=measures, pictures=drawn)
