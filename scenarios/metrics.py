@@ -14,6 +14,7 @@ from ..controllers.controller import Controller
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS
+from .recorded_value import Recorded
 from .window import Window
 
 Array = NDArray[np.float64]
@@ -29,10 +30,10 @@ class Metric(ABC):
 
     Attributes:
         expression: scalar in the plant's symbols t, q, v, p and u, what the controller applies, and the controller's
-            parameters.
+            parameters; or what is recorded anyway.
     """
 
-    expression: ca.SX
+    expression: ca.SX | Recorded
 
     def begin(self, value: Array) -> Array:
         """What is carried along from the first sample on; the value itself if not said otherwise.
@@ -150,6 +151,8 @@ class Totals:
             step: between samples [s].
         """
         self._metrics, self._step = metrics, step
+        expressed = np.cumsum([not isinstance(metric.expression, Recorded) for metric in metrics]) - 1
+        self._places: list[int] = expressed.tolist()
         self._carried = np.zeros((lanes, len(metrics)))
         self._before = np.zeros((lanes, len(metrics)))
 
@@ -170,7 +173,10 @@ class Totals:
         duration = np.asarray((window.first + ends) * step, dtype=np.float64)
         with np.errstate(all="ignore"):
             for k, metric in enumerate(self._metrics):
-                g = np.ascontiguousarray(recorded[:, :, k])
+                if isinstance(metric.expression, Recorded):
+                    g = metric.expression.values(window)
+                else:
+                    g = np.ascontiguousarray(recorded[:, :, self._places[k]])
                 if window.first == 0:
                     begun = metric.begin(g[:, 0])
                     after = np.column_stack([begun, metric.follow(begun, g[:, 0], g[:, 1:], step)])
@@ -182,7 +188,7 @@ class Totals:
 
 
 def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str, Metric]) -> ca.SX:
-    """The expressions of metrics, shape (number of metrics,).
+    """The expressions of metrics, shape (number of metrics,) without those of what is recorded anyway.
 
     Args:
         robot: the plant.
@@ -195,12 +201,16 @@ def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str
     """
     if not isinstance(metrics, Mapping):
         raise ModelError(f'metrics are given by name, as in {{"effort": Integral(...)}}, got {metrics!r}')
+    expressions = [ca.SX(0, 1)]
     for name, metric in metrics.items():
         if not isinstance(name, str):
             raise ModelError(f"the name of a metric must be text, got {name!r}")
         if not isinstance(metric, Metric):
             raise ModelError(f"metric {name!r} must be a Metric, such as Integral(expression), got {metric!r}")
         expression = metric.expression
+        if isinstance(expression, Recorded):
+            expression.require(name, controller)
+            continue
         if not isinstance(expression, ca.SX) or expression.shape != (1, 1):
             raise ModelError(f"metric {name!r} needs a scalar expression, got {expression!r}")
         what = f"metric {name!r}"
@@ -212,7 +222,8 @@ def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str
                 f"{what} uses inputs, but {type(controller).__name__} applies generalized forces R and no inputs: take "
                 'a controller that acts through inputs, such as realization="actuated"'
             )
-    return ca.vertcat(ca.SX(0, 1), *(metric.expression for metric in metrics.values()))
+        expressions.append(expression)
+    return ca.vertcat(*expressions)
 
 
 def _integrals(carried: Array, before: Array, values: Array, step: float) -> Array:

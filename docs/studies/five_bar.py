@@ -1,0 +1,70 @@
+"""Five-bar linkage: its tip goes round a circle in time, driven at two cranks of four bars."""
+
+from functools import partial
+
+import casadi as ca
+import numpy as np
+
+from erugin.constraints import Baumgarte, trajectory
+from erugin.controllers import Controller, Program, ProgramController, Reference
+from erugin.controllers.rivals import Aim, ComputedTorque, OperationalSpace, PDGravity
+from erugin.robots import Link, assemble
+from erugin.robots.examples import five_bar
+from erugin.robots.signals import BandNoise
+from erugin.scenarios.rivals import AlongMotion
+from erugin.scenarios.sampling import Distribution
+from erugin.scenarios.scenario import scenario
+from erugin.scenarios.setup import MakeController, Setup
+
+from .hardships import hard, spread
+from .laws import predictive, regulator_along
+
+RATE = 10.0
+CRANKS = ("left_crank", "right_crank")
+RODS = Link(0.3, 0.5, 0.15, 0.004), Link(0.4, 0.4, 0.2, 0.006)
+VARIED: dict[str, Distribution] = dict(
+    spread([f"{bar}.{what}" for bar in (*CRANKS, "left_rod", "right_rod") for what in ("mass", "inertia")], 0.1)
+)
+
+
+@scenario("five-bar")
+def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
+    """The tip of a parallel robot is led round a circle, from 1 cm beside it.
+
+    Masses and inertias are 10 % wrong; a random force of 0.5 N acts on the tip; angles are measured with errors of
+    1 mrad, so that the laws see loops that do not close.
+
+    Args:
+        duration: two times round [s].
+        step: of the integration and of the laws [s].
+    """
+    robot = five_bar(*RODS, *RODS, ground=(0.2, 0.0))
+    tip = robot.points["tip"]
+    q0 = assemble(robot, [2.2, 0.9, 0.9, 2.2]).q
+    at = robot.evaluate(tip, q=q0) + np.array([0.0, 0.01])
+    target = ca.vertcat(ca.cos(3 * robot.t) - 1.0, ca.sin(3 * robot.t)) * 0.06 + ca.SX(ca.DM(at))
+    program = Program(robot, trajectory(tip, target, perturbation=Baumgarte(RATE), name="tip"))
+    clean = Setup(
+        *(robot, ProgramController(program, realization="actuated"), q0, np.zeros(4), duration, step),
+        error=ca.norm_2(tip - target),
+        settled=2e-3,
+    )
+
+    def computed_torque(setup: Setup, reference: Reference) -> Controller:
+        return ComputedTorque(setup.robot, reference, rate=RATE, coordinates=list(CRANKS))
+
+    rivals: dict[str, MakeController] = {
+        "computed torque": AlongMotion(computed_torque),
+        "PD and gravity": AlongMotion(lambda setup, reference: PDGravity(setup.robot, reference, rate=RATE)),
+        "operational space": lambda _: OperationalSpace(robot, tip, target, rate=RATE),
+        "time-varying LQR": partial(regulator_along, rate=RATE),
+        "predictive": lambda _: predictive(Aim.reach(robot, tip, target), RATE),
+    }
+    return hard(
+        clean,
+        force=BandNoise(0.5, (0.2, 3.0)),
+        on="tip",
+        errors={"q": 1e-3, "v": "derivative", "band": (1.0, 10.0)},
+        varied=VARIED,
+        rivals=rivals,
+    )

@@ -1,0 +1,56 @@
+"""Studies of single laws, put together into a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erugin.scenarios.comparison import Comparison
+from erugin.scenarios.comparison.quantity import Quantity
+from erugin.scenarios.comparison.trial import ENDING, OK, STATUS
+from erugin.scenarios.study.results import Results
+
+ENDS = ("end_time", STATUS, OK, ENDING)
+ERRORS = ("error_rms", "error_max", "error_final", "clearance")
+"""Metrics in the unit of the setup's error, which it does not tell: metres in all of these tasks."""
+
+
+def gathered(name: str, found: Mapping[str, Results], rows: Mapping[str, tuple[str, ...]]) -> Comparison:
+    """One comparison of laws whose studies have the same seeds.
+
+    Args:
+        name: of the task.
+        found: complete results, by law.
+        rows: names of each law's rows.
+    """
+    quantities: dict[str, Quantity] = {}
+    results: dict[str, dict[str, NDArray[Any]]] = {}
+    seeds: NDArray[np.int64] | None = None
+    for law, each in found.items():
+        told = each.manifest["metrics"]
+        absent = each.manifest["left_out"].get(next(iter(each.controllers)), {})
+        names = [metric for metric in told if metric not in absent]
+        for metric in names:
+            about = told[metric]
+            unit = "m" if metric in ERRORS else about["unit"]
+            quantities.setdefault(
+                metric, Quantity(metric, unit, about["meaning"], better=about["better"], own=about["own"])
+            )
+        table = each.table(list(dict.fromkeys(["seed", *names, *ENDS])))
+        columns: dict[str, NDArray[Any]] = {key: table.column(key).to_numpy() for key in table.column_names}
+        unbegun = [ending for ending in columns[ENDING].tolist() if ending.startswith("not begun")]
+        if unbegun:
+            raise ValueError(
+                f"{len(unbegun)} runs of {law} could not begin, which is no failure of the law: {unbegun[0]}"
+            )
+        order = np.argsort(columns["seed"])
+        own = columns.pop("seed")[order]
+        if seeds is not None and not np.array_equal(seeds, own):
+            raise ValueError(f"{law} has other seeds than the laws before it: run all with the same --seeds")
+        seeds = own
+        results[law] = {key: column[order] for key, column in columns.items()}
+    assert seeds is not None
+    return Comparison(name, quantities, results, seeds, rows=dict(rows))

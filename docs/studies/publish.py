@@ -1,0 +1,103 @@
+"""Tables and pictures of the published comparison, between marks of docs/comparison.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from erugin.scenarios.comparison import Comparison, Estimate
+from erugin.scenarios.comparison.tables import duration, number
+from erugin.scenarios.plots.style import write_whole
+
+DOCS = Path(__file__).resolve().parent.parent
+PAGE, PICTURES = DOCS / "comparison.md", DOCS / "pictures"
+OWN = "program control"
+METRICS = ("error_rms", "error_max", "clearance", "effort", "variation")
+ACCURACY = "error_rms"
+
+
+def publish(comparison: Comparison, missing: Sequence[str] = ()) -> None:
+    """Write what was found of one robot.
+
+    Args:
+        comparison: with results of the laws that are complete.
+        missing: names of those that are not.
+    """
+    pending = f" Not run to the end yet: {', '.join(missing)}." if missing else ""
+    stem = f"comparison_{comparison.name.replace('-', '_')}"
+    metrics = [metric for metric in METRICS if metric in comparison.quantities]
+    comparison.pareto("effort", ACCURACY).plot(PICTURES / f"{stem}_pareto.png")
+    comparison.plot(PICTURES / f"{stem}.png", metrics)
+    told = "\n\n".join(
+        (
+            f"{len(comparison.seeds)} seeds for each law.{pending}",
+            _medians(comparison, metrics),
+            _pairs(comparison),
+            _places(comparison, metrics),
+            f"![distribution of each metric](pictures/{stem}.png)",
+            f"![effort against error](pictures/{stem}_pareto.png)",
+        )
+    )
+    page = PAGE.read_text(encoding="utf-8")
+    begin, end = f"<!-- begin {comparison.name} -->", f"<!-- end {comparison.name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", flags=re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"{PAGE} has no marks {begin!r} and {end!r}")
+    text = pattern.sub(lambda _: f"{begin}\n{told}\n{end}", page)
+    write_whole(PAGE, lambda target: _write(target, text))
+
+
+def _medians(comparison: Comparison, metrics: list[str]) -> str:
+    """A line for each law: what ended, what was kept, medians with intervals, time of a tick."""
+    rates = {name: rate for name, rate in comparison.rates.items() if name != "settled"}
+    told = [*metrics, "end_time"] if "end_time" in comparison.quantities else metrics
+    titles = ["law", *rates, *(comparison.quantities[metric].label for metric in told), "tick"]
+    lines = [titles, ["---"] * len(titles)]
+    for law in comparison.controllers:
+        shares = [_percent(rate.share(law)) for rate in rates.values()]
+        values = [_estimate(comparison.summary(metric, law).median) for metric in told]
+        lines.append([_called(law), *shares, *values, duration(comparison.tick_times[law])])
+    return _table(lines)
+
+
+def _pairs(comparison: Comparison) -> str:
+    """Program control beside each rival: accuracy and effort."""
+    lines = [["program control beside", "error less in", "median difference [m]", "d_z", "effort less in"]]
+    lines.append(["---"] * len(lines[0]))
+    for law in comparison.controllers[1:]:
+        error, effort = (comparison.pair(metric, OWN, law).paired for metric in (ACCURACY, "effort"))
+        chances = [_percent(found.chance) for found in (error, effort)]
+        lines.append(
+            [law, chances[0], _estimate(error.difference), number(error.effect.value).replace("-", "−"), chances[1]]
+        )
+    return _table(lines)
+
+
+def _places(comparison: Comparison, metrics: list[str]) -> str:
+    """Orders that the intervals support."""
+    said = [comparison.ranking(metric).text for metric in metrics]
+    return "\n".join(["Places that the intervals of all pairs together leave open:", "", *(f"- {s}." for s in said)])
+
+
+def _called(law: str) -> str:
+    return f"**{law}**" if law == OWN else law
+
+
+def _percent(estimate: Estimate) -> str:
+    if math.isnan(estimate.value):
+        return "–"
+    return f"{100 * estimate.value:.3g} % ({100 * estimate.low:.3g} … {100 * estimate.high:.3g})"
+
+
+def _estimate(estimate: Estimate) -> str:
+    return f"{number(estimate.value)} ({number(estimate.low)} … {number(estimate.high)})".replace("-", "−")
+
+
+def _table(lines: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _write(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")

@@ -1,0 +1,227 @@
+"""Controllers side by side on the same runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...controllers.controller import Controller
+from ...symbolic.errors import EruginError, ModelError, unknown_name
+from ..sampling import Distribution, draw, seed_numbers
+from ..sampling.draw import Seeds
+from ..scenario import Scenario
+from ..setup import MakeController, Setup
+from .comparison import Comparison
+from .conditions import checked_levels, condition, in_place
+from .estimate import required_confidence
+from .quantity import Quantity
+from .robustness import Robustness
+from .tick_time import tick_time
+from .trial import Trial, build_controller
+
+Array = NDArray[np.float64]
+Source = Controller | MakeController | None
+Controllers = Mapping[str, Source] | Sequence[str]
+Varied = Mapping[str, Distribution]
+Progress = Callable[[float], None]
+OWN = "own"
+"""What a setup's own controller is called."""
+
+
+def compare(
+    scenario: Scenario | Setup,
+    controllers: Controllers | None = None,
+    *,
+    seeds: Seeds = 100,
+    metrics: Sequence[str] | None = None,
+    varied: Mapping[str, Distribution] | None = None,
+    confidence: float = 0.95,
+    robustness: Mapping[str, Sequence[float]] | None = None,
+    ticks: bool = True,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    name: str | None = None,
+) -> Comparison:
+    """Run controllers on the same starts, parameters, noise and disturbances, and say what the runs support.
+
+    Args:
+        scenario: with its default settings, or a setup.
+        controllers: by name, instances or functions that make one for a setup; or names of the setup's own, which is
+            called ``"own"``, and of its rivals. All of these if not given.
+        seeds: how many runs of each controller, or their seeds, all different; a seed gives all controllers the same.
+        metrics: names of those that are reckoned; all that there are if not given.
+        varied: distributions of what seeds vary, by name; the setup's if not given.
+        confidence: of each interval.
+        robustness: levels by name of what makes control harder: ``"model_error"``, spread of the plant's parameters;
+            ``"noise"``, root mean square of errors of measured coordinates; ``"delay"``, dead time [s]; ``"period"``,
+            of a controller that is computed at ticks [s]; or a name as in ``varied``, which is set to each level.
+        ticks: whether the time of a control tick is measured.
+        threads: that symbolic laws may use; all that this process may use if not given.
+        progress: called with the share that is done, in [0, 1].
+        name: of what is compared; the scenario's, or the robot's, if not given.
+
+    Raises:
+        ModelError: for unknown or unfit scenarios, controllers, metrics, levels or seeds.
+        ParameterError: for an unknown name of what is varied, or a value out of its range.
+        SimulationInterrupted: on Ctrl-C.
+    """
+    _check(metrics, varied, robustness)
+    setup = _setup(scenario)
+    title = name or (scenario.name if isinstance(scenario, Scenario) else setup.robot.name)
+    sources = _sources(setup, controllers)
+    job = _Job(title, setup, metrics, _different(seed_numbers(seeds)), required_confidence(confidence), threads)
+    distributions = dict(setup.varied if varied is None else varied)
+    checked = {key: condition(key, setup) for key in robustness or {}}
+    levels = {key: checked_levels(key, checked[key], (robustness or {})[key]) for key in checked}
+    parts = 1 + sum(map(len, levels.values()))
+    done = 0
+
+    def told(share: float) -> None:
+        if progress is not None:
+            progress((done + share) / parts)
+
+    built = {key: build_controller(setup, key, source) for key, source in sources.items()}
+    plain = {key: (controller, distributions) for key, controller in built.items()}
+
+    def at(key: str, level: float) -> Mapping[str, tuple[Controller | None, Varied]]:
+        hard = {name: checked[key].at(level, setup, controller) for name, controller in built.items()}
+        return {
+            name: (one.controller, in_place(key, checked[key], one.varied, distributions)) for name, one in hard.items()
+        }
+
+    harder = {key: [at(key, level) for level in ascending] for key, ascending in levels.items()}
+    trials = job.trials(plain)
+    times = {key: time for key, trial in trials.items() if ticks and (time := _tick_time(trial)) is not None}
+    sweeps: dict[str, Robustness] = {}
+    whole = job.run(trials, plain, told)
+    for key, ascending in levels.items():
+        found: list[Comparison] = []
+        for laws in harder[key]:
+            done += 1
+            found.append(job.run(job.trials(laws), laws, told))
+        sweeps[key] = Robustness(key, checked[key].meaning, ascending, tuple(found))
+    return replace(whole, tick_times=times, robustness=sweeps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all runs of a comparison share."""
+
+    name: str
+    setup: Setup
+    metrics: Sequence[str] | None
+    seeds: NDArray[np.int64]
+    confidence: float
+    threads: int | None
+
+    def trials(self, controllers: Mapping[str, tuple[Controller | None, Varied]]) -> Mapping[str, Trial]:
+        """One for each controller."""
+        also = {name for law, _ in controllers.values() if law is not None for name in law.parameters.names}
+        return {
+            name: Trial.of(self.setup, name, controller, self.metrics, also=also)
+            for name, (controller, _) in controllers.items()
+        }
+
+    def run(
+        self,
+        trials: Mapping[str, Trial],
+        controllers: Mapping[str, tuple[Controller | None, Varied]],
+        progress: Progress,
+    ) -> Comparison:
+        """All runs of all controllers."""
+        results: dict[str, Mapping[str, NDArray[Any]]] = {}
+        columns: dict[str, Mapping[str, Array]] = {}
+
+        def told(place: int, share: float) -> None:
+            progress((place + share) / len(trials))
+
+        for place, (name, trial) in enumerate(trials.items()):
+            here = {key: how for key, how in controllers[name][1].items() if trial.names.places(key)}
+            columns[name] = draw(here, self.seeds, trial.nominal)
+            results[name] = trial.run(
+                columns[name],
+                threads=self.threads,
+                count=len(self.seeds),
+                progress=functools.partial(told, place),
+            )
+        return Comparison(
+            name=self.name,
+            quantities=_joined([trial.quantities for trial in trials.values()]),
+            results=results,
+            seeds=self.seeds,
+            columns=columns,
+            confidence=self.confidence,
+            left_out={name: trial.left_out for name, trial in trials.items()},
+            rows={name: () if t.controller is None else t.controller.rows for name, t in trials.items()},
+        )
+
+
+def _check(metrics: object, varied: object, robustness: object) -> None:
+    """Raise ModelError for what is no sequence or mapping."""
+    if not isinstance(metrics, Sequence | None):
+        raise ModelError(f'metrics are a sequence of names, as in ["error_rms", "effort"], got {metrics!r}')
+    for word, given in (("varied", varied), ("robustness", robustness)):
+        if not isinstance(given, Mapping | None):
+            raise ModelError(f'{word} is given by name, as in {{"m1": ...}}, got {given!r}')
+
+
+def _different(seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The seeds, if none is there twice: a run that is counted again tells nothing new, but makes intervals narrow."""
+    numbers, counts = np.unique(seeds, return_counts=True)
+    if len(numbers) < len(seeds):
+        raise ModelError(f"seeds must be different, but {numbers[counts > 1][0]} is there more than once")
+    return seeds
+
+
+def _setup(scenario: Scenario | Setup) -> Setup:
+    if isinstance(scenario, Scenario):
+        return scenario()
+    if not isinstance(scenario, Setup):
+        raise ModelError(f"controllers are compared on a scenario or a Setup, got {scenario!r}")
+    return scenario
+
+
+def _sources(setup: Setup, controllers: Controllers | None) -> Mapping[str, Source]:
+    """Controllers by name, not built yet."""
+    known: dict[str, Source] = {} if setup.controller is None else {OWN: setup.controller}
+    known |= setup.rivals
+    if controllers is None:
+        chosen = known
+    elif isinstance(controllers, Mapping):
+        chosen = dict(controllers)
+        if nameless := [name for name in chosen if not isinstance(name, str)]:
+            raise ModelError(f"the name of a controller must be text, got {nameless[0]!r}")
+    else:
+        if isinstance(controllers, str) or not isinstance(controllers, Sequence):
+            raise ModelError(
+                f'controllers are a sequence of names, as in ["own"], or given by name, got {controllers!r}'
+            )
+        for name in controllers:
+            if name not in known:
+                raise ModelError(unknown_name("controller", name, known))
+        chosen = {name: known[name] for name in controllers}
+    if not chosen:
+        raise ModelError("there are no controllers to compare: the setup has none, or none were named")
+    return chosen
+
+
+def _tick_time(trial: Trial) -> float | None:
+    """As measured; a law that does not get through the run without variation has none, which its runs will tell."""
+    try:
+        return tick_time(trial)
+    except EruginError:
+        return None
+
+
+def _joined(parts: Sequence[Mapping[str, Quantity]]) -> Mapping[str, Quantity]:
+    """All metrics, in the order of the first controller that has each."""
+    joined: dict[str, Quantity] = {}
+    for part in parts:
+        for name, quantity in part.items():
+            joined.setdefault(name, quantity)
+    return joined

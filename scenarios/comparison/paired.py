@@ -1,0 +1,178 @@
+"""Two controllers on the same runs: what one metric says of their difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.errors import ShapeError
+from .estimate import Estimate, median, shift, two_sided
+from .proportions import tango
+from .quantity import Better
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+ROUNDING = 1e-9
+"""Share of the larger of two numbers up to which they count as equal: laws that are the same on paper differ by it."""
+NOTHING = Estimate(math.nan, -math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The difference of a metric between two controllers, run by run.
+
+    A run that had to stop counts as worse than any that had not, as does one whose metric is infinite; two such runs of
+    one pair count as equal, as do numbers that differ by rounding only. ``difference``, ``chance``, ``p`` and
+    ``rank_biserial`` are of all pairs in this sense, so that no failure is dropped; ``shift`` and ``effect`` are of the
+    pairs in which both controllers have a finite metric, for there are no means of the others. A metric of which
+    neither less nor more is better is compared on the latter pairs only, and has no ``chance``.
+
+    Attributes:
+        n: number of pairs.
+        finite: number of those in which both have a finite metric.
+        wins: pairs in which the first is better.
+        losses: in which the second is.
+        difference: median of first − second, with the exact interval of order statistics, in the metric's unit.
+        shift: Hodges and Lehmann's estimate of first − second, with the interval of the signed-rank test.
+        chance: P(the first is better) + ½ P(they are equal), with Tango's score interval.
+        simultaneous: the same with the confidence raised so that the intervals of all pairs of controllers hold
+            together.
+        effect: Cohen's d_z, mean over standard deviation of first − second, with the interval of the delta method.
+        rank_biserial: (T⁺ − T⁻)/(T⁺ + T⁻) of the signed ranks of first − second, from −1 to 1.
+        p: of Wilcoxon's signed-rank test; 1 if there is nothing to rank.
+    """
+
+    n: int
+    finite: int
+    wins: int
+    losses: int
+    difference: Estimate
+    shift: Estimate
+    chance: Estimate
+    simultaneous: Estimate
+    effect: Estimate
+    rank_biserial: float
+    p: float
+
+    @classmethod
+    def of(cls, first: Array, second: Array, better: Better, confidence: float, *, together: int = 1) -> Paired:
+        """Compare.
+
+        Args:
+            first: metric of the first controller in each run, shape (n,); NaN where it had to stop.
+            second: of the second in the same runs.
+            better: whether less or more is better.
+            confidence: of each interval.
+            together: number of intervals that are to hold at once (Bonferroni), for ``simultaneous``.
+
+        Raises:
+            ShapeError: for different lengths.
+        """
+        if first.shape != second.shape or first.ndim != 1:
+            raise ShapeError(f"metrics of pairs must have one shape, (n,); got {first.shape} and {second.shape}")
+        finite = np.isfinite(first) & np.isfinite(second)
+        known = _difference(first[finite], second[finite])
+        d, wins, losses = known, 0, 0
+        if better != "neither":
+            sign = 1.0 if better == "less" else -1.0
+            d = _difference(worst_is_infinite(first, better), worst_is_infinite(second, better))
+            wins, losses = int(np.count_nonzero(sign * d < 0.0)), int(np.count_nonzero(sign * d > 0.0))
+        raised = 1.0 - (1.0 - confidence) / max(together, 1)
+        chance, surely = (_chance(wins, losses, len(d), each) for each in (confidence, raised))
+        biserial, p = signed_ranks(d)
+        return cls(
+            n=len(first),
+            finite=int(np.count_nonzero(finite)),
+            wins=wins,
+            losses=losses,
+            difference=median(d, confidence),
+            shift=shift(known, confidence),
+            chance=NOTHING if better == "neither" else chance,
+            simultaneous=NOTHING if better == "neither" else surely,
+            effect=standardized(known, confidence),
+            rank_biserial=biserial,
+            p=p,
+        )
+
+
+def worst_is_infinite(values: Array, better: Better) -> Array:
+    """The metric with what is not finite as worse than anything else, shape (n,).
+
+    Args:
+        values: shape (n,).
+        better: whether less or more is better.
+    """
+    return np.where(np.isfinite(values), values, -np.inf if better == "more" else np.inf)
+
+
+def standardized(differences: Array, confidence: float) -> Estimate:
+    """Cohen's d_z = mean/standard deviation, with the interval that its variance to first order gives.
+
+    n Var(d_z) → 1 − γ d_z + (κ − 1) d_z²/4 with skewness γ and kurtosis κ of the differences, whatever their
+    distribution is.
+
+    Args:
+        differences: finite, shape (n,).
+        confidence: of the interval.
+    """
+    z, n = two_sided(confidence), len(differences)
+    if n < 3:
+        return NOTHING
+    center = float(np.mean(differences))
+    away = differences - center
+    variance = float(np.mean(away * away))
+    # What is left of rounding is no spread.
+    if variance <= (1e-14 * float(np.abs(differences).max())) ** 2:
+        return Estimate(0.0, 0.0, 0.0) if center == 0.0 else NOTHING
+    d = center / math.sqrt(variance * n / (n - 1))
+    skewness, kurtosis = (float(np.mean(away**k)) / variance ** (k / 2) for k in (3, 4))
+    half = z * math.sqrt(max(1.0 - skewness * d + (kurtosis - 1.0) * d * d / 4.0, 0.0) / n)
+    return Estimate(d, d - half, d + half)
+
+
+def signed_ranks(differences: Array) -> tuple[float, float]:
+    """Matched-pairs rank-biserial correlation, and p of the two-sided signed-rank test; zeros are left out.
+
+    Args:
+        differences: not NaN, may be infinite, shape (n,).
+    """
+    from scipy.stats import rankdata, wilcoxon  # late, for it takes its time
+
+    told = differences[differences != 0.0]
+    if not len(told):
+        return 0.0, 1.0
+    ranks = rankdata(np.abs(told))
+    above = float(ranks[told > 0.0].sum())
+    # Ranks stand for the values: infinite ones are the largest, and tied.
+    found = wilcoxon(np.where(told > 0.0, ranks, -ranks))
+    return 2.0 * above / float(ranks.sum()) - 1.0, float(found.pvalue)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values: each test may be rejected at level α if its own is at most α, and all hold together.
+
+    Args:
+        p: of the tests of a family.
+    """
+    adjusted, largest = [0.0] * len(p), 0.0
+    for place, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        largest = max(largest, min(1.0, (len(p) - place) * p[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+def _difference(first: Array, second: Array) -> Array:
+    """first − second, and 0 where they differ by rounding or both are infinite."""
+    with np.errstate(invalid="ignore"):
+        d = first - second
+        alike = np.abs(d) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))
+    return np.where(np.isnan(d) | (alike & np.isfinite(d)), 0.0, d)
+
+
+def _chance(wins: int, losses: int, runs: int, confidence: float) -> Estimate:
+    net = tango(wins, losses, runs, confidence)
+    return Estimate(*((1.0 + side) / 2.0 for side in (net.value, net.low, net.high)))

@@ -1,0 +1,94 @@
+"""Shares of runs, and differences of shares of the same runs under two controllers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .estimate import Estimate, two_sided
+
+HALVINGS = 60
+
+
+def wilson(successes: int, runs: int, confidence: float) -> Estimate:
+    """A share with Wilson's score interval [Wilson1927]_: all p that the test |p̂ − p| ≤ z √(p(1 − p)/n) accepts.
+
+    Args:
+        successes: number of them.
+        runs: n.
+        confidence: of the interval.
+    """
+    z = two_sided(confidence)
+    if runs == 0:
+        return Estimate(math.nan, 0.0, 1.0)
+    share, z2 = successes / runs, z * z
+    center = (share + z2 / (2 * runs)) / (1 + z2 / runs)
+    half = z / (1 + z2 / runs) * math.sqrt(share * (1 - share) / runs + z2 / (4 * runs * runs))
+    low = 0.0 if successes == 0 else center - half
+    return Estimate(share, low, 1.0 if successes == runs else center + half)
+
+
+def newcombe(both: int, first: int, second: int, neither: int, confidence: float) -> Estimate:
+    """Difference of two shares of the same runs: Newcombe's method 10 [Newcombe1998]_, Wilson's intervals combined.
+
+    Args:
+        both: runs in which both succeed.
+        first: in which only the first does.
+        second: in which only the second does.
+        neither: in which neither does.
+        confidence: of the interval.
+    """
+    n = both + first + second + neither
+    if n == 0:
+        two_sided(confidence)
+        return Estimate(math.nan, -1.0, 1.0)
+    one, other = wilson(both + first, n, confidence), wilson(both + second, n, confidence)
+    margins = (both + first) * (second + neither) * (both + second) * (first + neither)
+    cross = float(both * neither - first * second)
+    if cross > 0.0:
+        cross = max(cross - n / 2.0, 0.0)
+    phi = cross / math.sqrt(margins) if margins else 0.0
+    difference = one.value - other.value
+
+    def reach(a: float, b: float) -> float:
+        return math.sqrt(max(a * a - 2.0 * phi * a * b + b * b, 0.0))
+
+    low = difference - reach(one.value - one.low, other.high - other.value)
+    high = difference + reach(one.high - one.value, other.value - other.low)
+    return Estimate(difference, max(low, -1.0), min(high, 1.0))
+
+
+def tango(wins: int, losses: int, runs: int, confidence: float) -> Estimate:
+    """(wins − losses)/n with Tango's score interval [Tango1998]_.
+
+    It is that of all Δ for which the score test, with the variance that is most likely under Δ, does not reject.
+
+    Args:
+        wins: runs that count +1.
+        losses: runs that count −1.
+        runs: n; the others count 0.
+        confidence: of the interval.
+    """
+    z = two_sided(confidence)
+    if runs == 0:
+        return Estimate(math.nan, -1.0, 1.0)
+    estimate = (wins - losses) / runs
+
+    def score(delta: float) -> float:
+        a, c = 2.0 * runs, -losses * delta * (1.0 - delta)
+        b = -wins - losses + (2.0 * runs - wins + losses) * delta
+        likely = (math.sqrt(max(b * b - 4.0 * a * c, 0.0)) - b) / (2.0 * a)
+        variance = runs * (2.0 * likely + delta * (1.0 - delta))
+        away = wins - losses - runs * delta
+        return away / math.sqrt(variance) if variance > 0.0 else math.copysign(math.inf, away) if away else 0.0
+
+    low = _crossing(score, z, -1.0, estimate)
+    return Estimate(estimate, low, _crossing(score, -z, estimate, 1.0))
+
+
+def _crossing(score: Callable[[float], float], level: float, low: float, high: float) -> float:
+    """Where a decreasing function crosses a level; the end that is nearest to it if it does not."""
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if score(middle) > level else (low, middle)
+    return 0.5 * (low + high)

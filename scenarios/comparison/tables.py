@@ -1,0 +1,246 @@
+"""A comparison as text for a terminal, and as a data frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ...symbolic.errors import EruginError
+from .estimate import Estimate
+from .robustness import Robustness
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .comparison import Comparison
+    from .findings import Pair
+
+
+def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) -> str:
+    """What was found, as text.
+
+    Args:
+        comparison: what was found.
+        metrics: names of those that are shown.
+        width: of the terminal, in characters.
+    """
+    share = f"{100 * comparison.confidence:g} %"
+    varied = dict.fromkeys(name for columns in comparison.columns.values() for name in columns)
+    parts: list[RenderableType] = [
+        Text(
+            f"{comparison.name}: {len(comparison.seeds)} runs of each controller, the same for all; varied: "
+            f"{', '.join(varied) or 'nothing'}. Intervals of {share}."
+        ),
+        _runs(comparison),
+        Text(
+            "\nMedians of all runs, [interval], (quartiles); a run that had to stop, or has no finite metric, counts "
+            "as the worst. Place: what the intervals support."
+        ),
+        _medians(comparison, metrics),
+    ]
+    if len(comparison.controllers) > 1:
+        parts += [
+            Text(
+                "\nDifferences of pairs of runs, first - second: median [interval]; P(first better) [interval]; "
+                "Cohen's d_z of the pairs in which both are finite; p of the signed-rank test after Holm, of all lines "
+                "together."
+            ),
+            _pairs(comparison, metrics),
+        ]
+        alike = [f"{p.metric} of {p.first} and {p.second}" for p in comparison.pairs
+                 if p.metric in metrics and p.metric in comparison.ranked and not _differs(comparison, p)]  # fmt: skip
+        parts += [Text("\nNo run tells apart: " + "; ".join(alike))] if alike else []
+    for sweep in comparison.robustness.values():
+        metric = next((name for name in metrics if name in comparison.ranked), None)
+        if metric is not None:
+            parts += [Text(f"\n{comparison.quantities[metric].label}, median, against {sweep.meaning}:")]
+            parts += [_sweep(sweep, metric)]
+    parts += [Text(f"\nLeft out: {line}") for line in _left_out(comparison, metrics)]
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False, color_system=None, emoji=False, markup=False)
+    for part in parts:
+        console.print(part)
+    return file.getvalue()
+
+
+def number(value: float) -> str:
+    """A number with three digits.
+
+    Args:
+        value: any, also infinite or NaN.
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return f"{'-' if value < 0 else ''}∞"
+    short = f"{value:.3g}"
+    return f"{float(short):.0f}" if 1e3 <= abs(value) < 1e6 else short
+
+
+def with_interval(estimate: Estimate) -> str:
+    """A number and its interval.
+
+    Args:
+        estimate: the number.
+    """
+    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
+
+
+def duration(seconds: float) -> str:
+    """A short time, with a fitting unit.
+
+    Args:
+        seconds: [s].
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def data_frame(comparison: Comparison) -> pd.DataFrame:
+    """One row per controller and seed.
+
+    Args:
+        comparison: what was found.
+
+    Raises:
+        EruginError: if pandas is missing.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise EruginError("data frames need pandas: pip install 'erugin[data]'") from error
+    frames: list[pd.DataFrame] = []
+    for name, columns in comparison.results.items():
+        n = len(comparison.seeds)
+        told = {"controller": np.full(n, name), "seed": comparison.seeds}
+        frames.append(pd.DataFrame({**told, **comparison.columns.get(name, {}), **columns}))
+    frame = pd.concat(frames, ignore_index=True)
+    frame.attrs = {"units": {name: quantity.unit for name, quantity in comparison.quantities.items()}}
+    return frame
+
+
+def write_table(comparison: Comparison, path: Path) -> None:
+    """The text, into a file that is written whole or not at all.
+
+    Args:
+        comparison: what was found.
+        path: of the file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    from ..plots.style import write_whole  # late, for it brings matplotlib
+
+    text = comparison.table()
+    write_whole(path, lambda target: _write(target, text))
+
+
+def write_runs(comparison: Comparison, path: Path) -> None:
+    """Every run as a line of comma-separated values, into a file that is written whole or not at all.
+
+    Args:
+        comparison: what was found.
+        path: of the file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    from ..plots.style import write_whole
+
+    parts = {name: {**comparison.columns.get(name, {}), **found} for name, found in comparison.results.items()}
+    keys = list(dict.fromkeys(key for part in parts.values() for key in part))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["controller", "seed", *keys])
+    for name, part in parts.items():
+        columns = [part[key].tolist() if key in part else [""] * len(comparison.seeds) for key in keys]
+        writer.writerows([name, seed, *row] for seed, *row in zip(comparison.seeds.tolist(), *columns, strict=True))
+    text = file.getvalue()
+    write_whole(path, lambda target: _write(target, text))
+
+
+def _write(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")
+
+
+def _runs(comparison: Comparison) -> Table:
+    rates = comparison.rates
+    table = Table("controller", *rates, "time per tick", box=None, pad_edge=False)
+    for name in comparison.controllers:
+        shares = [_share(rate.share(name)) if name in rate.flags else "-" for rate in rates.values()]
+        time = comparison.tick_times.get(name)
+        table.add_row(name, *shares, "-" if time is None else duration(time))
+    return table
+
+
+def _share(estimate: Estimate) -> str:
+    value, low, high = (f"{100 * each:.3g}" for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} % [{low}, {high}]"
+
+
+def _medians(comparison: Comparison, metrics: Sequence[str]) -> Table:
+    table = Table("metric", "controller", "median", "quartiles", "finite", "place", box=None, pad_edge=False)
+    for metric in metrics:
+        quantity = comparison.quantities[metric]
+        places: Mapping[str, tuple[int, int]] = {}
+        if metric in comparison.ranked:
+            places = comparison.ranking(metric).places
+        for i, name in enumerate(comparison.having(metric)):
+            each = comparison.summary(metric, name)
+            place = places.get(name)
+            table.add_row(
+                "" if i else quantity.label,
+                name,
+                with_interval(each.median),
+                f"({number(each.quartiles[0])}, {number(each.quartiles[1])})",
+                f"{each.finite}/{each.runs}",
+                "" if place is None else f"{place[0]}" if place[0] == place[1] else f"{place[0]}-{place[1]}",
+            )
+    return table
+
+
+def _pairs(comparison: Comparison, metrics: Sequence[str]) -> Table:
+    table = Table("metric", "first", "second", "difference", "P(better)", "d_z", "p", box=None, pad_edge=False)
+    for pair in comparison.pairs:
+        found = pair.paired
+        if pair.metric not in metrics or not _differs(comparison, pair):
+            continue
+        chance = with_interval(found.chance)
+        p = "<1e-16" if pair.adjusted < 1e-16 else f"{pair.adjusted:.2g}"
+        label = comparison.quantities[pair.metric].label
+        told = with_interval(found.difference), chance, number(found.effect.value), p
+        table.add_row(label, pair.first, pair.second, *told)
+    return table
+
+
+def _differs(comparison: Comparison, pair: Pair) -> bool:
+    """Whether any run tells two controllers apart, by a metric that has a good side."""
+    return comparison.quantities[pair.metric].better != "neither" and pair.paired.wins + pair.paired.losses > 0
+
+
+def _sweep(sweep: Robustness, metric: str) -> Table:
+    table = Table("controller", *map(number, sweep.levels), box=None, pad_edge=False)
+    for name in sweep.comparisons[0].having(metric):
+        table.add_row(name, *(with_interval(each) for each in sweep.curve(metric, name)))
+    return table
+
+
+def _left_out(comparison: Comparison, metrics: Sequence[str]) -> list[str]:
+    """Which metrics are missing, reason by reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, reasons in comparison.left_out.items():
+        for metric, why in reasons.items():
+            if metric in metrics or metric not in comparison.quantities:
+                found.setdefault((name, why), []).append(metric)
+    return [f"{', '.join(names)} of {name}: {why}" for (name, why), names in found.items()]

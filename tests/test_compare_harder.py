@@ -1,0 +1,118 @@
+"""Comparisons where it is hard: levels in place of what seeds vary, laws that fail, laws that are held."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+
+from erugin.controllers.wrappers import Measured, SampleAndHold
+from erugin.robots.disturbed import disturbed
+from erugin.robots.signals import BandNoise
+from erugin.scenarios.commands.compare import write_files
+from erugin.scenarios.comparison import Comparison, Trial, compare
+from erugin.scenarios.comparison.conditions import physical
+from erugin.scenarios.comparison.quantity import Quantity
+from erugin.scenarios.comparison.tick_time import tick_time
+from erugin.scenarios.sampling import Scaled, Uniform
+from erugin.symbolic.errors import ModelError
+
+from .called import Called
+from .compared import program_control, swing
+
+Values = Mapping[str, float] | ArrayLike | None
+LONG = 1e-3
+QUANTITIES = {
+    "error_rms": Quantity("error_rms", "m", "error"),
+    "effort": Quantity("effort", "J", "effort"),
+    "clearance": Quantity("clearance", "m", "clearance", better="more"),
+}
+SPREAD = Scaled(Uniform(0.9, 1.1))
+
+
+class Slow(Called):
+    """A law of which each computation takes a while."""
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+        time.sleep(LONG)
+        return super().control(t, q, v, p)
+
+
+def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_either_name() -> None:
+    found = compare(swing(0.05), ["own", "pd"], seeds=3, metrics=["error_rms"], ticks=False,
+                    varied={"m1": SPREAD, "plant.m2": SPREAD}, robustness={"model_error": [0.0, 0.1]})  # fmt: skip
+    assert set(found.columns["own"]) == {"m1", "plant.m2"}
+    exact, wrong = found.robustness["model_error"].comparisons
+    for columns in (*exact.columns.values(), *wrong.columns.values()):
+        assert "m1" not in columns
+        assert {"plant.m1", "plant.m2"} <= set(columns)
+    assert len(set(exact.columns["pd"]["plant.m1"].tolist())) == 1
+    assert len(set(wrong.columns["pd"]["plant.m1"].tolist())) == 3
+    np.testing.assert_array_equal(wrong.columns["own"]["plant.m1"], wrong.columns["pd"]["plant.m1"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"varied": {"m1": SPREAD}, "robustness": {"plant.m1": [2.0]}}, "'plant.m1' sets a number .* as 'm1'"),
+        ({"varied": {"law.m1": SPREAD}, "robustness": {"m1": [2.0]}}, "'m1' sets a number .* as 'law.m1'"),
+        ({"varied": {}, "robustness": {"m2": [np.inf]}}, "a value must be finite, got inf"),
+        ({"seeds": [3, 1, 3]}, "seeds must be different, but 3"),
+        ({"metrics": 5}, "metrics are a sequence of names"),
+        ({"controllers": 5}, "controllers are a sequence of names"),
+        ({"controllers": {1: None}}, "the name of a controller must be text, got 1"),
+        ({"robustness": ["delay"]}, "robustness is given by name"),
+        ({"varied": [("m1", SPREAD)]}, "varied is given by name"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_runs(options: dict[str, Any], message: str) -> None:
+    told: list[float] = []
+    usual: dict[str, Any] = {"controllers": ["own"], "seeds": 2}
+    with pytest.raises(ModelError, match=message):
+        compare(swing(0.05), **(usual | options), ticks=False, progress=told.append)
+    assert not told
+
+
+def test_forces_that_only_the_plant_has_are_no_errors_of_the_model() -> None:
+    setup = swing(0.05)
+    shaken = dataclasses.replace(setup, robot=disturbed(setup.robot, BandNoise(0.5, (0.5, 2.0)), "tip").robot)
+    assert "disturbance.x.frequency1" in shaken.robot.parameters.names
+    # The length of the outer link matters where a force acts on its tip.
+    assert set(physical(shaken)) == {*physical(setup), "l2"}
+    assert {"m1", "m2", "c1", "c2"} <= set(physical(setup))
+
+
+def failing(fails: int, seed: int) -> dict[str, NDArray[Any]]:
+    told: dict[str, NDArray[Any]] = {name: np.random.default_rng(seed).normal(5.0, 1.0, 10) for name in QUANTITIES}
+    ends = {"ok": np.arange(10) >= fails, "status": np.zeros(10), "ending": np.full(10, "over")}
+    return told | ends
+
+
+@pytest.mark.parametrize("fails", [6, 10])
+def test_laws_that_mostly_fail_get_their_tables_and_what_can_be_drawn(fails: int, tmp_path: Path) -> None:
+    runs = {"a": failing(fails, 1), "b": failing(fails, 2)}
+    written: list[str] = []
+    write_files(Comparison("failing", QUANTITIES, runs, np.arange(10)), tmp_path, written)
+    drawn = ["distributions.png"] if fails < 10 else []
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(["comparison.txt", "runs.csv", *drawn])
+    assert any(name.startswith("no pareto.png (no controller has a finite median") for name in written)
+
+
+def test_runs_that_failed_are_at_the_bad_end_of_each_distribution() -> None:
+    figure = Comparison("failing", QUANTITIES, {"a": failing(4, 1)}, np.arange(10)).plot()
+    shares = [np.asarray(line.get_ydata()) for axes in figure.axes[:3] for line in axes.get_lines()]
+    assert [(each[0], each[-1]) for each in shares] == [(0.0, 0.6), (0.0, 0.6), (0.4, 1.0)]
+
+
+def test_a_law_that_is_held_is_timed_at_its_ticks() -> None:
+    """Nine of ten calls only hand out what was computed before."""
+    setup = swing(0.2)
+    held = SampleAndHold(Slow(program_control(setup.robot)), 10 * setup.step)
+    for law in (held, Measured(held, q=1e-4)):
+        assert (tick_time(Trial.of(setup, "held", law, ["effort"])) or 0.0) > LONG

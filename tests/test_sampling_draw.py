@@ -1,0 +1,83 @@
+"""What seeds draw: against NumPy's Philox, pinned for good, even, and independent."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from erugin.scenarios.sampling import LogNormal, Normal, Scaled, Uniform, draw, seed_numbers
+from erugin.scenarios.sampling.philox import block, shares
+from erugin.symbolic.errors import ModelError, ParameterError
+
+UNIT = Uniform(0.0, 1.0)
+MANY = 20_000
+
+
+def test_blocks_are_those_of_numpys_philox() -> None:
+    key = 0x123456789ABCDEF0, 0xFEDCBA9876543210
+    counters = [1, 2, 3, 2**32 + 1, 2**63 + 5]
+    theirs = [np.random.Philox(key=key[0] | key[1] << 64, counter=c - 1).random_raw(4) for c in counters]
+    np.testing.assert_array_equal(np.stack(block(key, np.array(counters, dtype=np.uint64)), axis=1), theirs)
+
+
+def test_a_share_is_the_upper_bits_of_the_block_under_the_hash_of_the_name() -> None:
+    key = int.from_bytes(hashlib.blake2b(b"plant.m1", digest_size=16).digest(), "little")
+    raw = int(np.random.Philox(key=key, counter=41).random_raw(1)[0])
+    assert shares("plant.m1", np.array([42], dtype=np.uint64))[0] == ((raw >> 12) + 0.5) / 2**52
+
+
+def test_the_numbers_never_change() -> None:
+    told = shares("m1", np.array([0, 1, 2, 12345678901], dtype=np.uint64))
+    expected = ["0x1.959e8015b736dp-1", "0x1.f9b3939f92672p-2", "0x1.2ba1ea844691bp-1", "0x1.f2da28aa3b46ap-2"]
+    assert [value.hex() for value in told.tolist()] == expected
+    columns = draw({"a": UNIT, "ä.b": Uniform(-1.0, 3.0)}, 2)
+    assert [value.hex() for value in columns["a"].tolist()] == ["0x1.c22b3ead040dbp-1", "0x1.b44b9e4f20931p-1"]
+    assert [value.hex() for value in columns["ä.b"].tolist()] == ["0x1.3154938a67890p-3", "0x1.9855b61932f82p+0"]
+
+
+def test_a_value_depends_on_its_name_and_seed_only() -> None:
+    varied = {"a": UNIT, "b": Normal(0.0, 1.0), "c": LogNormal(1.0, 0.1)}
+    whole = draw(varied, 100)
+    some = draw({"c": varied["c"], "b": varied["b"]}, [70, 3, 70])
+    for name in some:
+        np.testing.assert_array_equal(some[name], whole[name][[70, 3, 70]])
+    parts = [draw(varied, range(first, first + 25)) for first in range(0, 100, 25)]
+    for name in varied:
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+
+
+def test_values_are_even_and_independent_between_names_and_seeds() -> None:
+    names = ["m1", "m2", "plant.m1", "law.m1", "q0.x"]
+    columns = np.array([shares(name, np.arange(MANY, dtype=np.uint64)) for name in names])
+    assert columns.min() > 0.0
+    assert columns.max() < 1.0
+    # Six looks at what chance does; each would fail once in ten thousand keys.
+    for column in columns:
+        assert stats.kstest(column, "uniform").pvalue > 1e-4
+        lag = stats.pearsonr(column[:-1], column[1:]).statistic
+        assert abs(lag) < 4.0 / np.sqrt(MANY)
+    across = np.asarray(np.corrcoef(columns))[np.triu_indices(len(names), 1)]
+    assert np.abs(across).max() < 4.5 / np.sqrt(MANY)
+    counts = np.histogram2d(columns[0], columns[1], bins=10, range=[[0, 1], [0, 1]])[0].ravel()
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_relative_distributions_need_the_nominal_value() -> None:
+    varied = {"m1": Scaled(UNIT)}
+    np.testing.assert_array_equal(draw(varied, 5, lambda name: 3.0)["m1"], 3.0 * draw({"m1": UNIT}, 5)["m1"])
+    with pytest.raises(ParameterError, match="'m1' is varied about its nominal value"):
+        draw(varied, 5)
+
+
+@pytest.mark.parametrize("seeds", [0, -1, [], [-1], [0.5], [[1]], True, [2**63], "12", [1, [2]]])
+def test_what_is_no_seeds_is_refused(seeds: object) -> None:
+    with pytest.raises(ModelError, match="seeds are a number of them"):
+        seed_numbers(seeds)  # type: ignore[arg-type]
+
+
+def test_what_is_no_distribution_is_refused() -> None:
+    with pytest.raises(ModelError, match="'m1' is varied by a distribution"):
+        draw({"m1": 1.0}, 3)  # type: ignore[dict-item]
