@@ -1,0 +1,68 @@
+"""Files that are written whole or not at all, also if the power fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from ...symbolic.errors import StudyError
+
+
+def write_atomically(target: Path, data: bytes, place: Path) -> None:
+    """Write a file, so that at any instant it is there whole or not at all.
+
+    Args:
+        target: the file; its folder is made if missing.
+        data: what it is to hold.
+        place: an existing folder of the same file system for the temporary file.
+
+    Raises:
+        StudyError: if the disk is full or the folder cannot be written; nothing is left behind.
+    """
+    temporary: Path | None = None
+    try:
+        make_folder(target.parent)
+        name = place / f"{secrets.token_hex(8)}.part"
+        # Who may read it is what the user's mask says, as of any file.
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        temporary = name
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, target)
+        temporary = None
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise StudyError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that they are there after a power failure too.
+
+    Args:
+        path: of the folder; it may be there already.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some network file systems cannot, and some folders may be written but not read; the file itself is safe by then.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

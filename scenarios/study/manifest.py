@@ -1,0 +1,150 @@
+"""What is written of a study beside its results: what was run, with what, and where."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ...controllers.controller import Controller
+from ...symbolic.toolchain import find_toolchain, processor
+from ..comparison.quantity import Quantity
+from ..sampling.distribution import Distribution
+from .factors import Factors
+from .folder import FORMAT
+from .job import Job
+from .work import Source
+
+PACKAGES = ("erugin", "casadi", "numpy", "scipy", "pyarrow")
+
+
+def manifest_of(
+    job: Job,
+    name: str,
+    given: Mapping[str, Source],
+    quantities: Mapping[str, Quantity],
+    left_out: Mapping[str, Mapping[str, str]],
+    varied: Mapping[str, Distribution],
+    source: tuple[Path, str] | None,
+) -> dict[str, Any]:
+    """The manifest of a study.
+
+    Args:
+        job: the study, cut into tasks.
+        name: of the study.
+        given: controllers by name.
+        quantities: what is measured, by name.
+        left_out: which metrics a controller does not have, and why, by controller.
+        varied: what seeds vary in the first group.
+        source: path and text of the user's file, if there is one.
+    """
+    work, plan = job.work, job.plan
+    return {
+        "format": FORMAT,
+        "name": name,
+        "hash": job.identity,
+        "scenario": {
+            "name": work.scenario.name,
+            "summary": work.scenario.summary,
+            "description": work.scenario.description,
+            "module": work.scenario.function.__module__,
+        },
+        "factors": _factors(work.factors),
+        "sampler": None if work.factors.sampler is None else repr(work.factors.sampler),
+        "varied": {key: repr(each) for key, each in varied.items()},
+        "seeds": _seeds(work.seeds),
+        "controllers": {key: _controller(each) for key, each in given.items()},
+        "metrics": {
+            key: {"unit": each.unit, "meaning": each.meaning, "better": each.better, "own": each.own}
+            for key, each in quantities.items()
+        },
+        "left_out": {key: dict(each) for key, each in left_out.items()},
+        "runs": plan.runs,
+        "tasks": plan.tasks,
+        "points": plan.groups * plan.points,
+        "runs_per_task": list(plan.sizes),
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **environment(),
+        "file": None if source is None else str(source[0]),
+        "source": None if source is None else source[1],
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Versions and machine, by name."""
+    toolchain = find_toolchain()
+    return {
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "compiler": toolchain if isinstance(toolchain, str) else toolchain.version,
+        },
+    }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In which versions and machines two environments differ, as a phrase; empty if they do not.
+
+    Args:
+        before: of the manifest.
+        now: of this process.
+    """
+    pairs = [
+        (key, before.get(part, {}).get(key), value)
+        for part in ("versions", "machine")
+        for key, value in now[part].items()
+        if key not in ("cores", "system")
+    ]
+    return ", ".join(f"{key} {was} is now {is_now}" for key, was, is_now in pairs if was != is_now)
+
+
+def _factors(factors: Factors) -> dict[str, Any]:
+    kinds: dict[str, Any] = {
+        key: {"kind": "setting", "levels": list(values)} for key, values in factors.settings.items()
+    }
+    kinds |= {key: {"kind": "levels", "levels": values.tolist()} for key, values in factors.levels.items()}
+    return kinds | {key: {"kind": "sampled", "distribution": repr(each)} for key, each in factors.sampled.items()}
+
+
+def _seeds(seeds: range | tuple[int, ...]) -> dict[str, Any]:
+    if isinstance(seeds, range):
+        return {"count": len(seeds), "first": seeds.start}
+    return {"count": len(seeds), "numbers": list(seeds)}
+
+
+def _controller(source: Source) -> dict[str, str | None]:
+    if source is None:
+        return {"kind": "own", "name": None, "text": "the scenario's own"}
+    if isinstance(source, str):
+        return {"kind": "rival", "name": source, "text": f"the scenario's {source!r}"}
+    name = type(source).__name__ if isinstance(source, Controller) else getattr(source, "__qualname__", None)
+    if isinstance(source, Controller):
+        return {"kind": "instance", "name": name, "text": f"an instance of {name}"}
+    name = name or type(source).__qualname__
+    return {"kind": "factory", "name": name, "text": f"made by {name}"}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """The processor's own name, and what the compiler makes code for."""
+    if sys.platform == "linux":
+        try:
+            text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+            named = next((line for line in text.splitlines() if line.startswith("model name")), "")
+            return named.partition(":")[2].strip() or processor()
+        except OSError:
+            pass
+    return processor()

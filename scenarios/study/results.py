@@ -1,0 +1,248 @@
+"""Results of a study, read from their folder, also while it still runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.errors import ModelError, StudyError, unknown_name
+from ..comparison.trial import OK
+from .extras import require
+from .folder import TASKS, TIMINGS, Folder
+from .plan import Plan
+from .tables import IDENTITY
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+KEY = ("point", "seed")
+"""What runs of different controllers have in common that are compared with each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results of a study: one row for each run that is done.
+
+    Columns are ``task`` and ``run``, numbers of both; ``point``, number of the combination of factors; ``seed``;
+    ``controller``, its name; the factors and what seeds vary, by name; the metrics, by name, null where a controller
+    has not such a metric; ``end_time`` [s]; ``status``, why a run had to stop, as a number of
+    :class:`~erugin.controllers.Status`; ``ok``, whether it had not to; ``ending``, the same as a sentence. Rows are in
+    the order of runs.
+
+    Attributes:
+        folder: where they are.
+        manifest: what was run, with what and where: ``name``, ``hash``, ``scenario`` (``name``, ``summary``,
+            ``description``, ``module``), ``factors`` (by name: ``kind``, which is setting, levels or sampled, with
+            ``levels`` or ``distribution``), ``sampler``, ``varied``, ``seeds`` (``count``, and ``first`` or
+            ``numbers``), ``controllers`` (by name: ``kind``, ``name`` and ``text``, which says where it is from),
+            ``metrics`` (by name: ``unit``, ``meaning``, ``better``, which is less, more or neither, and ``own``),
+            ``left_out`` (by controller: metrics that it has not, and why), ``runs``, ``tasks``, ``points``,
+            ``runs_per_task``, ``created``, ``versions``, ``machine``, ``file`` and ``source`` of the user's code.
+    """
+
+    folder: Folder
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: Path | str) -> Results:
+        """Results in a folder.
+
+        Args:
+            path: of the folder.
+
+        Raises:
+            StudyError: if there are none, or they are of another version.
+        """
+        require("study", "pyarrow")
+        folder = Folder(path)
+        return cls(folder, folder.manifest())
+
+    @property
+    def path(self) -> Path:
+        """Of the folder."""
+        return self.folder.path
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Names, in the order of the study."""
+        return tuple(self.manifest["controllers"])
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of factors."""
+        return tuple(self.manifest["factors"])
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of metrics."""
+        return tuple(self.manifest["metrics"])
+
+    @property
+    def plan(self) -> Plan:
+        """Which runs make up each task."""
+        m = self.manifest
+        groups = 1
+        for factor in m["factors"].values():
+            groups *= len(factor["levels"]) if factor["kind"] == "setting" else 1
+        return Plan(
+            groups, len(m["controllers"]), m["points"] // groups, m["seeds"]["count"], tuple(m["runs_per_task"])
+        )
+
+    @property
+    def done(self) -> int:
+        """Number of tasks that are done."""
+        return int(self.manifest["tasks"]) - len(self.missing)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all tasks are done."""
+        return all(map(self.folder.has, range(self.manifest["tasks"])))
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of tasks that are not done, ascending."""
+        return tuple(number for number in range(self.manifest["tasks"]) if not self.folder.has(number))
+
+    @property
+    def failures(self) -> pa.Table:
+        """Rows of the runs that had to stop, or could not begin."""
+        import pyarrow.compute as pc  # late, for it is large
+
+        return self.table(where=~pc.field(OK))
+
+    def table(self, columns: Sequence[str] | None = None, *, where: pc.Expression | None = None) -> pa.Table:
+        """Rows of all runs that are done.
+
+        Args:
+            columns: names; all if not given.
+            where: an expression of :func:`pyarrow.compute.field` that is to hold; all rows if not given.
+
+        Raises:
+            StudyError: if a file is damaged or of another study.
+            ModelError: for an unknown name.
+        """
+        import pyarrow as pa  # late, for it is large
+
+        parts = [self._read(file, columns, where) for file in self._files()]
+        if parts:
+            return pa.concat_tables(parts)
+        raise StudyError(f"no task of {str(self.path)!r} is done yet")
+
+    def task(self, number: int) -> pa.Table:
+        """Rows of one task.
+
+        Args:
+            number: of the task.
+
+        Raises:
+            StudyError: if there is no such task, it is not done, or its file is damaged.
+        """
+        if not 0 <= number < self.manifest["tasks"]:
+            raise StudyError(f"there is no task {number}: the study has {self.manifest['tasks']}, the first is 0")
+        if not self.folder.has(number):
+            raise StudyError(f"task {number} is not done yet: go on with the study by --resume")
+        return self._read(self.folder.file(number), None, None)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Rows of all runs that are done, task by task, so that memory does not grow with their number.
+
+        Args:
+            columns: names; all if not given.
+
+        Yields:
+            The rows of one task after the other.
+        """
+        for file in self._files():
+            yield self._read(file, columns, None)
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Rows of all runs that are done, as a data frame.
+
+        Args:
+            columns: names; all if not given.
+
+        Raises:
+            StudyError: as of :meth:`table`, or without pandas.
+        """
+        require("data", "pandas")
+        return self.table(columns).to_pandas()
+
+    def pairs(self, metric: str, one: str, other: str) -> Mapping[str, NDArray[Any]]:
+        """A metric of two controllers, run by run: the same point and the same seed.
+
+        Args:
+            metric: name of a metric.
+            one: name of a controller.
+            other: name of another one.
+
+        Returns:
+            ``point``, ``seed``, the metric of both as ``one`` and ``other``, and whether both did not have to stop as
+            ``ok``; shape (n,) each, n the number of runs that are done of both.
+
+        Raises:
+            ModelError: for an unknown metric or controller.
+        """
+        if metric not in self.metrics:
+            raise ModelError(unknown_name("metric", metric, self.metrics))
+        for name in (one, other):
+            if name not in self.controllers:
+                raise ModelError(unknown_name("controller", name, self.controllers))
+        import pyarrow.compute as pc  # late, for it is large
+
+        names = [*KEY, metric, OK] if metric not in KEY else [*KEY, OK]
+        sides: list[dict[str, NDArray[Any]]] = []
+        for name in (one, other):
+            table = self.table(names, where=pc.field("controller") == name)
+            sides.append({key: np.asarray(table[key]) for key in names})
+        first, second = sides
+        known = [list(zip(*(side[key].tolist() for key in KEY), strict=True)) for side in sides]
+        place = {key: j for j, key in enumerate(known[1])}
+        both = [(i, place[key]) for i, key in enumerate(known[0]) if key in place]
+        i, j = np.array(both, dtype=np.intp).reshape(-1, 2).T
+        return {
+            "point": first["point"][i],
+            "seed": first["seed"][i],
+            "one": first[metric][i],
+            "other": second[metric][j],
+            "ok": first[OK][i] & second[OK][j],
+        }
+
+    def timings(self) -> Mapping[int, float]:
+        """Seconds that tasks took, by number; of what is lost nothing is known."""
+        import json
+
+        found: dict[int, float] = {}
+        file = self.path / TIMINGS
+        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+            try:
+                told = json.loads(line)
+                found[int(told["task"])] = float(told["seconds"])
+            except (ValueError, KeyError, TypeError):
+                continue  # a line about the beginning, or one that was cut off when the process was killed
+        return found
+
+    def _files(self) -> list[Path]:
+        return sorted((self.path / TASKS).glob("*/*.parquet"))
+
+    def _read(self, file: Path, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
+        import pyarrow as pa  # late, for it is large
+        import pyarrow.parquet as pq
+
+        try:
+            schema = pq.read_schema(file)
+            own = (schema.metadata or {}).get(IDENTITY.encode(), b"").decode()
+            if own != self.manifest["hash"]:
+                raise StudyError(f"{str(file)!r} is of another study: take it away")
+            for name in columns or ():
+                if name not in schema.names:
+                    raise ModelError(unknown_name("column", name, schema.names))
+            return pq.read_table(file, columns=None if columns is None else list(columns), filters=where)
+        except (pa.ArrowException, OSError) as error:
+            raise StudyError(f"cannot read {str(file)!r}: {error}. Take the file away and resume the study") from error

@@ -1,0 +1,104 @@
+"""The table of a task's results, and the file that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.errors import StudyError
+from ..comparison.trial import ENDING, OK, STATUS
+from ..scenario import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IDENTITY = "erugin.study"
+ALWAYS = ("task", "run", "point", "seed", "controller")
+END_TIME = "end_time"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a study.
+
+    Attributes:
+        settings: factors for which the model is built anew, and a value of each.
+        numbers: other factors, and what seeds vary.
+        metrics: what is measured.
+    """
+
+    settings: Mapping[str, Value]
+    numbers: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse two columns of one name.
+
+        Raises:
+            StudyError: for a name that is there twice.
+        """
+        names = self.names
+        for name in names:
+            if names.count(name) > 1:
+                raise StudyError(f"two columns of the results would be called {name!r}: give the metric another name")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all columns, in their order."""
+        metrics = tuple(name for name in self.metrics if name != END_TIME)
+        return (*ALWAYS, *self.settings, *self.numbers, *metrics, END_TIME, STATUS, OK, ENDING)
+
+    def schema(self, identity: str) -> pa.Schema:
+        """Types of the columns.
+
+        Args:
+            identity: hash of the study.
+        """
+        import pyarrow as pa  # late, for it is large
+
+        kinds: dict[type, pa.DataType] = {
+            bool: pa.bool_(),
+            int: pa.int64(),
+            float: pa.float64(),
+            str: pa.string(),
+        }
+        types: dict[str, pa.DataType] = dict.fromkeys((*ALWAYS[:4], STATUS), pa.int64())
+        types |= dict.fromkeys(("controller", ENDING), pa.string()) | {OK: pa.bool_()}
+        types |= {name: kinds[type(value)] for name, value in self.settings.items()}
+        return pa.schema([(name, types.get(name, pa.float64())) for name in self.names], {IDENTITY: identity})
+
+
+def encoded(found: Mapping[str, NDArray[Any]], columns: Columns, identity: str) -> bytes:
+    """A Parquet file; equal results give equal bytes.
+
+    Args:
+        found: columns by name, shape (n,) each; what is missing is null.
+        columns: names of all columns.
+        identity: hash of the study.
+    """
+    import pyarrow as pa  # late, for it is large
+    import pyarrow.parquet as pq
+
+    schema: pa.Schema = columns.schema(identity)
+    n = len(found["run"])
+    arrays: list[Any] = []
+    texts: list[str] = []
+    for name in columns.names:
+        kind = cast(Any, schema.field(name)).type
+        arrays.append(pa.array(_plain(found[name]), type=kind) if name in found else pa.nulls(n, kind))
+        if kind == pa.string():
+            texts.append(name)
+    sink = pa.BufferOutputStream()
+    # The library takes names, of which its stubs do not know.
+    dictionary: Any = texts
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd", use_dictionary=dictionary)
+    return sink.getvalue().to_pybytes()
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Arrow takes texts as objects."""
+    return values.astype(np.object_) if values.dtype.kind == "U" else values

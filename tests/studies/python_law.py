@@ -1,0 +1,56 @@
+"""A pendulum under a law in Python that remembers: what cannot run side by side in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from erugin.controllers import Controller
+from erugin.robots import Link, planar_manipulator
+from erugin.scenarios.sampling import Normal
+from erugin.scenarios.scenario import scenario
+from erugin.scenarios.setup import Setup
+from erugin.scenarios.study import Study
+
+ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
+
+
+class Damping(Controller):
+    """u = −k v."""
+
+    def __init__(self, gain: float) -> None:
+        """Take the gain [N m s]."""
+        self.robot, self.gain = ROBOT, gain
+
+    def control(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The torque at one tick."""
+        return -self.gain * np.asarray(v, dtype=np.float64)
+
+
+def strong(setup: Setup) -> Damping:
+    """More of it."""
+    return Damping(5.0)
+
+
+def weak(setup: Setup) -> Damping:
+    """Less of it."""
+    return Damping(1.0)
+
+
+@scenario("damped-pendulum")
+def damped(*, duration: float = 0.02, step: float = 1e-3) -> Setup:
+    """A pendulum falls through oil.
+
+    Args:
+        duration: of the motion [s].
+        step: of the integration [s].
+    """
+    start = {"q0.q1": Normal(0.3, 0.1)}
+    return Setup(ROBOT, None, [0.3], [0.0], duration, step, error=ROBOT.q[0] ** 2, varied=start)
+
+
+study = Study(damped, {}, {"strong": strong, "weak": weak}, seeds=10, runs_per_task=2)

@@ -1,0 +1,46 @@
+"""Studies of files of their own, run here and in other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from erugin.scenarios.commands.user_file import load_file
+from erugin.scenarios.study import Study
+
+FILES = Path(__file__).parent / "studies"
+PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"
+PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from erugin.scenarios.cli import main; "
+    "sys.exit(main(sys.argv[2:]))"
+)
+
+
+def load(file: Path = PENDULUM) -> Study:
+    """The study of a file."""
+    study = load_file(file).study
+    assert isinstance(study, Study)
+    return study
+
+
+def data(folder: Path) -> dict[str, bytes]:
+    """All files of results, by name."""
+    tasks = folder / "tasks"
+    return {str(file.relative_to(tasks)): file.read_bytes() for file in sorted(tasks.rglob("*")) if file.is_file()}
+
+
+def start(*words: str | Path, cwd: Path | None = None) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    paths = json.dumps([path or os.getcwd() for path in sys.path])
+    command = [sys.executable, "-c", PROGRAM, paths, *map(str, words)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "250"})
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code, output and errors."""
+    output, errors = process.communicate(timeout=120.0)
+    return process.returncode, output, errors

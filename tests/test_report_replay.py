@@ -1,0 +1,105 @@
+"""``erugin replay`` gives the numbers of the results again, and says so when it does not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from erugin.scenarios.cli import main
+from erugin.scenarios.plots import defaults
+from erugin.scenarios.study import Results
+
+from .command_line import files
+from .command_line import terminal as terminal
+from .report_study import draw, results, rivals
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("study") / "results"
+    results(place)
+    return place
+
+
+def test_a_run_comes_out_bit_for_bit_with_its_pictures(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = Results.open(folder).task(4).slice(3, 1).to_pylist()[0]
+    assert main(["replay", str(folder), "--task", "4", "--run", str(row["run"]), "--out", str(tmp_path), "--save"]) == 0
+    told = capsys.readouterr().out
+    assert "the numbers are those of the results, bit for bit" in told
+    assert (
+        f"run {row['run']} of task 4: controller {row['controller']}, point {row['point']}, seed {row['seed']}" in told
+    )
+    values = dict(line.split(maxsplit=1) for line in told.splitlines() if re.match(r"(plant|q0)\.", line))
+    assert float(values["q0.x"]) == row["q0.x"]
+    assert files(tmp_path) == ["motion.npz", "samples.txt"]
+
+
+def test_pictures_of_the_scenarios_own_controller_are_drawn_of_it_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(defaults, "default_pictures", lambda _: {"any.txt": draw})
+    rivals.run(tmp_path / "results", progress=False)
+    for task, drawn in ((0, ["gains.txt"]), (1, ["any.txt"])):
+        out = tmp_path / str(task)
+        assert main(["replay", str(tmp_path / "results"), "--task", str(task), "--out", str(out)]) == 0
+        assert files(out) == drawn
+
+
+def test_a_run_that_had_to_stop_stops_again_at_the_same_time(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = Results.open(folder).failures.slice(0, 1).to_pylist()[0]
+    assert main(["replay", str(folder), "--run", str(row["run"]), "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert row["ending"] in told
+    assert "bit for bit" in told
+
+
+def test_other_numbers_are_told_by_how_much_they_differ(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow.parquet as pq
+
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    file = other / "tasks" / "000000" / "000000000.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("error_rms")
+    changed = 1.01 * table["error_rms"].to_numpy()
+    pq.write_table(table.set_column(place, table.schema.field(place), pa.array(changed)), file)
+    assert main(["replay", str(other), "--task", "0", "--out", str(tmp_path / "out")]) == 1
+    output, errors = capsys.readouterr()
+    assert re.search(r"NOT the numbers of the results, by up to 0\.0099 of error_rms", errors)
+    assert "bit for bit" not in output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say which run: --task K for the first of a task, or --run R"),
+        (["--task", "24"], "there is no task 24: the study has 24, the first is 0"),
+        (["--task", "-1"], "there is no task -1"),
+        (["--run", "360"], "there is no run 360"),
+        (["--task", "2", "--run", "0"], "run 0 is of task 0, not of task 2"),
+    ],
+)
+def test_runs_that_are_not_there(
+    folder: Path, tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(folder), "--out", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_task_that_is_not_done(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    (other / "tasks" / "000000" / "000000003.parquet").unlink()
+    assert main(["replay", str(other), "--task", "3", "--out", str(tmp_path / "out")]) == 2
+    assert "task 3 is not done yet: go on with the study by --resume" in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""Points that fill the unit cube evenly, whichever of them are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+from erugin.scenarios.sampling.points import LatinHypercube, Sampler, Sobol
+from erugin.symbolic.errors import ModelError
+
+SAMPLERS = (LatinHypercube(64, 3), Sobol(64, 3), LatinHypercube(1), Sobol(1))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_points_do_not_depend_on_which_others_are_asked_for(sampler: Sampler) -> None:
+    whole = sampler.shares(0, sampler.n, 3)
+    assert whole.shape == (sampler.n, 3)
+    for first in range(0, sampler.n, 7):
+        end = min(first + 7, sampler.n)
+        assert np.array_equal(sampler.shares(first, end, 3), whole[first:end])
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_points_are_inside_the_cube(sampler: Sampler) -> None:
+    points = sampler.shares(0, sampler.n, 5)
+    assert (points > 0.0).all()
+    assert (points < 1.0).all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS[:2], ids=repr)
+def test_there_is_one_point_in_each_part_of_each_number(sampler: Sampler) -> None:
+    parts = np.floor(sampler.shares(0, 64, 4) * 64).astype(int)
+    assert (np.sort(parts, axis=0) == np.arange(64)[:, None]).all()
+
+
+def test_sobol_points_are_those_of_scipy() -> None:
+    truth = qmc.Sobol(3, scramble=True, seed=np.random.default_rng(11)).random(32)
+    assert np.allclose(Sobol(32, 11).shares(0, 32, 3), truth, rtol=0.0, atol=2.0**-30)
+
+
+def test_hypercubes_are_those_of_scipy() -> None:
+    truth = qmc.LatinHypercube(3, seed=np.random.default_rng(11)).random(30)
+    assert np.array_equal(LatinHypercube(30, 11).shares(0, 30, 3), truth)
+
+
+def test_seeds_make_different_points() -> None:
+    assert not np.array_equal(Sobol(8, 1).shares(0, 8, 2), Sobol(8, 2).shares(0, 8, 2))
+    assert not np.array_equal(LatinHypercube(8, 1).shares(0, 8, 2), LatinHypercube(8, 2).shares(0, 8, 2))
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True])
+@pytest.mark.parametrize("kind", [LatinHypercube, Sobol])
+def test_numbers_of_points_are_whole(kind: type[Sampler], n: int) -> None:
+    with pytest.raises(ModelError, match="needs a whole n of at least 1"):
+        kind(n)
+
+
+def test_seeds_are_not_negative() -> None:
+    with pytest.raises(ModelError, match="whole seed of at least 0, got seed = -1"):
+        Sobol(8, -1)
+
+
+def test_the_number_of_sobol_points_is_a_power_of_two() -> None:
+    with pytest.raises(ModelError, match="take 1024, not 1000"):
+        Sobol(1000)
+
+
+def test_a_hypercube_that_does_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(ModelError, match="Take Sobol points"):
+        LatinHypercube(1_000_001)
