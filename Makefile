@@ -15,15 +15,17 @@ FOLDERS = package symbolic constraints robots controllers scenarios bridges
 INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation \
 	--config-settings editable_mode=strict --editable
 
-.PHONY: help demo test lint types bench clean FORCE
+.PHONY: help demo test lint types bench scenarios comparison clean FORCE
 
 help:
-	@echo 'make demo    install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
-	@echo 'make test    everything below that checks, then the tests: fast ones first, then slow ones'
-	@echo 'make lint    ruff: rules and format'
-	@echo 'make types   mypy and pyright, both strict'
-	@echo 'make bench   run every script benchmarks/bench_*.py, with the rivals that they compare with'
-	@echo 'make clean   remove pictures, built packages and caches; to start afresh, remove .venv too'
+	@echo 'make demo        install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
+	@echo 'make test        everything below that checks, then the tests: fast ones first, then slow ones'
+	@echo 'make lint        ruff: rules and format'
+	@echo 'make types       mypy and pyright, both strict'
+	@echo 'make bench       run every script benchmarks/bench_*.py, with the rivals that they compare with'
+	@echo 'make scenarios   run every scenario of the catalogue in full, pictures in out/, and check what is expected of it'
+	@echo 'make comparison  make the published comparison of docs/comparison.md anew (hours)'
+	@echo 'make clean       remove pictures, built packages and caches; to start afresh, remove .venv too'
 	@echo
 	@echo 'Variables: PYTHON (default python3, 3.11 or later), PYTEST_ARGS (default "-n 2 --dist loadfile")'
 
@@ -47,6 +49,12 @@ bench: $(VENV)/rivals
 	@for script in benchmarks/bench_*.py; do \
 	  if [ -f "$$script" ]; then echo "$$script"; $(PY) "$$script" || exit 1; fi; \
 	done
+
+scenarios: $(VENV)/tools
+	$(VENV)/bin/erugin run --all --out out
+
+comparison: $(VENV)/tools
+	$(PY) -m docs.studies.rivals
 
 # build/__editable__.* stays: it is the other half of .venv.
 clean:

@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
+from ..symbolic.arrays import positive
+from ..symbolic.errors import ModelError
+from .crossing import cut_at_crossing
 from .integrators import Integrator
 from .metrics import Metric
 from .simulation_errors import SimulationError, SimulationInterrupted
 from .simulator import Simulator, Values
-from .starts import BatchValues
+from .starts import BatchValues, Starts
 from .trajectory import Trajectory
 
 __all__ = ["SimulationError", "SimulationInterrupted", "Simulator", "Values", "simulate"]
@@ -31,6 +34,7 @@ def simulate(
     p: BatchValues = None,
     law_p: BatchValues = None,
     stop: ca.SX | None = None,
+    tolerance: float | None = None,
     t0: float = 0.0,
     progress: Callable[[float], None] | None = None,
     metrics: Mapping[str, Metric] | None = None,
@@ -53,6 +57,9 @@ def simulate(
             vector, shape (np,) or (batch, np).
         law_p: the controller's parameters, likewise.
         stop: scalar expression; the run ends at the first sample where it is positive.
+        tolerance: of the time at which it ends [s]: the last sample is then moved back to the instant from which on
+            ``stop`` is positive, at most so much behind it; the sample as it is if not given. Not for a batch, nor with
+            ``metrics`` or ``every``, which are reckoned and kept at whole steps.
         t0: time of the start [s].
         progress: called with the share that is done, in [0, 1].
         metrics: what is reckoned along the motion, by name.
@@ -69,7 +76,17 @@ def simulate(
         SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
     """
     simulator = Simulator(robot, controller, integrator=integrator, stop=stop, metrics=metrics)
-    return simulator.run(
+    if tolerance is not None:
+        positive("tolerance", tolerance)
+        if stop is None:
+            raise ModelError("a tolerance is that of the time at which stop= comes to hold, but there is no stop")
+        if metrics or every != 1:
+            raise ModelError(
+                "metrics and every= go by whole steps, so the end cannot lie inside one: take no tolerance"
+            )
+        if Starts.of(robot, simulator.law_parameters, q0, v0, p, law_p).batch:
+            raise ModelError("the lanes of a batch end at samples: take no tolerance, or run them one by one")
+    motion = simulator.run(
         *(q0, v0, duration),
         step=step,
         p=p,
@@ -79,3 +96,6 @@ def simulate(
         threads=threads,
         every=every,
     )
+    if tolerance is None or stop is None or not float(motion.evaluate(stop)[-1]) > 0.0:
+        return motion
+    return cut_at_crossing(simulator, motion, stop, tolerance, motion.p, motion.law_p)

@@ -66,8 +66,7 @@ class Simulator:
             metrics: what is reckoned along a run, by name.
 
         Raises:
-            ModelError: if plant, controller or integrator is none, plant and controller do not fit, or ``stop`` or a
-                metric is not such a scalar.
+            ModelError: if one of these is none, they do not fit, or ``stop`` or a metric is not such a scalar.
         """
         require_parts(robot, controller, integrator, stop)
         self.robot, self.controller = robot, controller
@@ -85,6 +84,11 @@ class Simulator:
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
         self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+
+    @property
+    def goes_side_by_side(self) -> bool:
+        """Whether the lanes of a batch run side by side in machine code, if there is a compiler; else in turn."""
+        return self._march is not None
 
     @property
     def memory(self) -> object | None:
@@ -218,10 +222,8 @@ class Simulator:
         try:
             record = Record(run, numbers, before)
         except (MemoryError, ValueError) as error:
-            many = f" of {lanes} lanes" if starts.batch else ""
-            raise ModelError(
-                f"there is no room for {steps + 1} samples{many}: take a larger step than {interval:g} s"
-            ) from error
+            said = f"there is no room for {steps + 1} samples" + (f" of {lanes} lanes" if starts.batch else "")
+            raise ModelError(f"{said}: take a larger step than {interval:g} s") from error
         cause: BaseException | None = None
         spent = 0.0
         try:

@@ -45,12 +45,28 @@ class NotConvergedError(EruginError, RuntimeError):
     """An iteration ended without reaching its tolerance."""
 
 
+class StudyError(EruginError, RuntimeError):
+    """A study cannot begin, go on or be read; what it has written so far stays as it is."""
+
+
+class MissingPackageError(EruginError, ImportError):
+    """A package is needed that is not installed; the message says how to install it."""
+
+
+class MotionFileError(EruginError, ValueError):
+    """A file of a motion cannot be read or written, or is not of the robot that was given."""
+
+
 class CompilerWarning(UserWarning):
     """Kernels run in the virtual machine because no C compiler could be used."""
 
 
 class StartWarning(UserWarning):
     """A run starts in a state that its natural constraints do not allow."""
+
+
+class StudyWarning(UserWarning):
+    """Something about a study that does not stop it, and that whoever reads its results should know."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

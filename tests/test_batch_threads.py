@@ -134,7 +134,7 @@ def test_what_memory_held_before_makes_no_difference(monkeypatch: pytest.MonkeyP
 
     np.testing.assert_array_equal(np.isnan(held((2, 3))), True)
     with pytest.warns(RuntimeWarning, match="invalid value"):
-        held((1,)) * 2.0
+        _ = held((1,)) * 2.0
     monkeypatch.setattr(record_module, "np", SimpleNamespace(**(vars(np) | {"empty": held})))
     assert_equal(with_runner(monkeypatch).run_batch(**starts(13), threads=1), reference)
 

@@ -22,7 +22,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "__main__"}
     for snippet in snippets(page):
         exec(compile(snippet, page.name, "exec"), names)
     if page.name == "README.md":
