@@ -105,3 +105,34 @@ def test_ctrl_c_writes_nothing(mine: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("erugin.scenarios.comparison.trial.Trial.run", interrupted)
     assert main(["compare", mine, "--out", str(tmp_path / "out")]) == 130
     assert files(tmp_path / "out") == []
+
+
+BROKEN = """
+import dataclasses
+
+
+def broken(setup):
+    return setup.robot.missing
+
+
+@scenario("broken")
+def breaking(*, duration: float = 0.2):
+    '''An arm with a rival that cannot be built.
+
+    Args:
+        duration: of the motion [s].
+    '''
+    return dataclasses.replace(swing(duration), rivals={"broken": broken})
+"""
+
+
+def test_a_rival_of_the_file_that_cannot_be_built_is_told_with_its_line(
+    mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(mine).write_text(OWN + BROKEN, encoding="utf-8")
+    words = ["--scenario", "broken", "--seeds", "2", "--out", str(tmp_path / "out")]
+    assert main(["compare", mine, *words]) == 2
+    said = capsys.readouterr().err
+    assert "mine.py, line 19: AttributeError" in said
+    assert "return setup.robot.missing" in said
+    assert "Traceback" not in said

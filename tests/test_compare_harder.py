@@ -64,6 +64,8 @@ def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_eith
         ({"varied": {"law.m1": SPREAD}, "robustness": {"m1": [2.0]}}, "'m1' sets a number .* as 'law.m1'"),
         ({"varied": {}, "robustness": {"m2": [np.inf]}}, "a value must be finite, got inf"),
         ({"seeds": [3, 1, 3]}, "seeds must be different, but 3"),
+        ({"seeds": 10**12}, "10,000,000 of each controller at most, got 1,000,000,000,000 seeds: take a Study"),
+        ({"varied": {}}, "nothing is varied, so that all 2 runs of a controller would be one and the same"),
         ({"metrics": 5}, "metrics are a sequence of names"),
         ({"controllers": 5}, "controllers are a sequence of names"),
         ({"controllers": {1: None}}, "the name of a controller must be text, got 1"),

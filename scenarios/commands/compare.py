@@ -80,7 +80,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     require_writable(out)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     try:
-        with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        with own_lines(scenario.file), Progress(*columns, TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("comparing", total=1.0)
             comparison = compare(
                 setup,

@@ -31,6 +31,8 @@ Varied = Mapping[str, Distribution]
 Progress = Callable[[float], None]
 OWN = "own"
 """What a setup's own controller is called."""
+MOST_SEEDS = 10_000_000
+"""Of a comparison, whose runs are all kept in memory."""
 
 
 def compare(
@@ -74,8 +76,15 @@ def compare(
     setup = _setup(scenario)
     title = name or (scenario.name if isinstance(scenario, Scenario) else setup.robot.name)
     sources = _sources(setup, controllers)
-    job = _Job(title, setup, metrics, _different(seed_numbers(seeds)), required_confidence(confidence), threads)
     distributions = dict(setup.varied if varied is None else varied)
+    job = _Job(
+        title,
+        setup,
+        metrics,
+        _seeds(seeds, bool(distributions or robustness)),
+        required_confidence(confidence),
+        threads,
+    )
     checked = {key: condition(key, setup) for key in robustness or {}}
     levels = {key: checked_levels(key, checked[key], (robustness or {})[key]) for key in checked}
     parts = 1 + sum(map(len, levels.values()))
@@ -170,11 +179,23 @@ def _check(metrics: object, varied: object, robustness: object) -> None:
             raise ModelError(f'{word} is given by name, as in {{"m1": ...}}, got {given!r}')
 
 
-def _different(seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _seeds(given: Seeds, differ: bool) -> NDArray[np.int64]:
     """The seeds, if none is there twice: a run that is counted again tells nothing new, but makes intervals narrow."""
+    most = given if isinstance(given, int | np.integer) else len(np.atleast_1d(np.asarray(given, dtype=object)))
+    if most > MOST_SEEDS:
+        raise ModelError(
+            f"a comparison keeps all runs in memory, {MOST_SEEDS:,} of each controller at most, got {int(most):,} "
+            "seeds: take a Study, which keeps them on disk and says how long it will take"
+        )
+    seeds = seed_numbers(given)
     numbers, counts = np.unique(seeds, return_counts=True)
     if len(numbers) < len(seeds):
         raise ModelError(f"seeds must be different, but {numbers[counts > 1][0]} is there more than once")
+    if not differ and len(seeds) > 1:
+        raise ModelError(
+            f"nothing is varied, so that all {len(seeds)} runs of a controller would be one and the same: say what "
+            'seeds vary, as in varied={"plant.m1": Scaled(Uniform(0.9, 1.1))}, or take seeds=1'
+        )
     return seeds
 
 
