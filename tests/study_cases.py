@@ -13,9 +13,10 @@ from erugin.scenarios.study import Study
 
 FILES = Path(__file__).parent / "studies"
 PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"
+# A shell that runs the tests in the background lets its children ignore Ctrl-C.
 PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from erugin.scenarios.cli import main; "
-    "sys.exit(main(sys.argv[2:]))"
+    "import json, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.path[:] = json.loads(sys.argv[1]); from erugin.scenarios.cli import main; sys.exit(main(sys.argv[2:]))"
 )
 
 
