@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 CHUNK = 128
 """Lanes that are advanced and judged at a time: what they write in a block stays in the cache of a core."""
-BLOCKS, LONGEST = 5, 5000
-"""Blocks of a run, and samples of a block, if a chunk has few lanes: what Python does in between is then little."""
+BLOCKS = 5
+"""Blocks of a run of few lanes that may end early by its stop condition: what was computed behind the end is lost."""
 WATCH = 0.05
 """Seconds between looks at how far threads have come."""
 
@@ -108,14 +108,15 @@ def run_alone(
     return None
 
 
-def block_length(samples: int, lanes: int) -> int:
-    """Samples in a block: more of them for few lanes, but some blocks of a run, all of about one length.
+def block_length(samples: int, lanes: int, stops: bool) -> int:
+    """Samples in a block: more of them for few lanes, so that Python does little in between; all of about one length.
 
     Args:
         samples: of a full run.
         lanes: of a chunk.
+        stops: whether a stop condition may end a run early.
     """
-    length = max(BLOCK, min(samples // BLOCKS, LONGEST, CHUNK * BLOCK // lanes))
+    length = max(BLOCK, min(samples // BLOCKS if stops else samples, CHUNK * BLOCK // lanes))
     return -(-samples // max(1, round(samples / length)))
 
 
@@ -137,7 +138,8 @@ def run_together(record: Record, runner: LaneRunner, x: Array, threads: int, pro
     chunks = -(-lanes // (CHUNK * threads)) * threads
     chunk = -(-lanes // (chunks * width)) * width
     # Whoever watches is told often.
-    block = block_length(record.run.samples, chunk) if progress is None else BLOCK
+    stops = record.run.loop.sizes["stop"] > 0
+    block = block_length(record.run.samples, chunk, stops) if progress is None else BLOCK
     bounds = [(first, min(first + chunk, lanes)) for first in range(0, lanes, chunk)]
     done, halt = np.zeros(len(bounds)), threading.Event()
 

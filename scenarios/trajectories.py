@@ -150,8 +150,10 @@ class Trajectories:
             return tuple(self[i] for i in range(*lane.indices(len(self))))
         i = range(len(self))[lane]
         n = int(self.count[i])
+        # A lane of many must not keep all others alive; of one there are no others.
+        own = np.ascontiguousarray if len(self) == 1 else np.array
         return Trajectory(
-            **{name: getattr(self, name)[i, :n].copy() for name in SAMPLED},
+            **{name: own(getattr(self, name)[i, :n]) for name in SAMPLED},
             plant=self.plant,
             controller=self.controller,
             p=self.p[i].copy(),
