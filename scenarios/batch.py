@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 CHUNK = 128
 """Lanes that are advanced and judged at a time: what they write in a block stays in the cache of a core."""
+TOGETHER = 2 * CHUNK * BLOCK
+"""Samples of all lanes of a chunk in a block."""
 BLOCKS = 5
 """Blocks of a run of few lanes that may end early by its stop condition: what was computed behind the end is lost."""
 WATCH = 0.05
@@ -116,7 +118,7 @@ def block_length(samples: int, lanes: int, stops: bool) -> int:
         lanes: of a chunk.
         stops: whether a stop condition may end a run early.
     """
-    length = max(BLOCK, min(samples // BLOCKS if stops else samples, CHUNK * BLOCK // lanes))
+    length = max(BLOCK, min(samples // BLOCKS if stops else samples, TOGETHER // lanes))
     return -(-samples // max(1, round(samples / length)))
 
 
