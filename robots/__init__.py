@@ -26,7 +26,7 @@ from .together import together
 from .tree import Body, Node, Tree
 from .tree_system import tree_system
 from .two_wheel_robot import two_wheel_robot
-from .urdf import UrdfError, UrdfLibraryError, UrdfWarning, load_urdf, read_urdf
+from .urdf import UrdfError, UrdfWarning, load_urdf, read_urdf
 
 __all__ = [
     "Assembler",
@@ -52,7 +52,6 @@ __all__ = [
     "TelescopicLink",
     "Tree",
     "UrdfError",
-    "UrdfLibraryError",
     "UrdfWarning",
     "assemble",
     "assemble_velocities",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from .frame import Frame
+from .known_places import KnownPlaces
 from .spatial import cross
 from .sweep import change
 
@@ -64,7 +65,7 @@ class Place:
 
 
 class Places:
-    """The points that are known, found again in expressions that were made of them."""
+    """The points of a tree that are known."""
 
     def __init__(self, tree: Tree) -> None:
         """Know the origins of all nodes.
@@ -72,12 +73,10 @@ class Places:
         Args:
             tree: what moves.
         """
+        self._known = KnownPlaces()
         self._tree = tree
-        self._positions: dict[int, tuple[Place, int]] = {}
-        self._velocities: dict[int, tuple[Place, int]] = {}
-        self._known: list[Place] = []
         for k in range(len(tree.nodes)):
-            self._learn(Place(tree, k, ca.SX(ca.DM.zeros(3))))
+            self._known.learn(Place(tree, k, ca.SX(ca.DM.zeros(3))))
 
     def carried(self, k: int, frame: Frame) -> Frame:
         """Pose in the world of a frame that is fixed in a node, whose origin is known from then on.
@@ -87,7 +86,7 @@ class Places:
             frame: pose in the node's frame.
         """
         place = Place(self._tree, k, frame.position)
-        self._learn(place)
+        self._known.learn(place)
         return Frame(self._tree.motion.nodes[k].frame.rotation @ frame.rotation, place.position)
 
     def rate(self, element: ca.SX) -> ca.SX | None:
@@ -96,20 +95,4 @@ class Places:
         Args:
             element: a scalar expression.
         """
-        key = element.element_hash()
-        if key in self._positions:
-            place, i = self._positions[key]
-            for j in range(3):
-                self._velocities.setdefault(place.velocity[j].element_hash(), (place, j))
-            return place.velocity[i]
-        if key in self._velocities:
-            place, i = self._velocities[key]
-            return place.acceleration[i]
-        return None
-
-    def _learn(self, place: Place) -> None:
-        self._known.append(place)
-        for i in range(3):
-            # Numbers and coordinates are differentiated as such.
-            if not (place.position[i].is_constant() or place.position[i].is_symbolic()):
-                self._positions.setdefault(place.position[i].element_hash(), (place, i))
+        return self._known.rate(element)

@@ -7,6 +7,7 @@ import functools
 import casadi as ca
 
 from ..symbolic.coordinates import Coordinates
+from .known_places import KnownPlaces
 from .planar_paths import Parts, Path, position
 
 
@@ -55,7 +56,7 @@ class PlanarPlace:
 
 
 class PlanarPlaces:
-    """Points that are known, found again in expressions that were made of them."""
+    """The points of planar bodies that are known."""
 
     def __init__(self, coordinates: Coordinates) -> None:
         """Know none yet.
@@ -63,9 +64,8 @@ class PlanarPlaces:
         Args:
             coordinates: of the robot.
         """
+        self._known = KnownPlaces()
         self._coordinates = coordinates
-        self._positions: dict[int, tuple[PlanarPlace, int]] = {}
-        self._velocities: dict[int, tuple[PlanarPlace, int]] = {}
 
     def carried(self, path: Path) -> ca.SX:
         """Where a path ends, known from then on, shape (2,) [m].
@@ -74,10 +74,7 @@ class PlanarPlaces:
             path: from the origin.
         """
         place = PlanarPlace(path, self._coordinates)
-        for i, x in enumerate(ca.vertsplit(place.position)):
-            # Numbers and symbols are differentiated as such.
-            if not (x.is_constant() or x.is_symbolic()):
-                self._positions.setdefault(x.element_hash(), (place, i))
+        self._known.learn(place)
         return place.position
 
     def rate(self, element: ca.SX) -> ca.SX | None:
@@ -86,13 +83,4 @@ class PlanarPlaces:
         Args:
             element: a scalar expression.
         """
-        key = element.element_hash()
-        if key in self._positions:
-            place, i = self._positions[key]
-            for j in range(2):
-                self._velocities.setdefault(place.velocity[j].element_hash(), (place, j))
-            return place.velocity[i]
-        if key in self._velocities:
-            place, i = self._velocities[key]
-            return place.acceleration[i]
-        return None
+        return self._known.rate(element)

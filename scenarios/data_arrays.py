@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data_names import GROUPS, columns_of, extra, joined, said, spread
+from ..symbolic.extras import require
+from .data_names import GROUPS, columns_of, joined, said, spread
 from .labels import Columns, Labels
 from .phased_trajectory import PhasedTrajectory
 from .trajectories import Trajectories
@@ -138,7 +139,7 @@ def _dataset(
     attributes: Mapping[Hashable, Any],
 ) -> xarray.Dataset:
     """What all kinds have in common."""
-    xr = extra("xarray")
+    xr = require("xarray", "data")
     variables: dict[str, Any] = {}
     places: dict[str, Any] = dict(coordinates)
     for group, shared in DIMENSIONS.items():

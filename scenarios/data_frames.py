@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data_names import GROUPS, columns_of, extra, said
+from ..symbolic.extras import require
+from .data_names import GROUPS, columns_of, said
 from .phased_trajectory import PhasedTrajectory
 from .trajectories import Trajectories
 from .trajectory import Trajectory
@@ -26,7 +27,7 @@ def frame(motion: Trajectory) -> pandas.DataFrame:
     Raises:
         MissingPackageError: without pandas.
     """
-    pd = extra("pandas")
+    pd = require("pandas", "data")
     columns, units = _columns(motion)
     made: pandas.DataFrame = pd.DataFrame(columns, index=pd.Index(motion.t.copy(), name="t"))
     labels = motion.labels
@@ -50,7 +51,7 @@ def batch_frame(motions: Trajectories) -> pandas.DataFrame:
     Raises:
         MissingPackageError: without pandas.
     """
-    pd = extra("pandas")
+    pd = require("pandas", "data")
     kept = np.asarray(np.arange(motions.t.shape[1]) < motions.count[:, None], dtype=np.bool_)
     flat = {name: getattr(motions, name)[kept] for name in (*GROUPS, "energy", "status")}
     sizes = {group: flat[group].shape[1] for group in GROUPS}
@@ -80,7 +81,7 @@ def phased_frame(motion: PhasedTrajectory) -> pandas.DataFrame:
     Raises:
         MissingPackageError: without pandas.
     """
-    pd = extra("pandas")
+    pd = require("pandas", "data")
     parts = [_columns(segment) for segment in motion.segments]
     columns: dict[str, Any] = {"phase": motion.phase}
     units: dict[str, str] = {"phase": ""}

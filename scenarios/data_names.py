@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Hashable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.errors import MissingPackageError
 from .labels import Columns, Labels
 
 GROUPS = ("q", "v", "u", "deviation", "pivots", "active")
 """What has several numbers for each sample."""
-
-
-def extra(package: str) -> ModuleType:
-    """A package of the extra ``data``; raises MissingPackageError if it is not installed.
-
-    Args:
-        package: its name.
-    """
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise MissingPackageError(
-            f"motions as data need the package {package}, which is not installed: pip install 'erugin[data]'"
-        ) from error
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:

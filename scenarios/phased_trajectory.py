@@ -15,19 +15,18 @@ from ..controllers.consistent_velocity import ConsistentVelocity
 from ..controllers.controller import Controller
 from ..robots.impact import Impact
 from ..robots.robot import Robot
+from .recorded import Shown
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     import pandas
     import xarray
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PhasedTrajectory:
+class PhasedTrajectory(Shown):
     """Segments of a motion, one after the other. At a switch there are two samples of one time, before and after it.
 
     Attributes:
@@ -103,55 +102,6 @@ class PhasedTrajectory:
         values = [segment.evaluate(expression) for segment in self.segments]
         return np.concatenate(values) if values else np.zeros(0)
 
-    def plot(self, *, velocities: bool = False, energy: bool = False, deviations: bool = True) -> Figure:
-        """Coordinates, inputs and deviations over time, with the switches between phases, in one figure.
-
-        Args:
-            velocities: whether these are shown, too.
-            energy: whether T + V is shown, too.
-            deviations: whether deviations from the programs are shown.
-
-        Raises:
-            ModelError: for a motion without samples.
-        """
-        from .plots.overview import overview
-
-        return overview(self, velocities=velocities, energy=energy, deviations=deviations)
-
-    def draw(self, path: str | Path | None = None, *, flashes: int = 9) -> Figure:
-        """The robot at several instants in one picture.
-
-        Args:
-            path: a file to save it in; none if not given.
-            flashes: number of instants, at least two.
-
-        Raises:
-            ModelError: for fewer than two, no sample with finite numbers, or a motion that was loaded without its
-                robot.
-        """
-        from .plots.motion import draw
-
-        return draw(self, path, flashes)
-
-    def animate(
-        self, path: str | Path | None = None, *, fps: float | None = None, speed: float | None = None
-    ) -> FuncAnimation | None:
-        """The motion as a film.
-
-        Args:
-            path: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg; a notebook shows
-                ``animate().to_jshtml()`` without one.
-            fps: frames per second [1/s]; so that there are at most a hundred frames if not given.
-            speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
-
-        Raises:
-            ModelError: for another kind of file, a number that is not positive, more than 3000 frames, no sample with
-                finite numbers, or a motion that was loaded without its robot.
-        """
-        from .plots.animation import animate
-
-        return animate(self, path, fps, speed)
-
     def to_xarray(self) -> xarray.Dataset:
         """All samples with names, units and phases; needs the extra ``data``."""
         from .data_arrays import phased_dataset
@@ -163,19 +113,6 @@ class PhasedTrajectory:
         from .data_frames import phased_frame
 
         return phased_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write everything but robots and controllers into a file, without loss, whole or not at all.
-
-        Args:
-            path: the file, which should end in ``.npz``; one that is there is replaced.
-
-        Raises:
-            MotionFileError: if it cannot be written.
-        """
-        from .saved import save_motion
-
-        save_motion(self, path)
 
     @classmethod
     def load(

@@ -18,6 +18,7 @@ from ..controllers.status import Status
 from ..robots.robot import Robot
 from .labels import Labels
 from .record import Record
+from .recorded import Recorded
 from .trajectory import SAMPLED, Trajectory, require_plant, values_along
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectories:
+class Trajectories(Recorded):
     """Samples of the motions of a batch, one lane each; every array is read-only.
 
     Beyond the end of a lane its samples are NaN; ``status`` says there what it said last, ``active`` nothing.
@@ -234,19 +235,6 @@ class Trajectories:
         from .data_frames import batch_frame
 
         return batch_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write everything but robot and controller into a file, without loss, whole or not at all.
-
-        Args:
-            path: the file, which should end in ``.npz``; one that is there is replaced.
-
-        Raises:
-            MotionFileError: if it cannot be written.
-        """
-        from .saved import save_motion
-
-        save_motion(self, path)
 
     @classmethod
     def load(

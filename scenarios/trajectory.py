@@ -19,12 +19,11 @@ from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .labels import Labels
 from .mapped import evaluate_each
+from .recorded import Shown
 
 if TYPE_CHECKING:
     import pandas
     import xarray
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
@@ -32,7 +31,7 @@ SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "statu
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Shown):
     """Samples of a motion; every array is read-only.
 
     Attributes:
@@ -124,55 +123,6 @@ class Trajectory:
         state = (self.t[:, None], self.q, self.v, self.p[None], self.law_p[None])
         return values_along(self.robot, self.controller, expression, *state)
 
-    def plot(self, *, velocities: bool = False, energy: bool = False, deviations: bool = True) -> Figure:
-        """Coordinates and inputs over time, those of one unit in a panel of their own, and deviations, in one figure.
-
-        Args:
-            velocities: whether these are shown, too.
-            energy: whether T + V is shown, too.
-            deviations: whether deviations from the program are shown.
-
-        Raises:
-            ModelError: for a motion without samples.
-        """
-        from .plots.overview import overview
-
-        return overview(self, velocities=velocities, energy=energy, deviations=deviations)
-
-    def draw(self, path: str | Path | None = None, *, flashes: int = 9) -> Figure:
-        """The robot at several instants in one picture.
-
-        Args:
-            path: a file to save it in; none if not given.
-            flashes: number of instants, at least two.
-
-        Raises:
-            ModelError: for fewer than two, no sample with finite numbers, or a motion that was loaded without its
-                robot.
-        """
-        from .plots.motion import draw
-
-        return draw(self, path, flashes)
-
-    def animate(
-        self, path: str | Path | None = None, *, fps: float | None = None, speed: float | None = None
-    ) -> FuncAnimation | None:
-        """The motion as a film.
-
-        Args:
-            path: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg; a notebook shows
-                ``animate().to_jshtml()`` without one.
-            fps: frames per second [1/s]; so that there are at most a hundred frames if not given.
-            speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
-
-        Raises:
-            ModelError: for another kind of file, a number that is not positive, more than 3000 frames, no sample with
-                finite numbers, or a motion that was loaded without its robot.
-        """
-        from .plots.animation import animate
-
-        return animate(self, path, fps, speed)
-
     def to_xarray(self) -> xarray.Dataset:
         """All samples with the names and units of what they are of; needs the extra ``data``."""
         from .data_arrays import dataset
@@ -184,19 +134,6 @@ class Trajectory:
         from .data_frames import frame
 
         return frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write everything but robot and controller into a file, without loss, whole or not at all.
-
-        Args:
-            path: the file, which should end in ``.npz``; one that is there is replaced.
-
-        Raises:
-            MotionFileError: if it cannot be written.
-        """
-        from .saved import save_motion
-
-        save_motion(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None) -> Trajectory:

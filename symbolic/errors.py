@@ -53,6 +53,10 @@ class MissingPackageError(EruginError, ImportError):
     """A package is needed that is not installed; the message says how to install it."""
 
 
+class BridgeError(EruginError, ValueError):
+    """A model, a law or a signal of another program does not fit what it is joined with, or has no counterpart."""
+
+
 class MotionFileError(EruginError, ValueError):
     """A file of a motion cannot be read or written, or is not of the robot that was given."""
 
@@ -63,6 +67,10 @@ class CompilerWarning(UserWarning):
 
 class StartWarning(UserWarning):
     """A run starts in a state that its natural constraints do not allow."""
+
+
+class BridgeWarning(UserWarning):
+    """Something that a model in another program, or a format, does not carry over; the message lists it."""
 
 
 class StudyWarning(UserWarning):

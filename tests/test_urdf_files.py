@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from erugin.robots.urdf import UrdfError, UrdfLibraryError, load_urdf, read_urdf
-from erugin.symbolic.errors import EruginError
+from erugin.robots.urdf import UrdfError, load_urdf, read_urdf
+from erugin.symbolic.errors import EruginError, MissingPackageError
 
 from .urdf import ARM, write
 
@@ -134,7 +134,7 @@ def test_a_xacro_file(tmp_path: Path, element: str) -> None:
 def test_without_lxml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, ARM)
     monkeypatch.setitem(sys.modules, "lxml.etree", None)
-    with pytest.raises(UrdfLibraryError, match=r'pip install "erugin\[urdf\]"') as caught:
+    with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[urdf\]'") as caught:
         load_urdf(path)
     assert isinstance(caught.value, EruginError)
     assert isinstance(caught.value, ImportError)

@@ -1,8 +1,8 @@
 """Robots from URDF files."""
 
 from .elements import Description
-from .errors import UrdfError, UrdfLibraryError, UrdfWarning
+from .errors import UrdfError, UrdfWarning
 from .load import load_urdf
 from .reader import read_urdf
 
-__all__ = ["Description", "UrdfError", "UrdfLibraryError", "UrdfWarning", "load_urdf", "read_urdf"]
+__all__ = ["Description", "UrdfError", "UrdfWarning", "load_urdf", "read_urdf"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import stat
@@ -11,7 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from .errors import UrdfError, UrdfLibraryError
+from ...symbolic.extras import require
+from .errors import UrdfError
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest file that is read; files of real robots have at most a few hundred kilobytes."""
@@ -112,7 +112,7 @@ def read_document(path: str | os.PathLike[str]) -> Element:
         UrdfError: if there is no such file, it is not a regular file, cannot be read, is empty, too large, binary, in
             an unknown encoding, not well-formed XML, too deep, has too many elements or a document type, is a xacro
             file, or its root is not ``<robot>``.
-        UrdfLibraryError: if lxml is not installed.
+        MissingPackageError: if lxml is not installed.
     """
     file, data = _read(path)
     text = _decode(file, data)
@@ -184,10 +184,7 @@ def _decode(file: str, data: bytes) -> str:
 
 
 def _parse(file: str, data: bytes) -> Element:
-    try:
-        etree: Any = importlib.import_module("lxml.etree")  # has no type information
-    except ImportError as error:
-        raise UrdfLibraryError('URDF files are read with lxml: pip install "erugin[urdf]"') from error
+    etree: Any = require("lxml.etree", "urdf")  # has no type information
     parser = etree.XMLPullParser(events=("start", "end"), **PARSER_OPTIONS)
     builder = _Builder(file)
     try:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from ...symbolic.errors import EruginError, ModelError
+from ...symbolic.errors import ModelError
 
 
 class UrdfError(ModelError):
     """A URDF file cannot be read as a robot; the message begins with the file, the line and the element."""
-
-
-class UrdfLibraryError(EruginError, ImportError):
-    """The library that reads URDF files is not installed."""
 
 
 class UrdfWarning(UserWarning):

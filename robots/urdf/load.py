@@ -78,7 +78,7 @@ def load_urdf(
     Raises:
         UrdfError: for all that :func:`~erugin.robots.urdf.read_urdf` refuses, a file in which nothing moves, a joint
             that moves nothing that has inertia, or a locked joint that cannot be.
-        UrdfLibraryError: if lxml is not installed.
+        MissingPackageError: if lxml is not installed.
         ModelError: for an unknown word or a number out of its range.
     """
     if base not in BASES:

@@ -36,7 +36,7 @@ def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> De
             none or not finite; an unknown type of joint; an unknown, doubled or missing name; two parents, a loop,
             several roots, no links; an axis without direction; a negative mass; an inertia that no body has; limits in
             the wrong order; joints that follow each other in a circle.
-        UrdfLibraryError: if lxml is not installed.
+        MissingPackageError: if lxml is not installed.
     """
     description = read_description(path, check_inertia=check_inertia)
     warn_of(description, stacklevel=3)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...symbolic.errors import ModelError, StudyError
 from .command import INTERRUPTED, OK, STOPPED, Commands, require_writable
+from .kept_motion import SAVED, keep_motion
 
 if TYPE_CHECKING:
     from ..setup import Draw
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..study.rerun import Rerun
     from ..trajectory import Trajectory
 
-SAVED = "motion.npz"
 ROUNDING = 1e-9
 """Share of a metric by which another machine's, or another version's, may differ."""
 
@@ -92,7 +92,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         why = f": {changed}" if changed else ", although versions and machine are the same: look at the scenario's code"
         errors.print(f"NOT the numbers of the results, by up to {worst}{why}", markup=False, soft_wrap=True)
         code = STOPPED
-    return max(code, _draw(console, errors, _pictures(again, motion), motion, out, chosen.save))
+    return max(code, keep_motion(console, errors, _pictures(again, motion), motion, out, save=chosen.save))
 
 
 def _number(results: Results, task: int | None, number: int | None) -> int:
@@ -153,29 +153,3 @@ def _pictures(again: Rerun, motion: Trajectory) -> Mapping[str, Draw]:
 
     own = again.setup.controller
     return pictures_of(again.setup, motion) if own in (None, again.trial.controller) else default_pictures(motion)
-
-
-def _draw(
-    console: Console, errors: Console, pictures: Mapping[str, Draw], motion: Trajectory, out: Path, save: bool
-) -> int:
-    if len(motion) < 2:
-        errors.print("there are too few samples for pictures")
-        return OK
-    written: list[str] = []
-    try:
-        if save:
-            motion.save(out / SAVED)
-            written.append(SAVED)
-        with console.status("drawing"):
-            for name, draw in pictures.items():
-                draw(motion, out / name)
-                written.append(name)
-    except OSError as error:
-        errors.print(f"a picture could not be written: {error}", markup=False, soft_wrap=True)
-        return STOPPED
-    except KeyboardInterrupt:
-        errors.print("interrupted while drawing")
-        return INTERRUPTED
-    finally:
-        console.print(f"{out}: {', '.join(written) or 'nothing written'}", markup=False, soft_wrap=True)
-    return OK

@@ -16,10 +16,9 @@ from ..setup import Draw, Measured, Motion, Setup
 from ..simulation_errors import SimulationError, SimulationInterrupted
 from .choose import Chosen, choose, own_lines
 from .command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, require_writable
+from .kept_motion import SAVED, keep_motion
 from .measured import measured_table
 from .pairs import pairs_of
-
-SAVED = "motion.npz"
 
 
 def register(commands: Commands) -> None:
@@ -120,7 +119,7 @@ def run_scenario(
         return code, measured
     with own_lines(chosen.file):
         pictures: Mapping[str, Draw] = pictures_of(setup, motion) if draw else {}
-        return max(code, _draw(console, errors, pictures, motion, out, save)), measured
+        return max(code, keep_motion(console, errors, pictures, motion, out, save=save)), measured
 
 
 def pictures_of(setup: Setup, motion: Motion) -> Mapping[str, Draw]:
@@ -182,29 +181,3 @@ def _told(motion: Motion) -> str:
     segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
     wall, span = sum(segment.wall_time for segment in segments), float(motion.t[-1] - motion.t[0])
     return f"{span:.3f} s simulated in {wall:.3f} s, {span / max(wall, 1e-9):.0f} times real time; {motion.ending}"
-
-
-def _draw(
-    console: Console, errors: Console, pictures: Mapping[str, Draw], motion: Motion, out: Path, save: bool
-) -> int:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    written: list[str] = []
-    try:
-        if save:
-            motion.save(out / SAVED)
-            written.append(SAVED)
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task("drawing", total=len(pictures))
-            for name, draw in pictures.items():
-                draw(motion, out / name)
-                written.append(name)
-                progress.advance(task)
-    except OSError as error:
-        errors.print(f"a picture could not be written: {error}", markup=False, soft_wrap=True)
-        return STOPPED
-    except KeyboardInterrupt:
-        errors.print("interrupted while drawing")
-        return INTERRUPTED
-    finally:
-        console.print(f"{out}: {', '.join(written) or 'nothing written'}", markup=False, soft_wrap=True)
-    return OK

@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...symbolic.errors import EruginError
+from ...symbolic.extras import require
 from .estimate import Estimate
 from .robustness import Robustness
 
@@ -114,12 +114,11 @@ def data_frame(comparison: Comparison) -> pd.DataFrame:
         comparison: what was found.
 
     Raises:
-        EruginError: if pandas is missing.
+        MissingPackageError: without pandas.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise EruginError("data frames need pandas: pip install 'erugin[data]'") from error
+    require("pandas", "data")
+    import pandas as pd
+
     frames: list[pd.DataFrame] = []
     for name, columns in comparison.results.items():
         n = len(comparison.seeds)

@@ -8,9 +8,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from ...symbolic.errors import StudyError
+from ...symbolic.extras import require
 from ..comparison.estimate import required_confidence
 from ..study import Results
-from ..study.extras import require
 from .gathered import Gathered
 from .page import Page
 
@@ -30,7 +30,7 @@ def report(results: Results, *, confidence: float = 0.95, path: Path | None = No
         StudyError: if no task is done yet, a file is damaged, or an extra is missing.
         ModelError: for a confidence that is none.
     """
-    require("study", "jinja2")
+    require("jinja2", "study")
     import jinja2
     from markupsafe import Markup
 

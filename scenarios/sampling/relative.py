@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,37 @@ from .distribution import Distribution
 Array = NDArray[np.float64]
 
 
+class Relative(Distribution):
+    """A distribution of what is done to the nominal value."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no distribution, or a relative one."""
+        if not isinstance(self.change, Distribution) or self.change.is_relative:
+            raise ModelError(
+                f"a distribution such as Uniform(0.9, 1.1), not relative itself, is needed; got {self.change!r}"
+            )
+
+    @property
+    @abstractmethod
+    def change(self) -> Distribution:
+        """Of the factor or the offset."""
+
+    @property
+    def is_relative(self) -> bool:
+        """Yes."""
+        return True
+
+    def quantile(self, share: Array) -> Array:
+        """The changes below which these shares of all changes lie.
+
+        Args:
+            share: in (0, 1), any shape.
+        """
+        return self.change.quantile(share)
+
+
 @dataclass(frozen=True)
-class Scaled(Distribution):
+class Scaled(Relative):
     """The nominal value times a factor: ``Scaled(Uniform(0.9, 1.1))`` is 10 % to either side.
 
     Attributes:
@@ -26,22 +56,10 @@ class Scaled(Distribution):
 
     factor: Distribution
 
-    def __post_init__(self) -> None:
-        """Check."""
-        _require_absolute(self.factor)
-
     @property
-    def is_relative(self) -> bool:
-        """Yes."""
-        return True
-
-    def quantile(self, share: Array) -> Array:
-        """The factors below which these shares of all factors lie.
-
-        Args:
-            share: in (0, 1), any shape.
-        """
-        return self.factor.quantile(share)
+    def change(self) -> Distribution:
+        """The factor's."""
+        return self.factor
 
     def around(self, nominal: float, share: Array) -> Array:
         """The nominal value times the factors.
@@ -54,7 +72,7 @@ class Scaled(Distribution):
 
 
 @dataclass(frozen=True)
-class Shifted(Distribution):
+class Shifted(Relative):
     """The nominal value plus an offset: ``Shifted(Normal(0.0, 0.01))``.
 
     Attributes:
@@ -66,22 +84,10 @@ class Shifted(Distribution):
 
     offset: Distribution
 
-    def __post_init__(self) -> None:
-        """Check."""
-        _require_absolute(self.offset)
-
     @property
-    def is_relative(self) -> bool:
-        """Yes."""
-        return True
-
-    def quantile(self, share: Array) -> Array:
-        """The offsets below which these shares of all offsets lie.
-
-        Args:
-            share: in (0, 1), any shape.
-        """
-        return self.offset.quantile(share)
+    def change(self) -> Distribution:
+        """The offset's."""
+        return self.offset
 
     def around(self, nominal: float, share: Array) -> Array:
         """The nominal value plus the offsets.
@@ -91,10 +97,3 @@ class Shifted(Distribution):
             share: in (0, 1), any shape.
         """
         return nominal + self.offset.quantile(share)
-
-
-def _require_absolute(distribution: Distribution) -> None:
-    if not isinstance(distribution, Distribution) or distribution.is_relative:
-        raise ModelError(
-            f"a distribution such as Uniform(0.9, 1.1), not relative itself, is needed; got {distribution!r}"
-        )

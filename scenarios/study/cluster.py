@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ...symbolic.errors import StudyError, StudyWarning
-from .extras import require
+from ...symbolic.extras import require
 from .job import Outcome, compute_packed
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def connected(address: str) -> Generator[Client]:
     Raises:
         StudyError: if nobody answers there in time.
     """
-    require("cluster", "distributed")
+    require("distributed", "cluster")
     client = _client(address)
     try:
         yield client

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import StudyError, StudyWarning
+from ...symbolic.extras import require
 from ..batch import thread_count, whole
 from .cluster import ClusterTasks
-from .extras import require
 from .folder import Folder
 from .job import Bench, Job, Outcome
 from .local import InThread, LocalTasks, Maker
@@ -88,7 +88,8 @@ def execute(
     Raises:
         StudyError, ModelError, ParameterError, StudyInterrupted: as :meth:`Study.run` says.
     """
-    require("study", "pyarrow", "cloudpickle")
+    for module in ("pyarrow", "cloudpickle"):
+        require(module, "study")
     count = thread_count(None) if workers is None else whole("workers", workers)
     whole("limit", limit)
     require_few(study, limit, count)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, StudyError, unknown_name
+from ...symbolic.extras import require
 from ..comparison.trial import OK
-from .extras import require
 from .folder import TASKS, TIMINGS, Folder
 from .plan import Plan
 from .tables import IDENTITY
@@ -60,7 +60,7 @@ class Results:
         Raises:
             StudyError: if there are none, or they are of another version.
         """
-        require("study", "pyarrow")
+        require("pyarrow", "study")
         folder = Folder(path)
         return cls(folder, folder.manifest())
 
@@ -171,7 +171,7 @@ class Results:
         Raises:
             StudyError: as of :meth:`table`, or without pandas.
         """
-        require("data", "pandas")
+        require("pandas", "data")
         return self.table(columns).to_pandas()
 
     def pairs(self, metric: str, one: str, other: str) -> Mapping[str, NDArray[Any]]:
