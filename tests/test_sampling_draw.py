@@ -81,3 +81,8 @@ def test_what_is_no_seeds_is_refused(seeds: object) -> None:
 def test_what_is_no_distribution_is_refused() -> None:
     with pytest.raises(ModelError, match="'m1' is varied by a distribution"):
         draw({"m1": 1.0}, 3)  # type: ignore[dict-item]
+
+
+def test_what_is_no_mapping_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"varied must be distributions by name, .*, got \[Uniform"):
+        draw([UNIT], 3)  # type: ignore[arg-type]  # as a user might

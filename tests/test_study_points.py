@@ -69,3 +69,10 @@ def test_the_number_of_sobol_points_is_a_power_of_two() -> None:
 def test_a_hypercube_that_does_not_fit_into_memory_is_refused() -> None:
     with pytest.raises(ModelError, match="Take Sobol points"):
         LatinHypercube(1_000_001)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 9), (-1, 2), (3, 3)])
+@pytest.mark.parametrize("kind", [Sobol, LatinHypercube])
+def test_points_that_there_are_not_are_refused(kind: type[Sobol | LatinHypercube], first: int, end: int) -> None:
+    with pytest.raises(ModelError, match=rf"there are points 0 … 7, not {first} … {end - 1}"):
+        kind(8).shares(first, end, 2)

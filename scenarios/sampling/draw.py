@@ -33,9 +33,13 @@ def draw(
         Values by name, shape (n,) each.
 
     Raises:
-        ModelError: for seeds that are none, or what is no distribution.
+        ModelError: for seeds that are none, or what are no distributions by name.
         ParameterError: for a relative distribution without ``nominal``, and what that raises.
     """
+    if not isinstance(varied, Mapping):
+        raise ModelError(
+            f"varied must be distributions by name, such as {{'m1': Scaled(Uniform(0.9, 1.1))}}, got {varied!r}"
+        )
     words = seed_numbers(seeds).astype(np.uint64)
     columns: dict[str, Array] = {}
     for name, distribution in varied.items():

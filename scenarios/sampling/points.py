@@ -43,13 +43,28 @@ class Sampler(ABC):
                     f"{type(self).__name__} needs a whole {name} of at least {least}, got {name} = {value!r}"
                 )
 
-    @abstractmethod
     def shares(self, first: int, end: int, dimension: int) -> Array:
         """Points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
             first: number of the first point.
             end: one behind the last, at most n.
+            dimension: how many numbers are sampled.
+
+        Raises:
+            ModelError: for points that there are not.
+        """
+        if not 0 <= first < end <= self.n:
+            raise ModelError(f"there are points 0 … {self.n - 1}, not {first} … {end - 1}")
+        return self.points(first, end, dimension)
+
+    @abstractmethod
+    def points(self, first: int, end: int, dimension: int) -> Array:
+        """The same for points that there are.
+
+        Args:
+            first: number of the first point.
+            end: one behind the last.
             dimension: how many numbers are sampled.
         """
 
@@ -73,12 +88,12 @@ class LatinHypercube(Sampler):
                 "Take Sobol points"
             )
 
-    def shares(self, first: int, end: int, dimension: int) -> Array:
+    def points(self, first: int, end: int, dimension: int) -> Array:
         """Points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
             first: number of the first point.
-            end: one behind the last, at most n.
+            end: one behind the last.
             dimension: how many numbers are sampled.
         """
         return _hypercube(self.n, self.seed, dimension)[first:end]
@@ -99,12 +114,12 @@ class Sobol(Sampler):
             near = min(2 ** (self.n - 1).bit_length(), 2**30)
             raise ModelError(f"Sobol points are balanced if their number is a power of 2: take {near}, not {self.n}")
 
-    def shares(self, first: int, end: int, dimension: int) -> Array:
+    def points(self, first: int, end: int, dimension: int) -> Array:
         """Points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
             first: number of the first point.
-            end: one behind the last, at most n.
+            end: one behind the last.
             dimension: how many numbers are sampled.
         """
         from scipy.stats import qmc  # late, for SciPy takes its time
