@@ -8,7 +8,7 @@ from statistics import median
 
 from ...controllers.bound_tick import BoundTick
 from ...controllers.controller import Controller
-from ...controllers.wrappers import SampleAndHold, Wrapper
+from ...controllers.wrappers import Wrapper
 from ..trajectory import Trajectory
 from .trial import Trial
 
@@ -24,8 +24,9 @@ def tick_time(trial: Trial) -> float | None:
     """Median time of a tick along the run without variation [s]; None if nothing drives it.
 
     A symbolic law is timed as its compiled code bound to arrays, without any check around it; a law in Python as the
-    call of ``advance`` and ``control``, and one that is held between ticks at its ticks only. It is a figure of this
-    machine and of what else it does, and differs from one measurement to the next.
+    call of ``advance`` and ``control``; of one that is held between its own ticks the longest call of each interval
+    between these counts, which is that in which it computes. It is a figure of this machine and of what else it does,
+    and differs from one measurement to the next.
 
     Args:
         trial: a controller on a setup.
@@ -58,25 +59,24 @@ def _compiled(controller: Controller, motion: Trajectory) -> float:
 
 
 def _period(controller: Controller) -> float:
-    """Of the ticks between which a law, or one inside of it, is held [s]; zero if none is."""
+    """Longest time between ticks of a law, or of one inside of it [s]; zero if it is computed whenever it is asked."""
     period = 0.0
-    while isinstance(controller, Wrapper):
-        period = max(period, controller.period) if isinstance(controller, SampleAndHold) else period
+    while True:
+        period = max(period, float(getattr(controller, "period", 0.0)))
+        if not isinstance(controller, Wrapper):
+            return period
         controller = controller.inner
-    return period
 
 
 def _called(controller: Controller, motion: Trajectory, period: float) -> float:
     controller.reset()
-    times, ticked, start = list[float](), -1, float(motion.t[0])
-    for t, q, v in zip(motion.t.tolist(), motion.q, motion.v, strict=True):
+    longest, start = dict[int, float](), float(motion.t[0])
+    for k, (t, q, v) in enumerate(zip(motion.t.tolist(), motion.q, motion.v, strict=True)):
         began = time.perf_counter()
         controller.advance(t, q, v, motion.law_p)
         controller.control(t, q, v, motion.law_p)
         taken = time.perf_counter() - began
-        tick = math.floor((t - start) / period + 1e-6) if period else ticked + 1
-        if tick > ticked:
-            times.append(taken)
-        ticked = tick
+        tick = math.floor((t - start) / period + 1e-6) if period else k
+        longest[tick] = max(taken, longest.get(tick, 0.0))
     controller.reset()
-    return median(times)
+    return median(longest.values())
