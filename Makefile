@@ -22,7 +22,7 @@ help:
 	@echo 'make test        everything below that checks, then the tests: fast ones first, then slow ones'
 	@echo 'make lint        ruff: rules and format'
 	@echo 'make types       mypy and pyright, both strict'
-	@echo 'make bench       run every script benchmarks/bench_*.py, with the rivals that they compare with'
+	@echo 'make bench       run every script benchmarks/bench_*.py'
 	@echo 'make scenarios   run every scenario of the catalogue in full, pictures in out/, and check what is expected of it'
 	@echo 'make comparison  make the published comparison of docs/comparison.md anew (hours)'
 	@echo 'make clean       remove pictures, built packages and caches; to start afresh, remove .venv too'
@@ -45,7 +45,7 @@ types: $(VENV)/tools
 	$(PY) -m mypy tests $(if $(wildcard benchmarks/*.py benchmarks/*/*.py),benchmarks)
 	$(PY) -m pyright
 
-bench: $(VENV)/rivals
+bench: $(VENV)/tools
 	@for script in benchmarks/bench_*.py; do \
 	  if [ -f "$$script" ]; then echo "$$script"; $(PY) "$$script" || exit 1; fi; \
 	done
@@ -92,9 +92,4 @@ $(VENV)/installed: $(VENV)/sources pyproject.toml
 $(VENV)/tools: pyproject.toml $(VENV)/made | $(VENV)/installed
 	@echo 'Installing the tools for tests and checks into $(VENV)'
 	@$(INSTALL) '.[test,lint]'
-	@touch $@
-
-$(VENV)/rivals: pyproject.toml $(VENV)/made | $(VENV)/tools
-	@echo 'Installing the rivals of the benchmarks into $(VENV)'
-	@$(INSTALL) '.[bench]'
 	@touch $@

@@ -1,12 +1,4 @@
-"""Other simulators and formats, one file each, imported only when used."""
+"""The same robot and the same law in other simulators and formats, a package for each, imported when it is used.
 
-from .python_control import closed_loop_to_iosys, controller_to_iosys, robot_to_iosys
-from .python_control_linear import linearization_to_ss, perturbations_to_ss
-
-__all__ = [
-    "closed_loop_to_iosys",
-    "controller_to_iosys",
-    "linearization_to_ss",
-    "perturbations_to_ss",
-    "robot_to_iosys",
-]
+``export``, ``load``, ``drive``, ``simulate`` and ``match`` mean the same in each package that has them.
+"""

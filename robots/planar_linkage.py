@@ -14,11 +14,13 @@ from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 from .frame import Frame
+from .joints import Prismatic, Revolute
 from .planar_equations import PlanarBody, planar_dynamics
 from .planar_manipulator import Link
 from .planar_paths import Path, extended, turned
 from .planar_places import PlanarPlaces
 from .robot import Robot
+from .tree import WORLD, Body, Node, Tree
 
 Point = tuple[float, float]
 
@@ -167,14 +169,17 @@ def planar_linkage(
     frames: dict[str, Frame] = {}
     leans: dict[str, _Lean] = {}
     bodies: list[PlanarBody] = []
+    nodes: list[Node] = []
+    seats: dict[str, tuple[int, ca.SX]] = {}
     reach: list[ca.SX] = []
     for i, (key, member) in enumerate(members.items()):
         if isinstance(member.at, str):
             if member.at not in points:
                 raise ModelError(f"{name}: {key} is at an {unknown_name('earlier point', member.at, points)}")
-            base, carrier = paths[member.at], leans[member.at]
+            base, carrier, seat = paths[member.at], leans[member.at], seats[member.at]
         else:
-            base, carrier = extended((), None, ca.vertcat(p[f"{key}.x"], p[f"{key}.y"])), _Lean(None, ca.SX(0))
+            seat = (WORLD, ca.vertcat(p[f"{key}.x"], p[f"{key}.y"]))
+            base, carrier = extended((), None, seat[1]), _Lean(None, ca.SX(0))
         if isinstance(member, Bar):
             lean, origin = _Lean(i, ca.SX(0)), ca.SX.zeros(2)
             center, end = ca.vertcat(p[f"{key}.center"], p[f"{key}.offset"]), ca.vertcat(p[f"{key}.length"], 0)
@@ -190,6 +195,8 @@ def planar_linkage(
         points |= {f"{key}.{n}": places.carried(paths[f"{key}.{n}"]) for n in ("base", *own)}
         frames[key] = Frame.planar(lean.angle(q), points[f"{key}.base" if isinstance(member, Bar) else f"{key}.end"])
         inertia = p[f"{key}.inertia"] if f"{key}.inertia" in p.names else ca.SX(0)
+        seats |= {f"{key}.base": seat} | {f"{key}.{n}": (i, place - origin) for n, place in own.items()}
+        nodes.append(_node(key, member, p, seat, center - origin, inertia))
         bodies.append(PlanarBody(p[f"{key}.mass"], inertia, paths[f"{key}.center"]))
         reach.append(q[i] - carrier.angle(q) if isinstance(member, Bar) else q[i])
 
@@ -203,6 +210,8 @@ def planar_linkage(
         stretch = ca.sqrt(ca.sumsqr(ends[1] - ends[0])) - p[f"{key}.rest_length"]
         elastic += p[f"{key}.stiffness"] * stretch**2 / 2
 
+    # The same bodies as bodies in space: what other programs are told.
+    tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0), symbols=coordinates)
     return Robot(
         name=name,
         coordinates=dataclasses.replace(coordinates, rate_of=places.rate),
@@ -216,6 +225,7 @@ def planar_linkage(
         input_names=tuple(members),
         input_units=tuple("N m" if isinstance(member, Bar) else "N" for member in members.values()),
         chain=tuple(chain),
+        tree=tree,
     )
 
 
@@ -228,6 +238,20 @@ class _Lean:
 
     def angle(self, q: ca.SX) -> ca.SX:
         return self.tilt if self.bar is None else q[self.bar] + self.tilt
+
+
+def _node(
+    key: str, member: Bar | Slider, p: Parameters, seat: tuple[int, ca.SX], center: ca.SX, inertia: ca.SX
+) -> Node:
+    """The frame of a member on the node and at the place where it sits."""
+    moment = ca.SX(ca.DM.zeros(3, 3))
+    moment[2, 2] = inertia
+    body = Body(name=key, mass=p[f"{key}.mass"], center=ca.vertcat(center, 0), inertia=moment)
+    turn = ca.SX(0) if isinstance(member, Bar) else p[f"{key}.direction"]
+    placement = Frame.planar(turn, seat[1])
+    if isinstance(member, Bar):
+        return Node(name=key, parent=seat[0], placement=placement, joint=Revolute(), bodies=(body,), absolute=True)
+    return Node(name=key, parent=seat[0], placement=placement, joint=Prismatic(), bodies=(body,))
 
 
 def _parameters(key: str, member: Bar | Slider) -> Parameters:

@@ -109,6 +109,7 @@ class Tree:
         gravity: acceleration of free fall in world axes, shape (3,) [m/s²].
         order: names of all coordinates (node name and joint suffix) in the order that q is to have; that of the nodes
             if not given. The velocities follow.
+        symbols: of the coordinates, where a robot has them already, in that order; made if not given.
 
     Raises:
         ModelError: for a wrong order, doubled names, or a joint with no mass beyond it.
@@ -117,6 +118,7 @@ class Tree:
     nodes: tuple[Node, ...]
     gravity: ca.SX
     order: tuple[str, ...] | None = None
+    symbols: Coordinates | None = None
 
     def __post_init__(self) -> None:
         """Check the order and that every joint has something to move."""
@@ -148,6 +150,10 @@ class Tree:
     def coordinates(self) -> Coordinates:
         """Symbols of all joints, node by node; q̇ = N v with one block of N per joint."""
         names = self._names if self.order is None else self.order
+        if self.symbols is not None:
+            if self.symbols.names != names:
+                raise ModelError(f"the coordinates of a tree must be {names}, got {self.symbols.names}")
+            return self.symbols
         units = dict(zip(self._names, (unit for node in self.nodes for unit in node.joint.units), strict=True))
         q = ca.vertcat(*(ca.SX.sym(name) for name in names))
         rates = [""] * sum(node.joint.nv for node in self.nodes)

@@ -12,17 +12,18 @@ from importlib.metadata import version
 from rich.console import Console
 
 from ..symbolic.errors import EruginError
-from .commands.command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, Run
+from .commands.command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Command, Commands, Run
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache")
 """Modules of ``commands``, in the order of the help; each adds a command of its name."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
     """Run the command line.
 
     Args:
         arguments: words after the program's name; those of the process if not given.
+        more: commands of the rooms above, after those of ``COMMANDS``.
 
     Returns:
         0 if all went well, 1 if a simulation had to stop or is not as expected, 2 for bad input, 130 after Ctrl-C.
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         errors.print(f"note: {message}", markup=False, soft_wrap=True)
 
     try:
-        parser = _parser()
+        parser = _parser(more)
         chosen = parser.parse_args(arguments)
         run: Run | None = chosen.run
         if run is None:
@@ -56,13 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(more: Sequence[Command]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="erugin", description="Control of robots by constraints.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"erugin {version('erugin')}")
     parser.set_defaults(run=None)
     commands: Commands = parser.add_subparsers(dest="command", metavar="command")
     for name in COMMANDS:
         importlib.import_module(f".commands.{name}", __package__).register(commands)
+    for command in more:
+        command.register(commands)
     return parser
 
 

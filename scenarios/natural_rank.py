@@ -93,6 +93,14 @@ class NaturalRank:
         if self._robot.redundant == "least-norm":
             self._kept[rows] = relative > TOLERANCE
 
+    def restart(self, rows: Rows) -> None:
+        """Forget what was seen of some lanes, which begin anew; of what was before their starts nothing is known.
+
+        Args:
+            rows: which lanes these are.
+        """
+        self._tail[rows], self._largest[rows], self._kept[rows] = np.nan, 0.0, True
+
     def calm(self, pivots: Array, relative: Array, rows: Rows) -> Flags:
         """Lanes whose next samples are told to be all right without a look at each of them, shape (lanes,).
 

@@ -184,7 +184,8 @@ class CompiledMarch:
         rows = len(x)
         if lanes.size and not 0 <= lanes.min() <= lanes.max() < rows:
             raise ShapeError(f"systems must be rows 0 … {rows - 1}, got {lanes.min()} … {lanes.max()}")
-        if len(np.unique(lanes)) < len(lanes):
+        # Ascending numbers all differ, and that is seen in a tenth of the time of sorting them.
+        if not (lanes[1:] > lanes[:-1]).all() and len(np.unique(lanes)) < len(lanes):
             raise ShapeError("a system is named twice, and would take each step twice")
         if len(outputs) != len(self.sizes):
             raise ShapeError(f"expected {len(self.sizes)} outputs, of sizes {self.sizes}, got {len(outputs)}")

@@ -142,8 +142,6 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
 
 
 def test_gap_and_energy_of_the_four_bar_are_those_of_the_robot() -> None:
-    for module in ("exudyn", "mujoco", "pinocchio"):
-        pytest.importorskip(module)
     script: Any = importlib.import_module("bench_four_bar")
     robot = four_bar(*(Link(*sizes) for sizes in LINKAGE), ground=(GROUND, 0.0))
     rng, states = np.random.default_rng(5), []

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.bridges import (
-    closed_loop_to_iosys,
-    controller_to_iosys,
-    linearization_to_ss,
-    perturbations_to_ss,
-    robot_to_iosys,
+from erugin.bridges.python_control import (
+    drive,
+    export,
+    export_linearization,
+    export_loop,
+    export_perturbations,
 )
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
@@ -46,7 +46,7 @@ def tracking(realization: str = "actuated") -> tuple[Robot, ProgramController]:
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])
 def test_a_closed_loop_moves_as_in_a_simulation(realization: str) -> None:
     robot, controller = tracking(realization)
-    system = closed_loop_to_iosys(robot, controller)
+    system = export_loop(robot, controller)
     t = np.linspace(0.0, 1.0, 51)
     changed = {"m1": 3.0, "model.l2": 0.45, "track.alpha": 4.0}
     found = control.input_output_response(system, t, 0.0, START, params=changed, **EXACT)
@@ -71,8 +71,8 @@ def test_a_closed_loop_moves_as_in_a_simulation(realization: str) -> None:
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])
 def test_robot_and_controller_are_interconnected_by_their_names(realization: str) -> None:
     robot, controller = tracking(realization)
-    plant = robot_to_iosys(robot, driven_by="forces" if realization == "ideal" else "inputs", name="plant")
-    law = controller_to_iosys(controller, name="law")
+    plant = export(robot, driven_by="forces" if realization == "ideal" else "inputs", name="plant")
+    law = drive(controller, name="law")
     assert law.nstates == 0
     whole = control.interconnect([plant, law], inputs=[], outputs=plant.output_labels)
     t = np.linspace(0.0, 1.0, 51)
@@ -109,7 +109,7 @@ def test_a_mechanism_and_a_law_called_from_python() -> None:
     robot = linkage()
     q0 = assemble(robot, [0.8, 0.7, 1.5], tolerance=1e-14).q
     start = np.concatenate([q0, np.zeros(3)])
-    system = closed_loop_to_iosys(robot, Brake(robot), outputs={"pin": robot.points["coupler.end"]})
+    system = export_loop(robot, Brake(robot), outputs={"pin": robot.points["coupler.end"]})
     assert system.output_labels == ["pin_0", "pin_1"]
     t = np.linspace(0.0, 0.4, 21)
     found = control.input_output_response(system, t, 0.0, start, **EXACT)
@@ -117,9 +117,9 @@ def test_a_mechanism_and_a_law_called_from_python() -> None:
     np.testing.assert_allclose(found.states[:3].T, motion.q, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.outputs.T, motion.evaluate(robot.points["coupler.end"]), rtol=0, atol=1e-8)
     whole = control.interconnect(
-        [robot_to_iosys(robot, name="plant"), controller_to_iosys(Brake(robot), name="brake")],
+        [export(robot, name="plant"), drive(Brake(robot), name="brake")],
         inputs=[],
-        outputs=robot_to_iosys(robot).output_labels,
+        outputs=export(robot).output_labels,
     )
     joined = control.input_output_response(whole, t, 0.0, start, **EXACT)
     np.testing.assert_allclose(joined.outputs[:3].T, motion.q, rtol=0, atol=1e-8)
@@ -131,7 +131,7 @@ def test_every_robot_controller_and_closed_loop_is_a_system(name: str) -> None:
     case = robot_case(name)
     robot, c = case.robot, case.robot.coordinates
     controller = program_controller(case)
-    plant, law = robot_to_iosys(robot), controller_to_iosys(controller)
+    plant, law = export(robot), drive(controller)
     assert (plant.nstates, plant.ninputs, plant.noutputs) == (c.nq + c.nv, robot.u.numel(), c.nq + c.nv)
     assert not set(plant.input_labels) & set(plant.output_labels)
     assert law.input_labels == plant.output_labels
@@ -142,7 +142,7 @@ def test_every_robot_controller_and_closed_loop_is_a_system(name: str) -> None:
     scale = 1e-10 * max(1.0, float(np.abs(rate).max()))
     np.testing.assert_allclose(law.output(0.0, [], x), u, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(plant.dynamics(0.0, x, u), rate, rtol=0, atol=scale)
-    loop = closed_loop_to_iosys(robot, controller)
+    loop = export_loop(robot, controller)
     np.testing.assert_allclose(loop.dynamics(0.0, x, []), rate, rtol=0, atol=scale)
 
 
@@ -150,8 +150,8 @@ def test_its_numerical_linearization_is_ours() -> None:
     """``control.linearize`` by forward differences of 1e-6 has as many digits as that leaves."""
     robot, q, v, u = two_link_arm(), np.array([0.3, 0.8]), np.array([0.5, -1.0]), np.array([2.0, 1.0])
     outputs = {"tip": robot.points["tip"]}
-    theirs = control.linearize(robot_to_iosys(robot, outputs=outputs), np.concatenate([q, v]), u)
-    ours = linearization_to_ss(linearize(robot, q, v, u, outputs=outputs))
+    theirs = control.linearize(export(robot, outputs=outputs), np.concatenate([q, v]), u)
+    ours = export_linearization(linearize(robot, q, v, u, outputs=outputs))
     for name in "ABCD":
         mine, other = np.asarray(getattr(ours, name)), np.asarray(getattr(theirs, name))
         np.testing.assert_allclose(mine, other, rtol=0, atol=2e-5 * max(1.0, float(np.abs(other).max())))
@@ -164,7 +164,7 @@ def test_a_state_space_answers_what_is_asked_of_one() -> None:
     """A regulated cart-pole: its poles, and the step of a disturbing force, which ends where the gain says."""
     robot = cart_pole()
     regulator = Lqr(robot, [0.0, 0.0], weights=Weights({"angle": 0.1}, {"force": 4.0}))
-    system = linearization_to_ss(linearize(robot, [0.0, 0.0], controller=regulator, outputs={"place": robot.q[0]}))
+    system = export_linearization(linearize(robot, [0.0, 0.0], controller=regulator, outputs={"place": robot.q[0]}))
     np.testing.assert_allclose(np.sort_complex(system.poles()), np.sort_complex(regulator.poles), rtol=1e-7)
     info = control.step_info(system)
     # At rest beside the middle the regulator's force −K₁ x balances the disturbance.
@@ -179,7 +179,7 @@ def test_perturbation_equations_row_by_row() -> None:
     """ÿ + 2ζω ẏ + ω² y = d: poles, damping, overshoot e^(−πζ/√(1−ζ²)) and resonance of the textbook."""
     robot, zeta, omega = two_link_arm(), 0.4, 5.0
     track = holonomic(robot.q, perturbation=Baumgarte(zeta * omega, omega), name="track")
-    system = perturbations_to_ss(Program(robot, track))
+    system = export_perturbations(Program(robot, track))
     assert system.state_labels == ["track_0", "track_1", "track_0_rate", "track_1_rate"]
     assert system.input_labels == ["d_track_0", "d_track_1"]
     frequencies, damping, _ = control.damp(system, doprint=False)
@@ -193,7 +193,7 @@ def test_perturbation_equations_row_by_row() -> None:
     assert abs(system["track_0", "d_track_1"](1j)) == 0.0
     magnitude, _, _ = control.frequency_response(row, np.array([omega]))
     assert magnitude[0] == pytest.approx(1 / (2 * zeta * omega**2))
-    slower = perturbations_to_ss(Program(robot, track), p={"track.beta": 2.0})
+    slower = export_perturbations(Program(robot, track), p={"track.beta": 2.0})
     assert np.abs(slower.poles()).max() < 5.0
 
 
@@ -205,41 +205,41 @@ def test_programs_of_mixed_order_and_the_bode_plot() -> None:
         holonomic(robot.q[0], perturbation=Baumgarte(3.0, 4.0), name="place"),
         nonholonomic(robot.v[1], perturbation=FirstOrder(6.0), name="speed"),
     )
-    system = perturbations_to_ss(Program(robot, rows))
+    system = export_perturbations(Program(robot, rows))
     assert system.state_labels == ["place", "place_rate", "speed"]
     np.testing.assert_allclose(np.sort_complex(system.poles()), [-6, -3 - np.sqrt(7) * 1j, -3 + np.sqrt(7) * 1j])
-    assert perturbations_to_ss(disc_program()).nstates == 2
+    assert export_perturbations(disc_program()).nstates == 2
     lines = control.bode_plot(system["speed", "d_speed"])
     assert lines.axes.size >= 2
     importlib.import_module("matplotlib.pyplot").close("all")
     free = second_order(robot.coordinates.a[0] - 1.0, name="push")
     with pytest.raises(ModelError, match="all rows of the program are of order 2"):
-        perturbations_to_ss(Program(robot, free))
+        export_perturbations(Program(robot, free))
     with pytest.raises(ModelError, match=r"a Program has perturbation equations, .* take its \.program"):
-        perturbations_to_ss(tracking()[1])  # type: ignore[arg-type]
+        export_perturbations(tracking()[1])  # type: ignore[arg-type]
 
 
 def test_what_python_control_cannot_hold_is_refused() -> None:
     robot = two_link_arm()
     driven, controller = tracking()
     with pytest.raises(ModelError, match="driven_by must be"):
-        robot_to_iosys(robot, driven_by="torque")  # type: ignore[arg-type]
+        export(robot, driven_by="torque")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"output 'M' must be a scalar or a column of SX, got shape \(2, 2\)"):
-        robot_to_iosys(robot, outputs={"M": robot.mass_matrix})
+        export(robot, outputs={"M": robot.mass_matrix})
     with pytest.raises(ModelError, match=r"output 'high' must be a scalar or a column of SX, got 1\.0"):
-        robot_to_iosys(robot, outputs={"high": 1.0})  # type: ignore[dict-item]
+        export(robot, outputs={"high": 1.0})  # type: ignore[dict-item]
     with pytest.raises(ModelError, match="outputs are expressions by name"):
-        robot_to_iosys(robot, outputs=["tip"])  # type: ignore[arg-type]
+        export(robot, outputs=["tip"])  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Robot is needed"):
-        robot_to_iosys(controller)  # type: ignore[arg-type]
+        export(controller)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Controller is needed"):
-        controller_to_iosys(robot)  # type: ignore[arg-type]
+        drive(robot)  # type: ignore[arg-type]
     for dt in (-0.1, np.nan, True):
         with pytest.raises(ModelError, match="dt is the time between samples"):
-            robot_to_iosys(robot, dt=dt)
+            export(robot, dt=dt)
     with pytest.raises(ModelError, match="output 'a' uses u, which is no input here"):
-        closed_loop_to_iosys(driven, controller, outputs={"a": driven.u[0]})
-    plant = robot_to_iosys(robot)
+        export_loop(driven, controller, outputs={"a": driven.u[0]})
+    plant = export(robot)
     with pytest.raises(ParameterError, match="'m1' must be greater than zero"):
         plant.dynamics(0.0, np.zeros(4), np.zeros(2), params={"m1": -1.0})
     with pytest.raises(NotFiniteError, match="A number is not finite"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.bridges import closed_loop_to_iosys, controller_to_iosys, robot_to_iosys
+from erugin.bridges.python_control import drive, export, export_loop
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.robust import IntegralProgramController
@@ -62,14 +62,14 @@ def test_a_controller_with_a_memory_moves_the_robot_as_in_a_simulation(build: Ca
     changed = {"m1": 3.0}
     motion = simulate(robot, SampleAndHold(law, DT), START[:2], START[2:], STEPS * DT, step=DT, p=changed)
     expected = np.hstack([motion.q, motion.v])
-    loop = closed_loop_to_iosys(robot, law, dt=DT)
+    loop = export_loop(robot, law, dt=DT)
     assert loop.state_labels == ["q1", "q2", "v_q1", "v_q2", "samples"]
     for _ in range(2):
         found = control.input_output_response(loop, t, 0.0, [*START, 0.0], params=changed)
         np.testing.assert_allclose(found.outputs.T, expected, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(found.states[-1], np.arange(STEPS + 1))
-    plant = robot_to_iosys(robot, dt=DT, name="plant")
-    own = controller_to_iosys(law, dt=DT, name="law")
+    plant = export(robot, dt=DT, name="plant")
+    own = drive(law, dt=DT, name="law")
     assert own.state_labels == ["samples"]
     whole = control.interconnect([plant, own], inputs=[], outputs=[*plant.output_labels, *own.output_labels])
     shared = simulate(
@@ -81,24 +81,24 @@ def test_a_controller_with_a_memory_moves_the_robot_as_in_a_simulation(build: Ca
 
 def test_a_law_without_memory_is_held_in_discrete_time() -> None:
     robot, law = tracking("ideal")
-    loop = closed_loop_to_iosys(robot, law, dt=DT, outputs={"tip": robot.points["tip"]})
+    loop = export_loop(robot, law, dt=DT, outputs={"tip": robot.points["tip"]})
     assert loop.nstates == 4
     found = control.input_output_response(loop, np.arange(STEPS + 1) * DT, 0.0, START)
     motion = simulate(robot, SampleAndHold(law, DT), START[:2], START[2:], STEPS * DT, step=DT)
     np.testing.assert_allclose(found.outputs.T, motion.evaluate(robot.points["tip"]), rtol=0, atol=1e-12)
     # Between samples nothing is held where time is continuous, even by a wrapper, which has no memory itself.
-    smooth = closed_loop_to_iosys(robot, Saturation(law, 1e3)).dynamics(0.0, START, [])
-    np.testing.assert_allclose(smooth, closed_loop_to_iosys(robot, law).dynamics(0.0, START, []), rtol=1e-10)
+    smooth = export_loop(robot, Saturation(law, 1e3)).dynamics(0.0, START, [])
+    np.testing.assert_allclose(smooth, export_loop(robot, law).dynamics(0.0, START, []), rtol=1e-10)
 
 
 @pytest.mark.parametrize("build", [delayed, held, integrating])
 def test_a_memory_takes_discrete_time(build: Callable[[], Built]) -> None:
     robot, law = build()
     with pytest.raises(ModelError, match="has a memory, which changes at samples: give dt="):
-        controller_to_iosys(law)
+        drive(law)
     with pytest.raises(ModelError, match="has a memory, which changes at samples: give dt="):
-        closed_loop_to_iosys(robot, law)
-    system = controller_to_iosys(law, dt=DT)
+        export_loop(robot, law)
+    system = drive(law, dt=DT)
     with pytest.raises(ModelError, match="'samples' counts samples, and 7 has not been reached"):
         system.output(0.0, np.array([7.0]), START)
 
@@ -107,12 +107,12 @@ def test_a_singular_place_is_told_and_ends_a_run() -> None:
     """python-control's solvers would go on forever with a NaN; joined systems are asked at zero first."""
     robot, law = reaching()
     t, start = np.linspace(0.0, 0.2, 5), np.array([0.3, 0.8, 0.0, 0.0])
-    loop = closed_loop_to_iosys(robot, law)
+    loop = export_loop(robot, law)
     with pytest.raises(SingularProgramError, match=r"Row 'tip\[0\]' vanishes|depends on"):
         control.input_output_response(loop, t, 0.0, [0.3, 0.0, 0.0, 0.0])
-    plant = robot_to_iosys(robot, name="plant")
-    joined = control.interconnect([plant, controller_to_iosys(law)], inputs=[], outputs=plant.output_labels)
-    with pytest.raises(NotFiniteError, match="asks first when it joins systems, wherever they start: take closed_loop"):
+    plant = export(robot, name="plant")
+    joined = control.interconnect([plant, drive(law)], inputs=[], outputs=plant.output_labels)
+    with pytest.raises(NotFiniteError, match="asks first when it joins systems, wherever they start: take export_loop"):
         control.input_output_response(joined, t, 0.0, start)
     found = control.input_output_response(loop, t, 0.0, start)
     assert np.isfinite(found.outputs).all()

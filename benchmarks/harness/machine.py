@@ -17,6 +17,7 @@ PACKAGES = {
     "casadi": "CasADi",
     "numpy": "NumPy",
     "pin": "Pinocchio",
+    "gymnasium": "Gymnasium",
     "mujoco": "MuJoCo",
     "exudyn": "Exudyn",
     "sympy": "SymPy",

@@ -35,7 +35,8 @@ def chosen_method(program: Program) -> MultiplierMethod:
         program: what is solved.
     """
     robot = program.robot
-    if robot.tree is not None:
+    # A tree that has the robot's own symbols describes it; its equations were derived otherwise, and M is at hand.
+    if robot.tree is not None and robot.tree.symbols is None:
         least = SWEEP_PAYS_IN_PLANE if robot.tree.is_planar else SWEEP_PAYS_IN_SPACE
         pays = robot.coordinates.nv >= least or isinstance(robot.dynamics.factor, ArticulatedFactor)
         if pays and not sweep_refusal(robot):

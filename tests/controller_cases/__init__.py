@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 from erugin.controllers import Controller
 
-from . import arm_rivals, filters, optimal, passivity, programs, robust, servo, two_wheel, wrappers
+from . import acting, arm_rivals, filters, loaded, optimal, passivity, programs, robust, servo, two_wheel, wrappers
 from .robots import RobotCase
 
 BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {
+    **acting.BUILDERS,
     **programs.BUILDERS,
     **arm_rivals.BUILDERS,
     **filters.BUILDERS,
+    **loaded.BUILDERS,
     **optimal.BUILDERS,
     **passivity.BUILDERS,
     **robust.BUILDERS,

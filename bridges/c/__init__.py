@@ -1,0 +1,6 @@
+"""Control laws as plain C99, for microcontrollers and ros2_control."""
+
+from .export import CFolder, export
+from .source import CSource, c_source
+
+__all__ = ["CFolder", "CSource", "c_source", "export"]

@@ -1,0 +1,1 @@
+"""The commands of ``erugin`` that other programs are needed for, one file each."""

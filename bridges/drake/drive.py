@@ -1,0 +1,139 @@
+"""A law in a diagram of Drake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...symbolic.arrays import positive
+from ...symbolic.errors import BridgeError
+from ..extras import require
+from ..law_memory import remembers
+from ..law_model import model_values
+from ..matching import TOLERANCE
+from ..state_map import StateMap
+from .foreign import ModelInstanceIndex, MultibodyPlant
+from .match import match
+from .plant import export
+from .states import moving_joints, states_of
+
+if TYPE_CHECKING:
+    from .law_system import LawSystem
+
+Values = Mapping[str, float] | ArrayLike | None
+
+
+def drive(
+    controller: Controller,
+    model: MultibodyPlant | None = None,
+    *,
+    p: Values = None,
+    names: Mapping[str, str] | None = None,
+    model_instance: ModelInstanceIndex | None = None,
+    period: float | None = None,
+    hold: bool = False,
+    tolerance: float | None = TOLERANCE,
+) -> LawSystem:
+    """The law as a LeafSystem, to be connected to a plant; see its class for the ports.
+
+    ::
+
+        law = drive(controller, plant)
+        builder.AddSystem(plant), builder.AddSystem(law)
+        builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
+        builder.Connect(law.GetOutputPort("actuation"), plant.get_actuation_input_port())
+
+    Args:
+        controller: the law.
+        model: the plant that it drives, finalized; what ``export`` makes of the law's model if not given, which is
+            then its attribute ``plant``.
+        p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector; the port
+            ``parameters`` replaces them in the law, not in B.
+        names: joint here → joint there, for those that differ.
+        model_instance: in which the joints are looked for; all if not given.
+        period: interval of the samples that a law with memory takes in [s]; between them it answers to the state all
+            the same, unless ``hold`` is set.
+        hold: whether the output stays as it is from sample to sample, as in a digital controller.
+        tolerance: by which M and h of the plant may differ from the model's, relative; None for a plant that is meant
+            to be another robot.
+
+    Raises:
+        BridgeError: if joints do not match or the plant is another robot; for a law with memory, or ``hold``, without
+            a period.
+        MissingPackageError: if Drake is not installed.
+    """
+    require("pydrake.systems.framework", "drake")
+    if not isinstance(controller, Controller):
+        raise BridgeError(f"a Controller drives a plant, got {controller!r}; for a program that is ProgramController")
+    if period is None and (hold or remembers(controller, p)):
+        what = "holds its output" if hold else "remembers what it has seen"
+        raise BridgeError(
+            f"{type(controller).__name__} {what} from sample to sample, and a system of Drake has none by itself: pass "
+            "period=, the interval of its samples in seconds"
+        )
+    own = model_values(controller, p)
+    if model is None:
+        model = export(controller.robot, p=own)
+    if tolerance is not None:
+        match(controller.robot, model, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
+            tolerance
+        )
+    states, _ = states_of(controller.robot, model, names=names, model_instance=model_instance)
+    return law_system(
+        *(controller, controller.robot, model, states),
+        p=own,
+        law_p=p,
+        period=None if period is None else positive("period", period),
+        hold=hold,
+    )
+
+
+def law_system(
+    controller: Controller,
+    robot: Robot,
+    plant: MultibodyPlant,
+    states: StateMap,
+    *,
+    p: Values,
+    law_p: Values,
+    period: float | None = None,
+    hold: bool = False,
+) -> LawSystem:
+    """The law as a LeafSystem, nothing compared.
+
+    Args:
+        controller: the law.
+        robot: whose B turns inputs into forces.
+        plant: that it drives, finalized.
+        states: writes the robot's state as one of the plant.
+        p: parameters of the robot.
+        law_p: parameters of the law.
+        period: interval of samples [s]; none if not given.
+        hold: whether the output stays as it is from sample to sample.
+    """
+    from .law_system import LawSystem
+
+    actuators: dict[str, int] = {}
+    for index in plant.GetJointActuatorIndices():
+        actuator = plant.get_joint_actuator(index)
+        label = actuator.name() if actuator.name() not in actuators else f"{actuator.name()} {int(index)}"
+        actuators[label] = actuator.joint().velocity_start()
+    free = {
+        joint.velocity_start() + i: joint.name()
+        for joint in moving_joints(plant)
+        for i in range(joint.num_velocities())
+        if joint.velocity_start() not in actuators.values()
+    }
+    numbers = robot.parameters.values(p)
+    return LawSystem(
+        *(controller, robot, plant, states, actuators, free),
+        p=numbers,
+        law_p=controller.parameters.values(law_p),
+        period=period,
+        hold=hold,
+        name=f"law of {robot.name}",
+    )

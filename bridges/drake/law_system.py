@@ -1,0 +1,191 @@
+"""A control law as a LeafSystem; imported when Drake is there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydrake.systems.framework import BasicVector as Vector
+from pydrake.systems.framework import LeafSystem
+
+from ...controllers.controller import Controller, Observation
+from ...controllers.status import Status, judge
+from ...robots.robot import Robot
+from ...symbolic.arrays import all_finite
+from ...symbolic.errors import BridgeError
+from ...symbolic.kernel import Kernel
+from ..extras import require
+from ..state_map import StateMap
+from .foreign import BasicVector, Context, MultibodyPlant, State
+
+Array = NDArray[np.float64]
+
+
+class LawSystem(LeafSystem):
+    """u or R = law(t, q, v, p) as a system of a diagram.
+
+    What the law remembers is abstract state of the Context, so that several Contexts do not disturb each other. A law
+    is one object of Python all the same: two threads must not evaluate two Contexts of it at once.
+
+    Input ports: ``state``, all of the plant's coordinates and velocities in its own order; ``parameters``, those of the
+    law, which may stay unconnected.
+
+    Output ports: ``actuation``, in the order of the plant's actuators; ``generalized_force``, in the order of its
+    velocities, the same as a force on them; ``output``, u or R as the law says it; ``status``, a
+    :class:`~erugin.controllers.Status` as one number. Connect ``actuation`` or ``generalized_force``, not both.
+
+    Attributes:
+        controller: the law.
+        plant: that it is made for.
+        states: writes a state here as one of the plant.
+        actuators: name of each of the plant's actuators and the place of its joint's velocity.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        robot: Robot,
+        plant: MultibodyPlant,
+        states: StateMap,
+        actuators: Mapping[str, int],
+        free: Mapping[int, str],
+        *,
+        p: Array,
+        law_p: Array,
+        period: float | None = None,
+        hold: bool = False,
+        name: str = "law",
+    ) -> None:
+        """Declare ports, parameters, state and events.
+
+        Args:
+            controller: the law.
+            robot: the robot that is driven, or the law's model, whose B turns inputs into forces.
+            plant: the same in Drake.
+            states: writes its state as one of the MultibodyPlant.
+            actuators: name of each of its actuators → place of its joint's velocity, in the order of ``actuation``.
+            free: place of each velocity that no actuator drives → name of its joint.
+            p: parameters of ``robot``, shape (np,).
+            law_p: parameters of the law, shape (np of the law,).
+            period: interval at which the law takes in a sample [s]; never by itself if None.
+            hold: whether the output stays as it is from one sample to the next.
+            name: of the system.
+        """
+        super().__init__()
+        self.set_name(name)
+        self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators
+        self._p, self._free = p, free
+        c = robot.coordinates
+        size = c.nv if controller.applies_force else robot.u.numel()
+        self._applied: Kernel | None = None
+        if not controller.applies_force:
+            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
+            self._applied = Kernel("applied", inputs, {"force": robot.input_matrix @ robot.u}, compiled=False)
+        self._state: Any = self.DeclareVectorInputPort("state", states.nq + states.nv)
+        self._given: Any = self.DeclareVectorInputPort("parameters", len(law_p))
+        model: Any = Vector
+        self._own = self.DeclareNumericParameter(model(law_p))
+        values: Any = require("pydrake.common.value", "drake")
+        self._memory = self.DeclareAbstractState(values.AbstractValue.Make(self._empty()))
+        self._held = self.DeclareDiscreteState(size) if hold else None
+        if period is not None:
+            self.DeclarePeriodicUnrestrictedUpdateEvent(period, 0.0, self._sample)
+        self.DeclareVectorOutputPort("actuation", len(actuators), self._actuation)
+        self.DeclareVectorOutputPort("generalized_force", states.nv, self._force)
+        self.DeclareVectorOutputPort("output", size, self._output)
+        self.DeclareVectorOutputPort("status", 1, self._status)
+
+    def remember(self, context: Context, memory: object | None) -> None:
+        """Put a memory of the law into a Context of this system.
+
+        Args:
+            context: of this system.
+            memory: such as ``controller.memory``.
+        """
+        context.SetAbstractState(int(self._memory), memory)
+
+    def _empty(self) -> object | None:
+        """What the law remembers before its first sample."""
+        before = self.controller.memory
+        self.controller.reset()
+        empty, self.controller.memory = self.controller.memory, before
+        return empty
+
+    @contextmanager
+    def _lent(self, context: Context) -> Generator[None]:
+        """The law with the memory of a Context, and afterwards with its own again."""
+        before = self.controller.memory
+        # None is a memory, too: that of some laws before their first sample.
+        self.controller.memory = context.get_abstract_state(int(self._memory)).get_value()
+        try:
+            yield
+        finally:
+            self.controller.memory = before
+
+    def _told(self, context: Context) -> tuple[float, Array, Array, Array]:
+        """t, q, v here, and the law's parameters."""
+        if not self._state.HasValue(context):
+            raise BridgeError(
+                f"input port 'state' of {self.get_name()!r} is not connected: connect the plant's "
+                "get_state_output_port()"
+            )
+        x = self._state.Eval(context)
+        q, v = self.states.here(x[: self.states.nq], x[self.states.nq :])
+        if self._given.HasValue(context):
+            p = self.controller.parameters.values(self._given.Eval(context))
+        else:
+            p = np.array(context.get_numeric_parameter(int(self._own)).value())
+        return context.get_time(), q, v, p
+
+    def _asked(self, context: Context) -> tuple[float, Array, Array, Array]:
+        """t, q, v and u or R."""
+        t, q, v, p = self._told(context)
+        if self._held is not None:
+            return t, q, v, np.array(context.get_discrete_state(int(self._held)).value())
+        with self._lent(context):
+            return t, q, v, self.controller.control(t, q, v, p)
+
+    def _sample(self, context: Context, state: State) -> None:
+        t, q, v, p = self._told(context)
+        with self._lent(context):
+            self.controller.advance(t, q, v, p)
+            state.get_mutable_abstract_state(int(self._memory)).set_value(self.controller.memory)
+            if self._held is not None:
+                state.get_mutable_discrete_state(int(self._held)).set_value(self.controller.control(t, q, v, p))
+
+    def _pushed(self, context: Context) -> Array:
+        """Generalized force there."""
+        t, q, v, output = self._asked(context)
+        R = output if self._applied is None else np.atleast_1d(self._applied(t, q, v, output, self._p)[0])
+        return self.states.force_there(q, R)
+
+    def _force(self, context: Context, force: BasicVector) -> None:
+        force.SetFromVector(self._pushed(context))
+
+    def _actuation(self, context: Context, actuation: BasicVector) -> None:
+        pushed = self._pushed(context)
+        lost = {joint: pushed[place] for place, joint in self._free.items() if pushed[place] != 0.0}
+        if lost:
+            said = ", ".join(f"{joint} ({value:.6g})" for joint, value in lost.items())
+            raise BridgeError(
+                f"the law pushes joints that no actuator of the plant drives: {said}. Connect 'generalized_force' to "
+                "plant.get_applied_generalized_force_input_port(), or add a JointActuator to each before Finalize()"
+            )
+        actuation.SetFromVector(np.array([pushed[place] for place in self.actuators.values()]))
+
+    def _output(self, context: Context, output: BasicVector) -> None:
+        output.SetFromVector(self._asked(context)[-1])
+
+    def _status(self, context: Context, status: BasicVector) -> None:
+        t, q, v, p = self._told(context)
+        with self._lent(context):
+            status.SetFromVector(np.array([float(_judged(self.controller.observe(t, q, v, p), self.controller))]))
+
+
+def _judged(told: Observation, controller: Controller) -> Status:
+    if told.status is not Status.OK:
+        return told.status
+    return judge(all_finite(told.output), told.relative_pivots, controller.tolerance)

@@ -1,0 +1,66 @@
+"""Whether a MultibodyPlant is the same robot."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ..extras import require
+from ..matching import TOLERANCE, Match, compare_dynamics
+from .bodies import body_differences
+from .foreign import ModelInstanceIndex, MultibodyPlant
+from .states import moving_joints, states_of
+
+Array = NDArray[np.float64]
+
+
+def match(
+    robot: Robot,
+    model: MultibodyPlant,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    names: Mapping[str, str] | None = None,
+    model_instance: ModelInstanceIndex | None = None,
+    tolerance: float = TOLERANCE,
+) -> Match:
+    """Compare names, M and h at states at random, and the masses of bodies that both have.
+
+    h holds gravity, joint damping and the plant's other force elements; geometry takes no part.
+
+    Args:
+        robot: here.
+        model: the plant there, finalized.
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        names: joint here → joint there, for those that differ.
+        model_instance: in which the joints are looked for; all if not given.
+        tolerance: relative difference of M and h above which it is looked for what causes it.
+
+    Raises:
+        BridgeError: if joints are missing there, or are of another kind.
+        MissingPackageError: if Drake is not installed.
+    """
+    multibody = require("pydrake.multibody.tree", "drake")
+    states, found = states_of(robot, model, names=names, model_instance=model_instance)
+    context = model.CreateDefaultContext()
+
+    def dynamics(q: Array, v: Array) -> tuple[Array, Array]:
+        model.SetPositions(context, q)
+        model.SetVelocities(context, v)
+        forces = multibody.MultibodyForces(model)
+        model.CalcForceElementsContribution(context, forces)
+        h = model.CalcBiasTerm(context) - model.CalcGeneralizedForces(context, forces)
+        return model.CalcMassMatrix(context), h
+
+    others = [j.name() for j in moving_joints(model, model_instance) if j.name() not in found.values()]
+    notes = [f"joint {name!r} moves there and not here" for name in others]
+    if model.num_constraints():
+        notes.append(f"the plant has {model.num_constraints()} constraint(s)")
+    result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
+    if result.differs(tolerance):
+        # Bodies that are welded together may share their mass differently in one and the same robot.
+        result = dataclasses.replace(result, bodies=body_differences(robot, model, p))
+    return result

@@ -1,0 +1,39 @@
+"""What Drake's parser remarks on, as warnings of Python."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ...symbolic.errors import BridgeWarning
+
+
+class _Kept(logging.Handler):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
+@contextmanager
+def told(what: str) -> Generator[None]:
+    """Tell as one BridgeWarning what Drake writes into its log meanwhile.
+
+    Args:
+        what: is read, for the message.
+    """
+    logger, kept = logging.getLogger("drake"), _Kept()
+    handlers, propagate = logger.handlers[:], logger.propagate
+    logger.handlers, logger.propagate = [kept], False
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = handlers, propagate
+    if kept.said:
+        warnings.warn(f"Drake does not take over all of {what}: {'; '.join(kept.said)}", BridgeWarning, stacklevel=4)

@@ -1,0 +1,5 @@
+"""Packages of other programs."""
+
+from ..symbolic.extras import require
+
+__all__ = ["require"]

@@ -1,0 +1,115 @@
+"""A law that drives a plant which comes as an FMU, from any tool."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from ...controllers.controller import Controller
+from ...scenarios.labels import Labels
+from ...scenarios.trajectory import Trajectory
+from ...symbolic.arrays import finite, positive
+from ...symbolic.errors import BridgeError
+from ..law_model import model_values
+from ..names import places
+from ..recorder import Recorder
+from .instance import Instance
+from .signals import start_values, state_variables, variable
+from .units import Unit
+
+if TYPE_CHECKING:
+    from fmpy.model_description import ScalarVariable
+
+    from .block import Variable
+
+Values = Mapping[str, float] | ArrayLike | None
+
+
+def drive(
+    controller: Controller,
+    model: str | os.PathLike[str],
+    duration: float,
+    *,
+    step: float,
+    p: Values = None,
+    values: Mapping[str, float] | None = None,
+    names: Mapping[str, str] | None = None,
+    t0: float = 0.0,
+) -> Trajectory:
+    """Run a plant that comes as an FMU for co-simulation in FMPy, under a law that is asked once for each step.
+
+    The FMU's variables are matched by name with ``q.…``, ``v.…`` and ``u.…`` of the law's model, as
+    :func:`~erugin.bridges.fmi.export` calls them, and must have the same units where they tell any. Inputs are held
+    over a step; a law with memory, or one that is computed in Python, is as good as any.
+
+    Args:
+        controller: the law; inputs u, not forces.
+        model: path of the FMU.
+        duration: [s].
+        step: of the law and of communication [s]; made a little smaller if it does not divide the duration.
+        p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
+        values: of the FMU's parameters and states at the start, by its names; its own if not given.
+        names: what the FMU calls a variable, by our name, where that is another: ``{"q.q1": "shoulder.phi"}``.
+        t0: time of the start [s].
+
+    Returns:
+        The samples; their energies are those of the law's model.
+
+    Raises:
+        BridgeError: for a law that gives forces, a name that the FMU does not have (both lists are told), units that
+            disagree, or an FMU that cannot be loaded.
+        ParameterError, ShapeError: for bad numbers.
+        SimulationError: if the FMU or the law has to stop; the trajectory so far is attached.
+        MissingPackageError: if FMPy is not installed.
+    """
+    robot, own = controller.robot, model_values(controller, p)
+    if controller.applies_force:
+        raise BridgeError(
+            f"{type(controller).__name__} gives generalized forces, but an FMU takes inputs: take "
+            "realization='actuated'"
+        )
+    labels, nq = Labels.of(robot, controller), robot.coordinates.nq
+    read = [*state_variables(robot, labels, *start_values(robot, None, None))]
+    written = [variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
+    span, begin = positive("duration", duration), finite("t0", t0)
+    steps = max(1, math.ceil(span / positive("step", step) - 1e-9))
+    h = span / steps
+    with Instance(model, values, t0=begin) as instance:
+        outward = _matched(read, instance, "variables q and v", names)
+        inward = _matched(written, instance, "inputs", names)
+        recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, law_p=p, t0=begin)
+        for k, t in enumerate(recorder.times.tolist()):
+            x = instance.get(outward)
+            u = recorder.tick(x[:nq], x[nq:])
+            if k < steps:
+                try:
+                    instance.set(dict(zip(inward, u.tolist(), strict=True)))
+                    instance.step(t, h)
+                except BridgeError as error:
+                    raise recorder.fail(error) from error
+    return recorder.trajectory()
+
+
+def _matched(ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None) -> list[str]:
+    """Names of the FMU's variables, in the order of ours, once their units agree."""
+    theirs = list(instance.variables)
+    found = [theirs[i] for i in places([own.name for own in ours], theirs, what=what, where="the FMU", names=names)]
+    for own, name in zip(ours, found, strict=True):
+        _require_unit(own, instance.variables[name], instance.units)
+    return found
+
+
+def _require_unit(own: Variable, their: ScalarVariable, units: Mapping[str, Unit]) -> None:
+    unit = Unit.of(own.unit)
+    other = units.get(their.unit or "")
+    if unit is None or other is None or unit.exponents is None or other.exponents is None:
+        return
+    if unit.exponents != other.exponents or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
+        raise BridgeError(
+            f"{own.name} is in {unit.name}, but {their.name} of the FMU in {other.name}: their units must be the same; "
+            "convert it in the FMU"
+        )

@@ -1,0 +1,187 @@
+"""An instance of an FMU in FMPy, with variables by name and errors that tell what the FMU says."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.errors import BridgeError, unknown_name
+from ..extras import require
+from .units import BASE, Unit
+
+if TYPE_CHECKING:
+    import fmpy.model_description
+    from fmpy.model_description import ScalarVariable
+
+Array = NDArray[np.float64]
+
+
+class Instance:
+    """An FMU for co-simulation, unpacked into a temporary folder and initialized; used with ``with``.
+
+    Attributes:
+        variables: of the FMU, by name.
+        units: that the FMU defines, by name.
+        version: of FMI, ``"2.0"`` or ``"3.0"``.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], values: Mapping[str, float] | None = None, *, t0: float = 0.0
+    ) -> None:
+        """Unpack, load and initialize.
+
+        Args:
+            path: of the FMU.
+            values: of parameters, inputs and states at the start, by name; their own if not given.
+            t0: time of the start [s].
+
+        Raises:
+            BridgeError: for an FMU that cannot be read or is not for co-simulation, an unknown name, or a value that
+                the FMU refuses.
+            MissingPackageError: if FMPy is not installed.
+        """
+        fmpy = require("fmpy", "fmi")
+        self._said: list[str] = []
+        self._stack = ExitStack()
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="erugin-fmu-"))
+            try:
+                description = fmpy.read_model_description(os.fspath(path))
+                fmpy.extract(os.fspath(path), folder)
+                if description.coSimulation is None:
+                    raise BridgeError(f"{os.fspath(path)} is not for co-simulation")
+                self._fmu: Any = fmpy.instantiate_fmu(folder, description, "CoSimulation", logger=self._log)
+            except BridgeError:
+                raise
+            except Exception as error:  # FMPy raises what its parts raise, of no class of its own
+                raise BridgeError(f"{os.fspath(path)} cannot be loaded by FMPy: {self._told(error)}") from error
+            stack.callback(self._fmu.freeInstance)
+            self.version: str = description.fmiVersion
+            self.variables: Mapping[str, ScalarVariable] = MappingProxyType(
+                {variable.name: variable for variable in description.modelVariables}
+            )
+            self.units: Mapping[str, Unit] = MappingProxyType(
+                {unit.name: _unit(unit) for unit in description.unitDefinitions}
+            )
+            given = {} if values is None else dict(values)
+            if self.version == "2.0":
+                self._call("setupExperiment", startTime=t0)
+                self.set(given)
+                self._call("enterInitializationMode")
+            else:
+                self.set(given)
+                self._call("enterInitializationMode", startTime=t0)
+            self._call("exitInitializationMode")
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def set(self, values: Mapping[str, float]) -> None:
+        """Set parameters or inputs.
+
+        Args:
+            values: by name.
+
+        Raises:
+            BridgeError: for an unknown name, or a value that the FMU refuses.
+        """
+        references = self._references(values)
+        if references:
+            numbers = [float(value) for value in values.values()]
+            self._call("setReal" if self.version == "2.0" else "setFloat64", references, numbers)
+
+    def get(self, names: Iterable[str]) -> Array:
+        """Values of variables, in the order of their names.
+
+        Args:
+            names: of any variables.
+
+        Raises:
+            BridgeError: for an unknown name, or what the FMU cannot compute here.
+        """
+        references = self._references(names)
+        return np.array(self._call("getReal" if self.version == "2.0" else "getFloat64", references))
+
+    def step(self, t: float, span: float) -> None:
+        """Go on in time.
+
+        Args:
+            t: now [s].
+            span: by how much [s].
+
+        Raises:
+            BridgeError: if the FMU cannot.
+        """
+        self._call("doStep", currentCommunicationPoint=t, communicationStepSize=span)
+
+    def save(self) -> bytes:
+        """The whole state, for :meth:`restore` of any instance of the same FMU.
+
+        Raises:
+            BridgeError: if the FMU has none to give.
+        """
+        old = self.version == "2.0"
+        state = self._call("getFMUstate" if old else "getFMUState")
+        try:
+            return bytes(self._call("serializeFMUstate" if old else "serializeFMUState", state))
+        finally:
+            self._call("freeFMUstate" if old else "freeFMUState", state)
+
+    def restore(self, saved: bytes) -> None:
+        """Go on from a saved state.
+
+        Args:
+            saved: what :meth:`save` gave.
+
+        Raises:
+            BridgeError: if it is no state of this FMU.
+        """
+        old = self.version == "2.0"
+        state = self._call("deSerializeFMUstate" if old else "deserializeFMUState", saved)
+        try:
+            self._call("setFMUstate" if old else "setFMUState", state)
+        finally:
+            self._call("freeFMUstate" if old else "freeFMUState", state)
+
+    def _references(self, names: Iterable[str]) -> list[int]:
+        found: list[int] = []
+        for name in names:
+            if name not in self.variables:
+                raise BridgeError(unknown_name("variable of the FMU", name, self.variables))
+            found.append(self.variables[name].valueReference)
+        return found
+
+    def _call(self, name: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401 - FMPy has no types
+        try:
+            return getattr(self._fmu, name)(*arguments, **named)
+        except Exception as error:  # FMPy raises plain exceptions, too
+            raise BridgeError(f"the FMU says: {self._told(error)}") from error
+
+    def _log(self, *arguments: object) -> None:
+        """Keep the message, the last argument in either version of FMI."""
+        message = arguments[-1]
+        self._said.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
+
+    def _told(self, error: Exception) -> str:
+        said, self._said[:] = "; ".join(self._said), []
+        return said or str(error)
+
+
+def _unit(unit: fmpy.model_description.Unit) -> Unit:
+    base = unit.baseUnit
+    if base is None:
+        return Unit(unit.name, None)
+    return Unit(unit.name, {name: int(getattr(base, name)) for name in BASE}, float(base.factor))

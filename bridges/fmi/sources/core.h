@@ -1,0 +1,63 @@
+/* What every version of FMI needs: the numbers of an instance, checked, and what is computed from them.
+
+   Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CORE_H
+#define CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model.h"
+
+#define CORE_TEXT 1024
+
+/* REFUSED: what was asked for is not allowed. UNDEFINED: the equations have no value here. */
+typedef enum { CORE_OK, CORE_REFUSED, CORE_UNDEFINED } core_outcome;
+
+typedef enum { CORE_INSTANTIATED, CORE_INITIALIZING, CORE_RUNNING, CORE_TERMINATED } core_mode;
+
+/* Everything that changes; a copy of it is the state of the FMU. */
+typedef struct {
+    /* by value reference: time, inputs, parameters, states, derivatives, outputs */
+    double value[MODEL_VARIABLES];
+    /* of the pivots at the start of the last step: themselves, and the largest so far */
+    double before[MODEL_PIVOTS_ROOM];
+    double largest[MODEL_PIVOTS_ROOM];
+    int32_t mode;
+    int32_t fresh;
+} core_data;
+
+typedef struct {
+    core_data data;
+    double pivot[MODEL_PIVOTS_ROOM];
+    double work[MODEL_WORK];
+    double slope[4][MODEL_STATES_ROOM];
+    double stage[MODEL_STATES_ROOM];
+    char text[CORE_TEXT]; /* why the last call failed */
+} core;
+
+/* All values as they are at the start. */
+static void core_reset(core *c);
+
+/* Whether a call is allowed now: `modes` has the bits 1 << mode. */
+static core_outcome core_require(core *c, const char *call, int modes);
+
+static core_outcome core_set(core *c, uint32_t reference, double number);
+static core_outcome core_get(core *c, uint32_t reference, double *number);
+static core_outcome core_set_time(core *c, double time);
+
+/* The state x = (q, v) and its derivative, `count` numbers each, which must be all of them. */
+static core_outcome core_set_states(core *c, const double *states, size_t count);
+static core_outcome core_get_states(core *c, double *states, size_t count);
+static core_outcome core_get_derivatives(core *c, double *derivatives, size_t count);
+
+/* From `time` on by `span`, in equal steps of the classical Runge-Kutta method none of which is longer than
+   MODEL_STEP. Where a step fails, time and state stay at its start. */
+static core_outcome core_advance(core *c, double time, double span);
+
+/* The state of the FMU as bytes that only an FMU with the same token takes. */
+#define CORE_BYTES (sizeof(core_data) + sizeof(MODEL_TOKEN))
+static void core_write(const core_data *data, unsigned char *bytes);
+static core_outcome core_read(core *c, core_data *data, const unsigned char *bytes, size_t count);
+
+#endif

@@ -1,0 +1,261 @@
+/* The functions of FMI 3.0 for co-simulation and model exchange.
+
+   Copyright (c) 2026, the Erugin developers. SPDX-License-Identifier: BSD-3-Clause */
+#include "fmi3_api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+#include "model.c"
+#include "core.c"
+
+#define BEFORE (1 << CORE_INSTANTIATED | 1 << CORE_INITIALIZING)
+#define RUNNING (1 << CORE_RUNNING)
+#define ANYTIME (BEFORE | RUNNING | 1 << CORE_TERMINATED)
+
+typedef struct {
+    core core; /* first: an instance is its core */
+    fmi3LogMessageCallback log;
+    fmi3InstanceEnvironment environment;
+    bool exchanged; /* whether it was made for model exchange */
+} instance;
+
+static void tell(fmi3LogMessageCallback log, fmi3InstanceEnvironment environment, fmi3Status status, const char *text)
+{
+    if (log) {
+        log(environment, status, status == fmi3Discard ? "logStatusDiscard" : "logStatusError", text);
+    }
+}
+
+static fmi3Status fail(instance *c, fmi3Status status)
+{
+    tell(c->log, c->environment, status, c->core.text);
+    return status;
+}
+
+static fmi3Status finish(instance *c, core_outcome outcome)
+{
+    if (outcome == CORE_OK) {
+        return fmi3OK;
+    }
+    /* In co-simulation there is no smaller step to be tried with what a getter returns. */
+    return fail(c, outcome == CORE_UNDEFINED && c->exchanged ? fmi3Discard : fmi3Error);
+}
+
+static fmi3Status refuse(instance *c, const char *text)
+{
+    strncpy(c->core.text, text, CORE_TEXT - 1);
+    c->core.text[CORE_TEXT - 1] = '\0';
+    return fail(c, fmi3Error);
+}
+
+static fmi3Status require(instance *c, const char *call, int modes)
+{
+    return finish(c, core_require(&c->core, call, modes));
+}
+
+static fmi3Status change(instance *c, const char *call, int modes, core_mode mode)
+{
+    const fmi3Status status = require(c, call, modes);
+    if (status == fmi3OK) {
+        c->core.data.mode = mode;
+    }
+    return status;
+}
+
+static fmi3Instance make(fmi3String token, bool exchanged, fmi3InstanceEnvironment environment,
+                         fmi3LogMessageCallback log)
+{
+    instance *c;
+    if (!token || strcmp(token, MODEL_TOKEN) != 0) {
+        tell(log, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
+        return NULL;
+    }
+    if (exchanged && !MODEL_EXCHANGE) {
+        tell(log, environment, fmi3Error, "this FMU is for co-simulation only");
+        return NULL;
+    }
+    c = calloc(1, sizeof *c);
+    if (!c) {
+        tell(log, environment, fmi3Error, "there is no memory for another instance");
+        return NULL;
+    }
+    c->log = log;
+    c->environment = environment;
+    c->exchanged = exchanged;
+    core_reset(&c->core);
+    return c;
+}
+
+EXPORTED const char *NAMED(fmi3GetVersion)(void) { return "3.0"; }
+
+/* Errors are always told, and there is nothing else to tell. */
+EXPORTED fmi3Status NAMED(fmi3SetDebugLogging)(fmi3Instance c, fmi3Boolean on, size_t count,
+                                               const fmi3String categories[])
+{
+    (void)on, (void)count, (void)categories;
+    return require(c, "fmi3SetDebugLogging", ANYTIME);
+}
+
+EXPORTED fmi3Instance NAMED(fmi3InstantiateModelExchange)(fmi3String name, fmi3String token, fmi3String resources,
+                                                          fmi3Boolean visible, fmi3Boolean logging,
+                                                          fmi3InstanceEnvironment environment,
+                                                          fmi3LogMessageCallback log)
+{
+    (void)name, (void)resources, (void)visible, (void)logging;
+    return make(token, true, environment, log);
+}
+
+EXPORTED fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
+    fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging,
+    fmi3Boolean events, fmi3Boolean early_return, const fmi3ValueReference intermediate[], size_t intermediate_count,
+    fmi3InstanceEnvironment environment, fmi3LogMessageCallback log, fmi3IntermediateUpdateCallback update)
+{
+    (void)name, (void)resources, (void)visible, (void)logging, (void)early_return, (void)intermediate, (void)update;
+    if (events || intermediate_count) {
+        tell(log, environment, fmi3Error, "this FMU has neither event mode nor intermediate updates");
+        return NULL;
+    }
+    return make(token, false, environment, log);
+}
+
+EXPORTED fmi3Instance NAMED(fmi3InstantiateScheduledExecution)(
+    fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging,
+    fmi3InstanceEnvironment environment, fmi3LogMessageCallback log, fmi3ClockUpdateCallback update,
+    fmi3LockPreemptionCallback lock, fmi3UnlockPreemptionCallback unlock)
+{
+    (void)name, (void)token, (void)resources, (void)visible, (void)logging, (void)update, (void)lock, (void)unlock;
+    tell(log, environment, fmi3Error, "this FMU is not for scheduled execution");
+    return NULL;
+}
+
+EXPORTED void NAMED(fmi3FreeInstance)(fmi3Instance c) { free(c); }
+
+EXPORTED fmi3Status NAMED(fmi3EnterInitializationMode)(fmi3Instance c, fmi3Boolean tolerance_defined,
+                                                       fmi3Float64 tolerance, fmi3Float64 start,
+                                                       fmi3Boolean stop_defined, fmi3Float64 stop)
+{
+    instance *const it = c;
+    const fmi3Status status =
+        change(it, "fmi3EnterInitializationMode", 1 << CORE_INSTANTIATED, CORE_INITIALIZING);
+    (void)tolerance_defined, (void)tolerance, (void)stop_defined, (void)stop;
+    return status == fmi3OK ? finish(it, core_set_time(&it->core, start)) : status;
+}
+
+EXPORTED fmi3Status NAMED(fmi3ExitInitializationMode)(fmi3Instance c)
+{
+    return change(c, "fmi3ExitInitializationMode", 1 << CORE_INITIALIZING, CORE_RUNNING);
+}
+
+EXPORTED fmi3Status NAMED(fmi3EnterEventMode)(fmi3Instance c) { return require(c, "fmi3EnterEventMode", RUNNING); }
+
+EXPORTED fmi3Status NAMED(fmi3Terminate)(fmi3Instance c)
+{
+    return change(c, "fmi3Terminate", RUNNING, CORE_TERMINATED);
+}
+
+EXPORTED fmi3Status NAMED(fmi3Reset)(fmi3Instance c)
+{
+    core_reset(&((instance *)c)->core);
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3GetFloat64)(fmi3Instance c, const fmi3ValueReference references[], size_t count,
+                                          fmi3Float64 values[], size_t value_count)
+{
+    instance *const it = c;
+    if (value_count != count) {
+        return refuse(it, "every variable is one number: there must be as many values as value references");
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const core_outcome outcome = core_get(&it->core, references[i], &values[i]);
+        if (outcome != CORE_OK) {
+            return finish(it, outcome);
+        }
+    }
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3SetFloat64)(fmi3Instance c, const fmi3ValueReference references[], size_t count,
+                                          const fmi3Float64 values[], size_t value_count)
+{
+    instance *const it = c;
+    fmi3Status status = require(it, "fmi3SetFloat64", BEFORE | RUNNING);
+    if (value_count != count) {
+        return refuse(it, "every variable is one number: there must be as many values as value references");
+    }
+    for (size_t i = 0; i < count && status == fmi3OK; ++i) {
+        status = finish(it, core_set(&it->core, references[i], values[i]));
+    }
+    return status;
+}
+
+EXPORTED fmi3Status NAMED(fmi3GetFMUState)(fmi3Instance c, fmi3FMUState *state)
+{
+    if (!*state) {
+        *state = malloc(sizeof(core_data));
+    }
+    if (!*state) {
+        return refuse(c, "there is no memory for a state of the FMU");
+    }
+    memcpy(*state, &((instance *)c)->core.data, sizeof(core_data));
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3SetFMUState)(fmi3Instance c, fmi3FMUState state)
+{
+    if (!state) {
+        return refuse(c, "fmi3SetFMUState needs a state");
+    }
+    memcpy(&((instance *)c)->core.data, state, sizeof(core_data));
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3FreeFMUState)(fmi3Instance c, fmi3FMUState *state)
+{
+    (void)c;
+    if (state) {
+        free(*state);
+        *state = NULL;
+    }
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3SerializedFMUStateSize)(fmi3Instance c, fmi3FMUState state, size_t *size)
+{
+    (void)c, (void)state;
+    *size = CORE_BYTES;
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3SerializeFMUState)(fmi3Instance c, fmi3FMUState state, fmi3Byte bytes[], size_t size)
+{
+    if (!state || size < CORE_BYTES) {
+        return refuse(c, "fmi3SerializeFMUState needs a state, and room for as many bytes as it has");
+    }
+    core_write(state, bytes);
+    return fmi3OK;
+}
+
+EXPORTED fmi3Status NAMED(fmi3DeserializeFMUState)(fmi3Instance c, const fmi3Byte bytes[], size_t size,
+                                                   fmi3FMUState *state)
+{
+    instance *const it = c;
+    core_data data;
+    const core_outcome outcome = core_read(&it->core, &data, bytes, size);
+    if (outcome != CORE_OK) {
+        return finish(it, outcome);
+    }
+    if (!*state) {
+        *state = malloc(sizeof data);
+    }
+    if (!*state) {
+        return refuse(it, "there is no memory for a state of the FMU");
+    }
+    memcpy(*state, &data, sizeof data);
+    return fmi3OK;
+}
+
+#include "fmi3_run.h"
+#include "fmi3_none.h"

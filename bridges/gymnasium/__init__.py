@@ -1,0 +1,6 @@
+"""Gymnasium: scenarios as environments, one by one or many side by side; Gymnasium is imported when one is made."""
+
+from .export import export, export_vector, register
+from .reward import Reward, Transition
+
+__all__ = ["Reward", "Transition", "export", "export_vector", "register"]

@@ -1,0 +1,220 @@
+"""Episodes side by side: what single and vectorised environments share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...controllers.status import Status
+from ...scenarios.natural_check import NaturalCheck
+from ...scenarios.natural_rank import NaturalRank
+from ...scenarios.record import KNOWN as STATUSES
+from ...symbolic.errors import BridgeError
+from .ahead import Ahead
+from .draws import later_seeds
+from .engine import Engine, Rows, natural_judged
+from .judge import EpisodeJudge
+from .reward import Reward, Transition
+from .task import Task
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Seeds = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a control period has come to, one row per lane that took it.
+
+    Attributes:
+        reward: shape (k,).
+        arrived: whether the stop condition held at the end of a step, shape (k,).
+        collided: whether the clearance was negative there, shape (k,).
+        status: of the law and the motion, shape (k,).
+        said: why a lane cannot go on, by place among the k.
+        over: whether the duration is over, shape (k,).
+    """
+
+    reward: Array
+    arrived: Flags
+    collided: Flags
+    status: NDArray[np.int64]
+    said: Mapping[int, str]
+    over: Flags
+
+    @property
+    def terminated(self) -> Flags:
+        """Whether an episode has come to an end of its own, shape (k,)."""
+        return np.asarray(self.arrived | self.collided | (self.status != int(Status.OK)), dtype=np.bool_)
+
+    @property
+    def truncated(self) -> Flags:
+        """Whether time was up before that, shape (k,)."""
+        return np.asarray(self.over & ~self.terminated, dtype=np.bool_)
+
+    def ending(self, i: int) -> str:
+        """Why an episode ended, in words.
+
+        Args:
+            i: place among the k.
+        """
+        if i in self.said:
+            return self.said[i]
+        if self.collided[i]:
+            return "the clearance is negative"
+        return "the stop condition holds" if self.arrived[i] else "the duration is over"
+
+
+class Episodes:
+    """Lanes of one task, each in an episode of its own.
+
+    Attributes:
+        task: what they share.
+        count: control periods since the start of the episode, shape (lanes,).
+        seen: what is seen now, shape (lanes, n).
+        state: (q, v) now, shape (lanes, nx).
+        numbers: parameters of the plant, then of the law, shape (lanes, np).
+        seeds: of the episodes, shape (lanes,).
+    """
+
+    def __init__(self, task: Task, engine: Engine, lanes: int) -> None:
+        """Nothing has begun.
+
+        Args:
+            task: what the lanes share.
+            engine: takes the steps.
+            lanes: how many.
+        """
+        robot = task.setup.robot
+        self.task, self._engine, self._lanes = task, engine, lanes
+        self.count = np.zeros(lanes, dtype=np.int64)
+        self.seen = np.zeros((lanes, task.seen.numel()))
+        self.state = np.zeros((lanes, robot.q.numel() + robot.v.numel()))
+        self.numbers = np.zeros((lanes, len(robot.parameters) + len(task.law_parameters)))
+        self._first, self._episode = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
+        self.seeds = np.zeros(lanes, dtype=np.int64)
+        self._ahead = Ahead(task.draws, lanes)
+        tolerance = 0.0 if task.base is None else task.base.tolerance
+        rank = NaturalRank(robot, task.h, lanes) if natural_judged(task) else None
+        self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank)
+        dependent = task.integrator.passes_dependent_rows
+        self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
+
+    def sow(self, rows: Rows, seeds: Seeds) -> None:
+        """Give lanes the seeds of their next episodes; those of later ones follow from them.
+
+        Args:
+            rows: which, shape (k,).
+            seeds: not negative, shape (k,).
+        """
+        self._first[rows], self._episode[rows] = seeds, -1
+        self._ahead.forget(rows)
+
+    def begin(self, rows: Rows, told: Mapping[str, float]) -> None:
+        """Begin the next episode of some lanes.
+
+        Args:
+            rows: which, shape (k,).
+            told: values by name in place of what the seed draws.
+
+        Raises:
+            BridgeError: if a law or a motion cannot start.
+            ParameterError: for an unknown name, or a value out of its range.
+        """
+        self._episode[rows] += 1
+        self.seeds[rows] = later_seeds(self._first[rows], self._episode[rows])
+        if told:
+            starts = self.task.draws.starts(self.seeds[rows], told)
+        else:
+            starts = self._ahead.starts(rows, self._first[rows], self._episode[rows])
+        if self._natural is not None:
+            split = len(self.task.setup.robot.parameters)
+            self._natural.look(starts.x, starts.numbers[:, :split], 0.0, batch=len(rows) > 1)
+        self._judge.begin(rows)
+        period = self._engine.begin(rows, starts)
+        _, said = self._judge.look(rows, period.told, period.state)
+        self._judge.begin(rows)
+        for i, why in said.items():
+            raise BridgeError(f"the episode of seed {self.seeds[rows[i]]} cannot start: {why}")
+        self.state[rows], self.seen[rows], self.count[rows] = period.state, period.seen, 0
+        self.numbers[rows] = starts.numbers
+
+    def go(self, rows: Rows, actions: Array) -> Outcome:
+        """Take a control period.
+
+        Args:
+            rows: which lanes, shape (k,).
+            actions: as they were given, shape (k, n).
+
+        Raises:
+            BridgeError: for an action that is no number, or a reward of another shape.
+        """
+        task = self.task
+        if not np.isfinite(actions).all():
+            lane, i = np.argwhere(~np.isfinite(actions))[0].tolist()
+            name = task.actions.names[int(i)]
+            raise BridgeError(f"action {name!r} must be a finite number, got {actions[lane, i]} in lane {rows[lane]}")
+        applied = task.applied(actions)
+        # All lanes are a slice, which copies nothing.
+        at: Rows | slice = rows if len(rows) < self._lanes else slice(None)
+        before = self.seen[at]
+        period = self._engine.go(rows, applied)
+        status, said = self._judge.look(rows, period.told, period.state)
+        if period.error is not None:
+            status[0] = next((s for kind, s in STATUSES.items() if isinstance(period.error, kind)), Status.FAILED)
+            said[0] = str(period.error) or type(period.error).__name__
+        failed = status != int(Status.OK)
+        seen, state = period.seen, period.state
+        if said:
+            # What follows from a state that means nothing is not shown.
+            seen[failed], state[failed] = before[failed], self.state[at][failed]
+            self._engine.halt(rows[failed], state[failed])
+            times = self.time(rows)
+            said = {i: f"in the period after t = {times[i]:g} s: {why}" for i, why in said.items()}
+        arrived, collided = (period.stop > 0.0) & ~failed, (period.clearance < 0.0) & ~failed
+        self.count[at] += 1
+        reward = self._paid(before, applied, period.paid, failed, arrived, collided, seen)
+        if isinstance(at, slice):
+            self.seen, self.state = seen, state
+        else:
+            self.seen[at], self.state[at] = seen, state
+        return Outcome(reward, arrived, collided, status, said, self.count[at] >= task.periods)
+
+    def time(self, rows: Rows) -> Array:
+        """Since the start of the episode [s], shape (k,).
+
+        Args:
+            rows: which lanes, shape (k,).
+        """
+        return np.asarray((self.count[rows] * self.task.substeps) * self.task.h, dtype=np.float64)
+
+    def close(self) -> None:
+        """End what runs beside the engine."""
+        self._engine.close()
+
+    def _paid(
+        self,
+        before: Array,
+        applied: Array,
+        paid: Array,
+        failed: Flags,
+        arrived: Flags,
+        collided: Flags,
+        seen: Array,
+    ) -> Array:
+        task, reward = self.task, self.task.reward
+        if not isinstance(reward, Reward) and callable(reward):
+            named = task.named(before), task.named(seen)
+            told = Transition(*named, applied, arrived, collided, failed, task.period)
+            given = np.asarray(reward(told), dtype=np.float64)
+            if given.shape != (len(before),) or not np.isfinite(given).all():
+                raise BridgeError(f"a reward function returns finite numbers of shape ({len(before)},), got {given!r}")
+            return given.copy()
+        # What was paid on the way to a state that means nothing may be no number either.
+        total = np.where(failed, 0.0, paid) if failed.any() else paid
+        if isinstance(reward, Reward):
+            total = total + reward.arrival * arrived - reward.collision * (collided | failed)
+        return np.asarray(total, dtype=np.float64)

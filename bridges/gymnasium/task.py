@@ -1,0 +1,281 @@
+"""A setup as a task for an agent: what it does, what it sees, what it is paid, and when an episode ends."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...scenarios.integrators import RK4, Integrator
+from ...scenarios.labels import Columns, Labels
+from ...scenarios.sampling import Distribution
+from ...scenarios.scenario import Scenario
+from ...scenarios.setup import Setup
+from ...symbolic.arrays import positive
+from ...symbolic.errors import BridgeError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from .draws import Draws
+from .observation import Angles, Part, parts_of
+from .reward import Reward, RewardFunction
+
+Array = NDArray[np.float64]
+Acts = Literal["inputs", "forces"]
+Bounds = Mapping[str, tuple[float, float]] | ArrayLike | None
+Paid = Reward | ca.SX | RewardFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What the environments of one setup share.
+
+    Attributes:
+        setup: who moves, from where, for how long.
+        base: the law to whose output the action is added, or None.
+        law: whose parameters the expressions may use, or None.
+        hold: whether the law's output is held over a control period, as the action is.
+        forces: whether the action is a generalized force R, shape (nv,); otherwise inputs u, shape (nu,).
+        substeps: steps of the integrator in a control period.
+        periods: control periods of an episode.
+        h: step of the integrator [s].
+        parts: what is seen.
+        reward: what is paid.
+        low: least action, shape (n,).
+        high: greatest action, shape (n,).
+        normalized: whether an action comes in shares of its bounds, in [−1, 1].
+        draws: what episodes begin with.
+    """
+
+    setup: Setup
+    base: Controller | None
+    law: Controller | None
+    hold: bool
+    forces: bool
+    substeps: int
+    periods: int
+    h: float
+    parts: tuple[Part, ...]
+    reward: Paid
+    low: Array
+    high: Array
+    normalized: bool
+    draws: Draws
+
+    @classmethod
+    def of(
+        cls,
+        what: Setup | Scenario,
+        *,
+        residual: bool | Controller,
+        hold: bool,
+        period: float | None,
+        step: float | None,
+        acts: Acts | None,
+        bounds: Bounds,
+        normalized: bool,
+        observation: Sequence[str] | None,
+        signals: Mapping[str, ca.SX] | None,
+        angles: Angles,
+        reward: Paid | None,
+        varied: Mapping[str, Distribution] | None,
+    ) -> Task:
+        """Check, and put together; the arguments are those of :func:`~erugin.bridges.gymnasium.export`."""
+        setup = what() if isinstance(what, Scenario) else what
+        if not isinstance(setup, Setup):
+            raise BridgeError(f"an environment is made of a Setup or a Scenario, got {type(what).__name__}")
+        if setup.phases:
+            raise BridgeError(
+                f"a motion in phases cannot be an environment: its {len(setup.phases)} phases have a law each, and "
+                "switch by conditions of their own. Export a setup with one controller, or none"
+            )
+        if isinstance(residual, Controller):
+            setup = setup.driven_by(residual)
+        elif not isinstance(residual, bool):
+            raise BridgeError(f"residual must be True, False or a Controller, got {residual!r}")
+        if residual and setup.controller is None:
+            raise BridgeError("there is no law to which an action could be added: the setup has no controller")
+        base = setup.controller if residual else None
+        if hold and base is None:
+            raise BridgeError("hold=True holds the output of a law: take residual=True too")
+        forces = _acts_by_forces(setup, base, acts)
+        h = positive("step", setup.step if step is None else step)
+        span = positive("period", h if period is None else period)
+        substeps = max(1, math.ceil(span / h - 1e-9))
+        periods = max(1, math.ceil(setup.duration / span - 1e-9))
+        low, high = _bounds(setup, forces, bounds)
+        if normalized and not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise BridgeError("a normalized action needs finite bounds: pass bounds=, or take normalized=False")
+        paid = Reward() if reward is None else reward
+        if not isinstance(paid, Reward | ca.SX) and not callable(paid):
+            raise BridgeError(f"reward must be a Reward, a scalar expression or a function, got {reward!r}")
+        if isinstance(paid, ca.SX) and paid.shape != (1, 1):
+            raise BridgeError(f"a reward is a scalar expression, got shape {paid.shape}")
+        duration = setup.duration
+        task = cls(
+            *(setup, base, setup.controller, hold, forces, substeps, periods, duration / (periods * substeps)),
+            parts=parts_of(setup, observation, signals, angles, duration),
+            reward=paid,
+            low=low,
+            high=high,
+            normalized=normalized,
+            draws=Draws(setup, setup.controller, dict(setup.varied if varied is None else varied)),
+        )
+        task.require_own_symbols()
+        return task
+
+    @property
+    def integrator(self) -> Integrator:
+        """That of the setup."""
+        return self.setup.integrator or RK4()
+
+    @property
+    def law_parameters(self) -> Parameters:
+        """Those of the law, in whose symbols expressions may be."""
+        return NO_PARAMETERS if self.law is None else self.law.parameters
+
+    @property
+    def actions(self) -> Columns:
+        """Names and units of the action."""
+        return _actions(self.setup, self.forces)
+
+    @property
+    def period(self) -> float:
+        """Of control [s]."""
+        return self.h * self.substeps
+
+    @functools.cached_property
+    def law_p(self) -> ca.SX:
+        """Symbols of the law's parameters in the expressions below, which the plant's do not share."""
+        return ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in self.law_parameters.names))
+
+    @functools.cached_property
+    def output(self) -> ca.SX:
+        """Symbol of what is applied, u or R."""
+        return ca.SX.sym("applied", len(self.low))
+
+    @functools.cached_property
+    def seen(self) -> ca.SX:
+        """The whole observation, shape (n,)."""
+        return self._own(ca.vertcat(*(ca.densify(part.expression) for part in self.parts)))
+
+    @functools.cached_property
+    def clearance(self) -> ca.SX:
+        """Of the setup, shape (1,) or (0,)."""
+        return self._own(ca.SX(0, 1) if self.setup.clearance is None else self.setup.clearance)
+
+    @functools.cached_property
+    def stop(self) -> ca.SX:
+        """Of the setup, shape (1,) or (0,)."""
+        return self._own(ca.SX(0, 1) if self.setup.stop is None else self.setup.stop)
+
+    @functools.cached_property
+    def rate(self) -> ca.SX:
+        """What is paid per second, shape (1,); shape (0,) for a reward that is a function."""
+        if isinstance(self.reward, Reward):
+            return self._own(self.reward.rate(self.setup.error, self.setup.clearance, self.output, self._scale))
+        if isinstance(self.reward, ca.SX):
+            rate = self.reward if self.forces else ca.substitute(self.reward, self.setup.robot.u, self.output)
+            return self._own(rate)
+        return ca.SX(0, 1)
+
+    def named(self, seen: Array) -> dict[str, Array]:
+        """Observations part by part, shape (…, n) each.
+
+        Args:
+            seen: shape (…, number of all).
+        """
+        ends = np.cumsum([len(part.labels) for part in self.parts])[:-1]
+        return dict(zip((part.name for part in self.parts), np.split(seen, ends, axis=-1), strict=True))
+
+    def applied(self, actions: Array) -> Array:
+        """Actions in the units of the inputs, within their bounds.
+
+        Args:
+            actions: as they were given, shape (k, n).
+        """
+        if self.normalized:
+            actions = self.low + (np.clip(actions, -1.0, 1.0) + 1.0) * 0.5 * (self.high - self.low)
+        return np.clip(actions, self.low, self.high)
+
+    def require_own_symbols(self) -> None:
+        """Raise an error for a signal or a reward in symbols of neither plant nor law, or in accelerations."""
+        robot, parameters = self.setup.robot, self.law_parameters
+        seen = {f"the part {part.name!r} of the observation": part.expression for part in self.parts}
+        known = seen | ({"the reward": self.reward} if isinstance(self.reward, ca.SX) else {})
+        for name, expression in known.items():
+            robot.require_own_symbols(name, expression, parameters)
+            if ca.depends_on(expression, robot.coordinates.a):
+                raise BridgeError(f"{name} may not use accelerations: they are known after a step only")
+            if (name in seen or self.forces) and ca.depends_on(expression, robot.u):
+                raise BridgeError(f"{name} may not use inputs: an agent knows its own action")
+
+    @property
+    def _scale(self) -> Array:
+        """Of what is applied: the effort limits, or else the bounds of the action, or else 1."""
+        bound = np.maximum(np.abs(self.low), np.abs(self.high))
+        if not self.forces:
+            effort = self.setup.robot.limits.effort
+            bound = np.where(np.isfinite(effort), effort, bound)
+        return np.where(np.isfinite(bound) & (bound > 0.0), bound, 1.0)
+
+    def _own(self, expression: ca.SX) -> ca.SX:
+        """An expression in symbols that the plant and the law do not share."""
+        places, old = self.law_parameters.beyond(self.setup.robot.parameters)
+        new = ca.vertcat(ca.SX(0, 1), *(self.law_p[i] for i in places))
+        return ca.densify(ca.substitute(expression, old, new))
+
+
+def _acts_by_forces(setup: Setup, base: Controller | None, acts: Acts | None) -> bool:
+    if acts not in (None, "inputs", "forces"):
+        raise BridgeError(f"acts must be 'inputs' or 'forces', got {acts!r}")
+    if base is not None:
+        if acts is not None and (acts == "forces") != base.applies_force:
+            own = "forces R" if base.applies_force else "inputs u"
+            raise BridgeError(f"{type(base).__name__} gives {own}, so that an action of {acts} cannot be added to it")
+        return base.applies_force
+    inputs = setup.robot.u.numel() > 0
+    if acts == "inputs" and not inputs:
+        raise BridgeError(f"{setup.robot.name} has no inputs: take acts='forces'")
+    return acts == "forces" or not inputs
+
+
+def _actions(setup: Setup, forces: bool) -> Columns:
+    robot = setup.robot
+    if not forces:
+        return Columns(robot.input_names, robot.input_units)
+    return Columns(*_forces(Labels.of(robot)))
+
+
+def _forces(labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    units = {"m/s": "N", "rad/s": "N m", "A": "V"}
+    names = tuple(f"R ({name})" for name in labels.velocities.names)
+    return names, tuple(units.get(unit, "") for unit in labels.velocities.units)
+
+
+def _bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
+    names = _actions(setup, forces).names
+    effort = np.full(len(names), np.inf) if forces else setup.robot.limits.effort
+    low, high = -effort, np.array(effort)
+    if isinstance(bounds, Mapping):
+        unknown = [name for name in bounds if name not in names]
+        if unknown:
+            raise BridgeError(f"bounds of {', '.join(map(repr, unknown))}: the action has {', '.join(names)}")
+        for name, pair in bounds.items():
+            low[names.index(name)], high[names.index(name)] = pair
+    elif bounds is not None:
+        try:
+            given = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(names),))
+        except (TypeError, ValueError) as error:
+            raise BridgeError(
+                f"bounds are a number, one for each of {', '.join(names)}, or pairs (low, high) by name, got {bounds!r}"
+            ) from error
+        low, high = -given, np.array(given)
+    if np.isnan(low).any() or np.isnan(high).any() or not (low < high).all():
+        raise BridgeError(f"bounds must be low < high for each of {', '.join(names)}, got {low} and {high}")
+    return low, high

@@ -1,0 +1,6 @@
+"""JAX: laws and robots as functions that can be differentiated, batched and compiled."""
+
+from .export import export
+from .function import JaxFunction
+
+__all__ = ["JaxFunction", "export"]

@@ -1,0 +1,43 @@
+"""Whether a law remembers what it has seen."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+
+from ..controllers.controller import Controller
+from ..symbolic.errors import EruginError
+from .law_model import Values
+
+PROBES = 5
+
+
+def remembers(controller: Controller, p: Values = None) -> bool:
+    """Whether samples change what a controller does; one that has a memory is reset.
+
+    Args:
+        controller: any.
+        p: its parameters: nominal, overridden by name, or the whole vector.
+    """
+    if controller.law is not None:
+        return False
+    if controller.memory is not None:
+        controller.reset()
+        return True
+    if type(controller).advance is Controller.advance:
+        return False
+    # Some have a memory from the first sample on only, and some of these have it from one that is not refused.
+    refused, c, rng = True, controller.robot.coordinates, np.random.default_rng(0)
+    for k in range(PROBES):
+        q, v = (rng.uniform(-1.0, 1.0, n) * (k > 0) for n in (c.nq, c.nv))
+        with contextlib.suppress(EruginError):
+            controller.advance(0.0, q, v, p)
+            refused = False
+        if controller.memory is not None:
+            controller.reset()
+            return True
+        if not refused:
+            return False
+    # Nothing was learnt: to take it for a law that remembers does no harm.
+    return True

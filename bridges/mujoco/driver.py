@@ -1,0 +1,287 @@
+"""A law here as MuJoCo's control callback, and as a helper that takes its steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...scenarios.simulation_errors import SimulationError, SimulationInterrupted
+from ...scenarios.trajectory import Trajectory
+from ...symbolic.arrays import positive, vector
+from ...symbolic.errors import BridgeError
+from ...symbolic.parameters import NO_PARAMETERS
+from ..extras import require
+from ..recorder import Recorder
+from .asked import Asked, ask
+from .joints import Joints
+from .log import SampleLog
+from .obstacles import Eyes, Obstacle
+from .outlet import Apply, Outlet, outlet
+from .watch import Watch, without_log
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+CHANGED = 1e-9
+"""By which a parameter of an obstacle changes that is told; those of steady motion do not change."""
+
+
+class Drive:
+    """A law at the drives of one MuJoCo model.
+
+    ``mujoco.set_mjcb_control(drive)`` makes it MuJoCo's control callback, for a viewer or a loop of one's own;
+    :meth:`step` and :meth:`run` take the steps themselves, which a law with memory needs: it takes in one sample per
+    step, and the stages that MuJoCo's Runge–Kutta method tries in between change nothing.
+
+    Attributes:
+        model: MuJoCo's.
+        controller: the law; None where nothing acts.
+        joints: where the robot's coordinates are.
+        p: the law's parameters at present, shape (np,), those of obstacles among them; may be written.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None,
+        joints: Joints,
+        *,
+        p: Values = None,
+        law_p: Values = None,
+        obstacles: Mapping[str, str | Obstacle] | None = None,
+        apply: Apply = "auto",
+    ) -> None:
+        """Join them; :func:`~erugin.bridges.mujoco.drive` looks at the model first.
+
+        Args:
+            robot: in the model.
+            controller: what drives it, or None.
+            joints: of the robot in the model.
+            p: the robot's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the law's parameters, likewise.
+            obstacles: name of an obstacle in the law → body, or an Obstacle.
+            apply: where outputs go.
+        """
+        self._mujoco: ModuleType = require("mujoco", "mujoco")
+        self.model, self.controller, self.joints = joints.model, controller, joints
+        self._robot, self._numbers = robot, robot.parameters.values(p)
+        parameters = NO_PARAMETERS if controller is None else controller.parameters
+        self.p = parameters.values(law_p)
+        self._act: Asked | None = None
+        self._outlet: Outlet | None = None
+        if controller is not None:
+            self._act, self.p = ask(controller, self.p)
+            self._outlet = outlet(robot, joints, controller.applies_force, self._numbers, apply)
+        self._eyes = Eyes(self._mujoco, self.model, parameters, obstacles or {}, self.p)
+        self._read, self._watch = joints.reader(), Watch(self._mujoco, self.model)
+        self._log = SampleLog(float(self.model.opt.timestep))
+        self._whole = int(self._mujoco.mjtState.mjSTATE_INTEGRATION)
+        self._saved = np.zeros(self._mujoco.mj_stateSize(self.model, self._whole))
+        self._raised: Exception | None = None
+        self._ready: Array | None = None
+        self._data: MjData | None = None
+
+    def __call__(self, model: MjModel, data: MjData) -> None:
+        """What MuJoCo calls between its velocities and its forces.
+
+        Args:
+            model: that of this drive.
+            data: MuJoCo's.
+
+        Raises:
+            BridgeError: for another model, or a law with memory.
+            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached. It passes
+                through ``mj_step`` to whoever called that.
+        """
+        if model is not self.model:
+            raise BridgeError("this drive was made for another MjModel: make one for each by drive(controller, model)")
+        if self.controller is None or self._act is None or self._outlet is None:
+            return
+        if self.controller.memory is not None:
+            raise BridgeError(
+                f"{type(self.controller).__name__} has a memory, and MuJoCo does not tell its callback which call "
+                "begins a step: take the steps by drive.step(data) or drive.run(data, duration)"
+            )
+        try:
+            if data is not self._data:
+                self._begin(data)
+            self._watch.check(data)
+            if self._eyes:
+                self._eyes.look(data)
+            q, v = self._read(data)
+            self._log.add(data.time, q, v, self.p if self._eyes else None)
+            self._outlet.write(data, q, v, self._act(data.time, q, v))
+        except Exception as error:
+            raise self._failure(error) from error
+
+    def place(self, data: MjData, q: ArrayLike, v: ArrayLike) -> None:
+        """Put the robot into a state; what else is in the model stays where it is.
+
+        Args:
+            data: MuJoCo's.
+            q: our coordinates, shape (nq,).
+            v: our velocities, shape (nv,).
+
+        Raises:
+            ShapeError: for a wrong shape, or numbers that are not finite.
+        """
+        c = self._robot.coordinates
+        self.joints.place(data, *self.joints.states.there(vector("q", q, c.nq), vector("v", v, c.nv)))
+
+    def state(self, data: MjData) -> tuple[Array, Array]:
+        """Our coordinates, shape (nq,), and velocities, shape (nv,), of the robot.
+
+        Args:
+            data: MuJoCo's.
+        """
+        return self.joints.states.here(data.qpos, data.qvel)
+
+    def step(self, data: MjData) -> None:
+        """One step of MuJoCo under the law: the law takes in the state, and acts at all stages of the step.
+
+        Args:
+            data: MuJoCo's.
+
+        Raises:
+            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached, and ``data`` is
+                what it was before the step.
+        """
+        controller = self.controller
+        if data is not self._data:
+            self._begin(data)
+        with self._installed():
+            try:
+                q, v = self._sample(data)
+                self._log.add(data.time, q, v, self.p if self._eyes else None)
+                if controller is not None and controller.memory is not None:
+                    controller.advance(float(data.time), q, v, self.p)
+                self._take(data)
+            except Exception as error:
+                raise self._failure(error) from error
+
+    def run(self, data: MjData, duration: float) -> Trajectory:
+        """Steps of MuJoCo under the law, recorded as :func:`erugin.scenarios.simulate` does.
+
+        Args:
+            data: MuJoCo's, with the state at the start and its time.
+            duration: [s]; whole steps are taken, so that the last may end behind it.
+
+        Returns:
+            The samples; ``law_p`` holds what the law saw last, and ``notes`` say so if it saw otherwise at the start.
+
+        Raises:
+            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached.
+            SimulationInterrupted: on Ctrl-C, likewise.
+        """
+        self._begin(data)
+        h = float(self.model.opt.timestep)
+        steps = max(1, math.ceil(positive("duration", duration) / h - 1e-9))
+        q, v = self._sample(data)
+        started = self.p.copy()
+        recorder = Recorder(
+            *(self._robot, self.controller),
+            step=h,
+            samples=steps + 1,
+            p=self._numbers,
+            law_p=started if self.controller is not None else None,
+            t0=float(data.time),
+        )
+        with self._installed():
+            try:
+                for k in range(steps + 1):
+                    if k:
+                        q, v = self._sample(data)
+                    try:
+                        if self._eyes:
+                            recorder.observed(self.p)
+                        output = recorder.tick(q, v)
+                        self._ready = None if self._act is None else output
+                        if k < steps:
+                            self._take(data)
+                    except SimulationError:
+                        raise
+                    except Exception as error:
+                        raise recorder.fail(error) from error
+            except KeyboardInterrupt as interrupt:
+                raise SimulationInterrupted(recorder.trajectory("interrupted")) from interrupt
+            finally:
+                self._ready = None
+        motion = recorder.trajectory()
+        changed = np.flatnonzero(np.abs(self.p - started) > CHANGED)
+        if not self._eyes or not changed.size or self.controller is None:
+            return motion
+        told = ", ".join(
+            f"{self.controller.parameters.names[i]} from {started[i]:.6g} to {self.p[i]:.6g}" for i in changed
+        )
+        said = f"the law saw its obstacles move otherwise than they did at the start; law_p holds the last: {told}"
+        return dataclasses.replace(motion, notes=(*motion.notes, (float(motion.t[-1]), said)))
+
+    def _begin(self, data: MjData) -> None:
+        """Another motion: what was seen and counted belongs to the one before."""
+        if data.model is not self.model:
+            raise BridgeError("the MjData is of another MjModel than this drive: make it by mujoco.MjData(drive.model)")
+        self._data, self._log = data, SampleLog(float(self.model.opt.timestep))
+        self._watch.forget()
+
+    @contextmanager
+    def _installed(self) -> Generator[None]:
+        """Make this MuJoCo's callback, and put back the one that was there."""
+        mujoco = self._mujoco
+        before = mujoco.get_mjcb_control()
+        with without_log(mujoco):
+            mujoco.set_mjcb_control(self._stage)
+            try:
+                yield
+            finally:
+                mujoco.set_mjcb_control(before)
+
+    def _sample(self, data: MjData) -> tuple[Array, Array]:
+        if self._eyes:
+            self._eyes.look_at_sample(data)
+        return self._read(data)
+
+    def _take(self, data: MjData) -> None:
+        """One step; what is raised in it leaves the data as it was before."""
+        mujoco, model = self._mujoco, self.model
+        mujoco.mj_getState(model, data, self._saved, self._whole)
+        self._raised = None
+        self._watch.begin(data)
+        mujoco.mj_step(model, data)
+        try:
+            if self._raised is not None:
+                raise self._raised
+            self._watch.check(data)
+        except Exception:
+            mujoco.mj_setState(model, data, self._saved, self._whole)
+            raise
+
+    def _stage(self, model: MjModel, data: MjData) -> None:
+        """The callback inside :meth:`step` and :meth:`run`: what is raised waits until MuJoCo is through its step."""
+        if model is not self.model or self._raised is not None or self._act is None or self._outlet is None:
+            return
+        ready, self._ready = self._ready, None
+        try:
+            if self._eyes and ready is None:
+                self._eyes.look(data)
+            q, v = self._read(data)
+            # What was recorded at the sample is what acts there.
+            self._outlet.write(data, q, v, self._act(data.time, q, v) if ready is None else ready)
+        except Exception as error:
+            self._raised = error
+            self._outlet.clear(data)
+
+    def _failure(self, error: Exception) -> Exception:
+        if self.controller is None or isinstance(error, BridgeError):
+            return error
+        return self._log.failure(self._robot, self.controller, error, p=self._numbers, law_p=self.p)

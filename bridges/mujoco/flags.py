@@ -1,0 +1,35 @@
+"""What a MuJoCo model switches off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ..extras import require
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
+
+Flag = Literal[
+    "ACTUATION",
+    "CLAMPCTRL",
+    "CONSTRAINT",
+    "CONTACT",
+    "DAMPER",
+    "EQUALITY",
+    "FILTERPARENT",
+    "FRICTIONLOSS",
+    "GRAVITY",
+    "LIMIT",
+    "SPRING",
+]
+
+
+def disabled(model: MjModel, flag: Flag) -> bool:
+    """Whether a model's options switch something off; the flag's bit differs between versions of MuJoCo.
+
+    Args:
+        model: MuJoCo's.
+        flag: MuJoCo's name of it.
+    """
+    bit = getattr(require("mujoco", "mujoco").mjtDisableBit, f"mjDSBL_{flag}")
+    return bool(model.opt.disableflags & int(bit))

@@ -1,0 +1,174 @@
+"""Whether a MuJoCo model is the same robot."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import BridgeError
+from ..extras import require
+from ..matching import TOLERANCE, Dynamics, Match, compare_dynamics
+from .flags import disabled
+from .joints import Joints
+from .match_bodies import body_differences
+from .match_loops import loop_differences
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
+
+Array = NDArray[np.float64]
+
+
+def match(
+    robot: Robot,
+    model: MjModel,
+    *,
+    names: Mapping[str, str] | None = None,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    q: ArrayLike | None = None,
+    tolerance: float = TOLERANCE,
+) -> Match:
+    """Compare joints, M and h at states at random, bodies where these differ, closed loops, friction and limits.
+
+    h there is ``qfrc_bias − qfrc_passive``, which is gravity, Coriolis forces, springs, dampers and fluids, with the
+    dry friction of joints that slide. Contacts take no part, for they depend on what is around.
+
+    Args:
+        robot: here.
+        model: MuJoCo's.
+        names: name here → name there, for joints whose names differ.
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        q: coordinates at which to compare, shape (nq,); of a robot with closed loops those of one closed position, if
+            none is found from the model's own. At random if not given.
+        tolerance: relative difference of M and h above which it is looked for what causes it.
+
+    Returns:
+        What differs; ``match(...).require()`` raises if anything does.
+
+    Raises:
+        BridgeError: if joints do not match by name and kind; both sides are listed.
+        MissingPackageError: without MuJoCo.
+    """
+    mujoco = require("mujoco", "mujoco")
+    if not isinstance(model, mujoco.MjModel):
+        raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}")
+    joints = Joints.of(robot, model, names)
+    data = mujoco.MjData(model)
+
+    def theirs(q_there: Array, v_there: Array) -> tuple[Array, Array]:
+        data.qpos[:], data.qvel[:] = model.qpos0, 0.0
+        joints.place(data, q_there, v_there)
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        M = np.zeros((model.nv, model.nv))
+        for column, unit in zip(M, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(model, data, column, unit)
+        rubbing = 0.0 if disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
+        # Gravity made up for is a passive force, or one of the drives that act all by themselves.
+        lifted = data.qfrc_gravcomp * (model.jnt_actgravcomp[model.dof_jntid] != 0)
+        return M, np.array(data.qfrc_bias - data.qfrc_passive - lifted + rubbing)
+
+    before = mujoco.get_mjcb_control()
+    mujoco.set_mjcb_control(None)
+    try:
+        found = compare_dynamics(robot, theirs, joints.states, names=joints.names, p=p, q=q)
+        notes = [*_strangers(joints), *_limits(robot, joints)]
+        notes += loop_differences(mujoco, robot, joints, p, q)
+        bodies: Mapping[str, str] = {}
+        if not found.mass <= tolerance:
+            bodies = body_differences(robot, joints, p)
+            notes += [*_armature(joints), *_scale(*_traces(robot, joints, theirs, p))]
+    finally:
+        mujoco.set_mjcb_control(before)
+    if not found.bias <= tolerance:
+        notes += [*_gravity(robot, model, p), *_passive(joints)]
+    return dataclasses.replace(found, bodies=bodies, notes=tuple(notes))
+
+
+def _traces(
+    robot: Robot, joints: Joints, theirs: Dynamics, p: Mapping[str, float] | ArrayLike | None
+) -> tuple[float, float]:
+    """Of M here and there, in one position."""
+    c = robot.coordinates
+    q = np.array([1.0 if name.endswith(".qw") else 0.0 for name in c.names])
+    X = joints.states.velocities(q)
+    M = robot.evaluate(robot.mass_matrix, q=q, p=p).reshape(c.nv, c.nv)
+    return float(np.trace(M)), float(np.trace(X.T @ theirs(*joints.states.there(q, np.zeros(c.nv)))[0] @ X))
+
+
+def _strangers(joints: Joints) -> Iterator[str]:
+    if joints.strangers:
+        yield f"the model has joints of the same bodies that the robot lacks: {', '.join(joints.strangers)}"
+
+
+def _armature(joints: Joints) -> Iterator[str]:
+    yield from _told(joints, "the model has armature", joints.model.dof_armature)
+
+
+def _passive(joints: Joints) -> Iterator[str]:
+    model = joints.model
+    yield from _told(joints, "the model has damping", model.dof_damping)
+    if not disabled(model, "FRICTIONLOSS"):
+        yield from _told(joints, "the model has dry friction (frictionloss)", model.dof_frictionloss)
+    stiff = np.zeros(model.nv)
+    stiff[model.jnt_dofadr] = model.jnt_stiffness
+    yield from _told(joints, "the model has springs (stiffness)", stiff)
+    if (model.body_gravcomp != 0.0).any():
+        bodies = [str(model.body(int(body)).name) for body in np.flatnonzero(model.body_gravcomp)]
+        yield f"the model makes up for the gravity of {', '.join(bodies)} (gravcomp)"
+    if model.opt.density or model.opt.viscosity:
+        yield f"the model is in a fluid (density {model.opt.density:g}, viscosity {model.opt.viscosity:g})"
+
+
+def _told(joints: Joints, what: str, numbers: Array) -> Iterator[str]:
+    """A sentence on what degrees of freedom of the robot have, if any has it."""
+    model = joints.model
+    told = [
+        f"{model.joint(int(model.dof_jntid[v])).name or v} {numbers[v]:g}"
+        for v in np.flatnonzero(joints.own & (np.asarray(numbers) != 0.0))
+    ]
+    if told:
+        yield f"{what}: {', '.join(dict.fromkeys(told))}"
+
+
+def _limits(robot: Robot, joints: Joints) -> Iterator[str]:
+    """Joint limits push back in MuJoCo; those that the robot does not have are a difference."""
+    model, names = joints.model, robot.coordinates.names
+    if disabled(model, "LIMIT") or not np.allclose(joints.states.between, np.eye(len(joints.states.between))):
+        return  # switched off, or ranges of angles between bodies, which absolute angles have no bounds for
+    for name, joint in zip(joints.names, joints.at, strict=True):
+        if not model.jnt_limited[joint] or name not in names:
+            continue
+        k, (low, high) = names.index(name), map(float, model.jnt_range[joint])
+        lower, upper = float(robot.limits.lower[k]), float(robot.limits.upper[k])
+        if max(abs(low - lower), abs(high - upper)) > 1e-6 * max(1.0, abs(low), abs(high)):
+            yield f"joint {name!r} is stopped at [{low:g}, {high:g}] there, and has limits [{lower:g}, {upper:g}] here"
+
+
+def _gravity(robot: Robot, model: MjModel, p: Mapping[str, float] | ArrayLike | None) -> Iterator[str]:
+    off = disabled(model, "GRAVITY")
+    there = np.zeros(3) if off else np.array(model.opt.gravity)
+    if robot.tree is None:
+        return
+    here = robot.evaluate(robot.tree.gravity, p=p)
+    if np.abs(here - there).max() > 1e-9 * max(1.0, float(np.abs(here).max())):
+        yield f"gravity is {here.tolist()} m/s² here and {there.tolist()} there{' (disabled)' if off else ''}"
+
+
+def _scale(here: float, there: float) -> Iterator[str]:
+    """Whether masses or lengths look as if they were given in g or mm, from the traces of M."""
+    ratio = there / here if here > 0.0 else 0.0
+    for factor, what in (
+        (1e3, "masses in g"),
+        (1e-3, "masses in t"),
+        (1e6, "lengths in mm, or masses in mg"),
+        (1e-6, "lengths in km"),
+        (1e15, "lengths in mm, with masses from a density"),
+    ):
+        if abs(ratio / factor - 1.0) < 0.01:
+            yield f"M there is {ratio:.4g} times M here: {what}? Units here are kg, m, s, rad"

@@ -1,0 +1,214 @@
+"""Bodies, joints, masses and sites of a robot as elements of MJCF."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import BridgeError
+from ..passive import Passive
+from ..poses import Poses
+from ..solids import Mass, Share, Solid, SolidTree
+from .model_elements import Element, turn_of
+
+Array = NDArray[np.float64]
+
+LEAST = 2e-15
+"""Mass [kg] and moments [kg m²] of a body that has none: MuJoCo demands more than 1e-15."""
+THIN = 0.015
+"""Radius of what is drawn of a body, as a share of the longest body."""
+
+
+class BodyWriter:
+    """Writes ``worldbody``.
+
+    Attributes:
+        told: what is left out, as sentences.
+        joints: the joint that has the coordinate of each velocity, by place in v.
+        starts: coordinates of joints where the model is set up, by name.
+        followers: joints that follow others: name, name of the other, ratio of the two, and mass that it moves [kg].
+    """
+
+    def __init__(
+        self, robot: Robot, tree: SolidTree, forces: Passive, poses: Poses, q0: Array, *, limits: bool
+    ) -> None:
+        """Plan the bodies.
+
+        Args:
+            robot: what is written.
+            tree: its bodies.
+            forces: of its joints.
+            poses: of its bodies.
+            q0: coordinates at which the model is set up, shape (nq,).
+            limits: whether bounds of joints are written.
+        """
+        self.told: list[str] = []
+        self.joints: dict[int, str] = {}
+        self.starts: dict[str, float] = {}
+        self.followers: list[tuple[str, str, float, float]] = []
+        self._robot, self._tree, self._forces, self._limits = robot, tree, forces, limits
+        self._q0 = q0
+        self._elements: dict[str, Element] = {}
+        self._sites: set[str] = set()
+        wanted = {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
+        points = {name: (None, x) for name, x in robot.points.items() if name not in wanted}
+        self._places = poses.fixed({**wanted, **points})
+        lost = [name for name in (*wanted, *points) if name not in self._places]
+        if lost:
+            self.told.append(f"the points {', '.join(lost)}, which are fixed in none of its bodies")
+        self._size = max((float(np.linalg.norm(solid.position)) for solid in tree.solids), default=0.0) or 1.0
+
+    def write(self, world: Element) -> None:
+        """Put all bodies into an element.
+
+        Args:
+            world: ``<worldbody>``.
+        """
+        tree = self._tree
+        self._elements[""] = world
+        inner = self._between(self._q0)
+        for solid in tree.solids:
+            parent = self._elements["" if solid.parent < 0 else tree.solids[solid.parent].name]
+            if solid.parent >= 0:
+                _draw(parent, solid.position, self._size)
+            self._elements[solid.name] = self._body(parent, solid, inner)
+            for share in solid.shares:
+                self._elements[share.name] = self._share(self._elements[solid.name], solid, share, inner)
+        for name, (body, R, x) in self._places.items():
+            self.site(name, body, x, R)
+
+    def site(self, name: str, body: str, x: Array, R: Array | None = None) -> str:
+        """A site, and the name that it got.
+
+        Args:
+            name: wanted.
+            body: that it is fixed in; empty for the world.
+            x: place in the body, shape (3,) [m].
+            R: orientation in the body, shape (3, 3).
+        """
+        count, label = 1, name
+        while label in self._sites:
+            count += 1
+            label = f"{name} {count}"
+        self._sites.add(label)
+        turn = turn_of(np.eye(3) if R is None else R)
+        self._elements[body].add("site", name=label, pos=x, **turn, size=THIN * self._size, group=4)
+        return label
+
+    def _between(self, q: Array) -> Array:
+        """Coordinates between bodies, in the places of v; zero for bodies that float."""
+        found = np.zeros(self._robot.coordinates.nv)
+        for solid in self._tree.solids:
+            if solid.kind != "free":
+                count = len(solid.names)
+                found[solid.at_v : solid.at_v + count] = q[solid.at_q : solid.at_q + count]
+        return np.asarray(self._tree.between @ found)
+
+    def _body(self, parent: Element, solid: Solid, inner: Array) -> Element:
+        R, x = solid.rotation, solid.position
+        if solid.kind == "free":
+            if solid.parent >= 0 or not np.array_equal(R, np.eye(3)) or x.any():
+                raise BridgeError(
+                    f"{self._robot.name}: {solid.name!r} floats in a frame other than the world's, and MuJoCo has free "
+                    "joints in the world's frame only: place it there"
+                )
+            place, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
+            body = parent.add("body", name=solid.name, pos=place, quat=np.roll(e, 1) / np.linalg.norm(e))
+            body.add("freejoint", name=solid.name)
+            self._inertial(body, solid.mass)
+            return body
+        count = len(solid.names)
+        q = inner[solid.at_v : solid.at_v + count]
+        kinds = ("slide", "slide", "hinge") if solid.kind == "planar" else (solid.kind,)
+        moves = list(zip(kinds, solid.axes, solid.names, range(solid.at_v, solid.at_v + count), q, strict=True))
+        for kind, axis, _, _, value in moves:
+            if kind == "slide":
+                x = x + R @ axis * value
+        for kind, axis, _, _, value in moves:
+            if kind == "hinge":
+                R = R @ _turn(axis, float(value))
+        body = parent.add("body", name=solid.name, pos=x, **turn_of(R))
+        for kind, axis, name, at, value in moves:
+            # All joints of one body are given in its own axes, where it is set up.
+            own = axis if solid.kind != "planar" else _turn(solid.axes[2], float(q[2])).T @ axis
+            self._joint(body, solid, kind, own, name, at, float(value))
+        self._inertial(body, solid.mass)
+        return body
+
+    def _joint(self, body: Element, solid: Solid, kind: str, axis: Array, name: str, at: int, value: float) -> None:
+        f, limits = self._forces, self._robot.limits
+        extra: dict[str, float | str | Array] = {"ref": value} if value else {}
+        if f.friction[at]:
+            extra["frictionloss"] = float(f.friction[at])
+        for key, elements in (("damping", f.dampers), ("stiffness", f.springs), ("armature", f.rotors)):
+            for element in elements:
+                if set(element.shares) == {at}:
+                    extra[key] = element.value
+                    extra |= {"springref": element.rest} if key == "stiffness" else {}
+        at_q = solid.at_q + at - solid.at_v
+        bounds = limits.lower[at_q], limits.upper[at_q]
+        if self._limits and np.isfinite(bounds).any():
+            if not solid.is_relative:
+                self.told.append(f"the bounds of {name!r}, an angle that is measured from the world")
+            elif bounds[0] == bounds[1]:
+                self.told.append(f"the bounds of {name!r}, which are one number, {bounds[0]:g}")
+            else:
+                # MuJoCo has no bound on one side alone.
+                extra |= {"limited": "true", "range": np.clip(bounds, -1e10, 1e10)}
+        self.joints[at], self.starts[name] = name, value
+        body.add("joint", name=name, type=kind, axis=axis, **extra)
+
+    def _share(self, parent: Element, solid: Solid, share: Share, inner: Array) -> Element:
+        """A body in the one that the whole joint moves, which goes back by what is not its share.
+
+        As a descendant, and not a sibling, of what it follows it can be coupled to it in MuJoCo's mass matrix.
+        """
+        axis, lag = solid.axes[0], share.ratio - 1.0
+        value = lag * float(inner[solid.at_v])
+        x, R = (axis * value, np.eye(3)) if solid.kind == "slide" else (np.zeros(3), _turn(axis, value))
+        body = parent.add("body", name=share.name, pos=x, **turn_of(R))
+        if lag:
+            self.followers.append((share.name, solid.name, lag, share.mass.mass))
+            self.starts[share.name] = value
+            body.add("joint", name=share.name, type=solid.kind, axis=axis, **({"ref": value} if value else {}))
+        self._inertial(body, share.mass)
+        return body
+
+    def _inertial(self, body: Element, mass: Mass | None) -> None:
+        if mass is None:
+            body.add("inertial", pos=np.zeros(3), mass=LEAST, diaginertia=np.full(3, LEAST))
+            return
+        moments, axes = _principal(mass.inertia)
+        body.add("inertial", pos=mass.center, mass=max(mass.mass, LEAST), diaginertia=moments, **turn_of(axes))
+        _draw(body, mass.center, self._size)
+
+
+def _principal(inertia: Array) -> tuple[Array, Array]:
+    """Principal moments that MuJoCo accepts, and their axes; moments differ from the given ones by rounding."""
+    if np.count_nonzero(inertia - np.diag(np.diag(inertia))) == 0:
+        moments, axes = np.diag(inertia).copy(), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh(inertia)
+        if np.linalg.det(axes) < 0.0:
+            axes[:, 0] *= -1.0
+    moments = np.maximum(moments, LEAST)
+    order = np.argsort(moments)
+    lack = moments[order[2]] - moments[order[0]] - moments[order[1]]
+    if lack > 0.0:
+        # No more than rounding, of a rod or of a plate.
+        moments[order[0]] += lack * (1.0 + 1e-12) + 1e-15 * moments[order[2]]
+    return moments, axes
+
+
+def _turn(axis: Array, angle: float) -> Array:
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K)
+
+
+def _draw(body: Element, end: Array, size: float) -> None:
+    """A thin capsule to a place, which touches nothing and weighs nothing."""
+    if np.linalg.norm(end) > 1e-3 * size:
+        ends = np.concatenate([np.zeros(3), end])
+        body.add("geom", type="capsule", fromto=ends, size=THIN * size, mass=0, contype=0, conaffinity=0, group=1)

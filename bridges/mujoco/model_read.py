@@ -1,0 +1,115 @@
+"""MJCF text, a file, or a compiled model → a compiled model, and its parts by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...symbolic.errors import BridgeError
+from ..extras import require
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
+
+Array = NDArray[np.float64]
+
+ROUNDING = 2.0**-50
+"""Entries of a rotation below this are zero: MuJoCo keeps rotations as quaternions."""
+_SHOWN = 300
+_HEAD = 65536
+
+
+def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
+    """The model as MuJoCo's own compiler understands it.
+
+    Args:
+        source: a ``mujoco.MjModel``, MJCF text, or the path of a file.
+
+    Raises:
+        BridgeError: if there is no such file, it is no MJCF, or MuJoCo refuses it, with its reason.
+        MissingPackageError: without MuJoCo.
+    """
+    mujoco = require("mujoco", "mujoco")
+    if isinstance(source, mujoco.MjModel):
+        return source  # type: ignore[no-any-return]
+    if not isinstance(source, str | os.PathLike):
+        raise BridgeError(f"a mujoco.MjModel, MJCF text or the path of a file is needed, got {source!r}")
+    file = os.fspath(source)
+    is_text = file.lstrip().startswith("<")
+    where = "the text" if is_text else file
+    if not is_text and not Path(file).is_file():
+        raise BridgeError(f"{file}: there is no such file")
+    try:
+        _require_mjcf(where, file if is_text else Path(file).read_bytes()[:_HEAD].decode("utf-8", "replace"))
+        model = mujoco.MjModel.from_xml_string(file) if is_text else mujoco.MjModel.from_xml_path(file)
+    except BridgeError:
+        raise
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise BridgeError(f"{where}: MuJoCo cannot read this model: {reason[:_SHOWN]}") from error
+    return model  # type: ignore[no-any-return]
+
+
+def _require_mjcf(where: str, text: str) -> None:
+    if "<robot" in text and "<mujoco" not in text.partition("<robot")[0]:
+        raise BridgeError(f"{where}: this is URDF, not MJCF: read it by erugin.robots.load_urdf")
+    if "<mujoco" not in text:
+        raise BridgeError(f"{where}: this is no MJCF, whose root is <mujoco>")
+
+
+class Named:
+    """Names of the parts of a model; what has none is called by its kind and number.
+
+    Attributes:
+        model: the compiled model.
+        bodies: name of each body.
+        joints: name of each joint; that of its body if it has none.
+        sites: name of each site.
+        tendons: name of each tendon.
+        actuators: name of each actuator.
+        equalities: name of each equality constraint.
+    """
+
+    def __init__(self, model: MjModel) -> None:
+        """Read them.
+
+        Args:
+            model: compiled.
+        """
+        self.model = model
+        self.bodies = _names(model, "body", model.nbody)
+        own = [model.joint(j).name or self.bodies[int(model.jnt_bodyid[j])] for j in range(model.njnt)]
+        self.joints = [
+            name if own.count(name) == 1 or model.joint(j).name else f"{name}.{j}" for j, name in enumerate(own)
+        ]
+        self.sites = _names(model, "site", model.nsite)
+        self.tendons = _names(model, "tendon", model.ntendon)
+        self.actuators = _names(model, "actuator", int(model.nactuator) if hasattr(model, "nactuator") else model.nu)
+        self.equalities = _names(model, "equality", model.neq)
+
+
+def _names(model: MjModel, kind: str, count: int) -> list[str]:
+    part = getattr(model, kind)
+    return [str(part(i).name) or f"{kind} {i}" for i in range(count)]
+
+
+def rotation(quaternion: Array) -> Array:
+    """Rotation of a quaternion (w, x, y, z), shape (3, 3); entries that are nothing but rounding are zero.
+
+    Args:
+        quaternion: shape (4,).
+    """
+    w, x, y, z = np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
+    R = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    R[np.abs(R) < ROUNDING] = 0.0
+    return R

@@ -1,0 +1,127 @@
+"""A control law in a loop around Pinocchio that a user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...symbolic.errors import BridgeError
+from ...symbolic.kernel import Kernel
+from ..law_memory import remembers
+from ..law_model import Values, model_values
+from .exported import PinocchioModel
+from .match import match
+from .state import ModelState
+
+if TYPE_CHECKING:
+    import pinocchio
+
+Array = NDArray[np.float64]
+ROUNDING = 1e-9
+"""How far two times of one sample may be apart, as a share of the interval between samples."""
+
+
+def drive(
+    controller: Controller,
+    model: pinocchio.Model | PinocchioModel,
+    *,
+    p: Values = None,
+    names: Mapping[str, str] | None = None,
+    dissipation: bool = False,
+) -> Drive:
+    """A law as a function of Pinocchio's q', v' and t that gives τ'; joints are told by name.
+
+    The law's own model is compared with Pinocchio's at the start; two that are not the same robot are refused.
+    An angle that the model writes as cosine and sine comes to the law in (−π, π], whatever turns it has made.
+
+    Args:
+        controller: any.
+        model: there, or what :func:`export` made.
+        p: the controller's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
+        names: name of a joint here → name there, for those that differ.
+        dissipation: whether the loop around the model adds its damping and friction, which Pinocchio's algorithms leave
+            out.
+
+    Raises:
+        BridgeError: if joints do not match, or M or h differ; lists both sides, and tells where and by how much.
+    """
+    if not isinstance(controller, Controller):
+        raise BridgeError(f"a Controller drives a model, got {controller!r}; for a program that is ProgramController")
+    robot, own = controller.robot, model_values(controller, p)
+    match(robot, model, p=own, names=names, dissipation=dissipation).require()
+    inner = model.model if isinstance(model, PinocchioModel) else model
+    states = ModelState(robot, inner, names)
+    return Drive(controller, states, controller.parameters.values(p), robot.parameters.values(own))
+
+
+class Drive:
+    """τ' of a law for Pinocchio's q', v' and t.
+
+    A law with a memory takes in one sample for each time at which it is called, in the order of time; called again at
+    the same time, but for rounding, it changes nothing. One without may be called at any times.
+
+    Attributes:
+        controller: the law.
+        states: turns states and forces from here to there and back.
+        p: the controller's parameters, shape (np,); may be changed between calls.
+    """
+
+    def __init__(self, controller: Controller, states: ModelState, p: Array, robot_p: Array) -> None:
+        """Start without memory.
+
+        Args:
+            controller: the law.
+            states: relates its robot and the model.
+            p: the controller's parameters, shape (np,).
+            robot_p: those of its robot, shape (np of the robot,).
+        """
+        self.controller, self.states, self.p, self._robot_p = controller, states, p, robot_p
+        c, robot = controller.robot.coordinates, controller.robot
+        force = robot.input_matrix @ robot.u
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
+        self._applied = None if controller.applies_force else Kernel("applied", inputs, {"R": force}, compiled=False)
+        self._remembers = remembers(controller, p)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples, before a new run."""
+        self.controller.reset()
+        self._time, self._interval = -np.inf, 0.0
+
+    def __call__(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
+        """Generalized forces τ' in the order of Pinocchio's velocities, shape (nv',).
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+            v: Pinocchio's velocities, shape (nv',).
+            t: time [s].
+
+        Raises:
+            BridgeError: for a wrong shape, or, if the law has a memory, a time before the last one.
+            EruginError: what the law raises.
+        """
+        here = self.states.here(q, v)
+        if self._remembers:
+            self._take_in(t, *here)
+        output = np.asarray(self.controller.control(t, *here, self.p), dtype=np.float64)
+        if self._applied is not None:
+            output = np.atleast_1d(self._applied(t, *here, output, self._robot_p)[0])
+        return self.states.force_there(here[0], output)
+
+    def _take_in(self, t: float, q: Array, v: Array) -> None:
+        """A sample, unless it is the last one again."""
+        # k h + h and (k + 1) h are the same time.
+        if abs(t - self._time) <= max(ROUNDING * self._interval, 4.0 * np.spacing(abs(t))):
+            return
+        if t < self._time:
+            raise BridgeError(
+                f"t = {t:g} s comes before the last sample, t = {self._time:g} s: call the law in the order of time, "
+                "or reset() it"
+            )
+        self.controller.advance(t, q, v, self.p)
+        self._interval = t - self._time if np.isfinite(self._time) else 0.0
+        self._time = t

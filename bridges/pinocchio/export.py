@@ -1,0 +1,221 @@
+"""A robot → a Pinocchio model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...constraints.perturbations import Baumgarte
+from ...robots.robot import Robot
+from ...robots.tree import WORLD
+from ...symbolic.arrays import constant_values, vector
+from ...symbolic.errors import BridgeError, BridgeWarning
+from ..extras import require
+from ..held import Pin, held
+from ..poses import Poses
+from ..solids import Mass, Solid, SolidTree
+from .exported import PinocchioModel
+from .followers import followers
+from .remainder import told_remainder
+from .state import ModelState, neutral
+
+if TYPE_CHECKING:
+    import pinocchio
+
+Array = NDArray[np.float64]
+BOUNDLESS = float(np.finfo(np.float64).max)
+UNITS = {(1.0, 0.0, 0.0): "X", (0.0, 1.0, 0.0): "Y", (0.0, 0.0, 1.0): "Z"}
+
+
+def export(
+    robot: Robot,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    q: ArrayLike | None = None,
+) -> PinocchioModel:
+    """The robot's tree of bodies as a ``pinocchio.Model``, and its closed loops as ``RigidConstraintModel`` s.
+
+    Joints keep their names; angles from the world's axes become angles between bodies. A planar joint becomes two
+    slides and a hinge, ``name.x``, ``name.y`` and ``name.angle``, whose velocities are the rates of its coordinates. A
+    body that is carried by a share of its joint hangs on a joint that mimics it, and so does a joint that a natural
+    constraint ties to another; these Pinocchio has in ``crba``, ``rnea`` and ``nonLinearEffects`` only. Points and
+    frames become frames. Armature that M has beyond the bodies, damping and friction go into the model's fields.
+
+    Args:
+        robot: with a tree of bodies.
+        p: its parameters: nominal, overridden by name, or the whole vector.
+        q: coordinates near which its loops are closed, shape (nq,); all zero if not given. Only an axis that is held
+            needs them, which could point either way.
+
+    Raises:
+        BridgeError: for a robot without a tree, or a natural constraint, an absolute angle or a mass matrix that
+            Pinocchio has no place for; the message names it.
+
+    Warns:
+        BridgeWarning: of forces that the model has no place for, which :meth:`PinocchioModel.passive` gives.
+    """
+    pin: Any = require("pinocchio", "pinocchio")
+    if not isinstance(robot, Robot):
+        raise BridgeError(f"a Robot is exported to Pinocchio, got {robot!r}")
+    tree = SolidTree.of(robot, p)
+    poses = Poses(robot, tree)
+    q0 = neutral(robot) if q is None else vector("q", q, robot.coordinates.nq)
+    found = held(robot, tree, poses, q0)
+    if found.left:
+        raise BridgeError(
+            f"{robot.name}: Pinocchio has no constraint for "
+            f"{'; '.join(f'{name!r}, as {why}' for name, why in found.left.items())}"
+        )
+    model = pin.Model()
+    model.name = robot.name
+    model.gravity.linear = tree.gravity
+    joints = _add_solids(model, robot, tree)
+    order = [joints[solid.name] for solid in tree.solids]
+    for one in followers(robot, tree, found.couplings, order):
+        model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
+    _add_frames(model, robot, poses, joints)
+    states = ModelState(robot, model)
+    _set_limits(model, robot, states)
+    loops = tuple(_loop(model, robot, one, joints) for one in found.pins)
+    lost = told_remainder(robot, tree.p, model, states)
+    if lost:
+        warnings.warn(
+            BridgeWarning(
+                f"{robot.name}: a Pinocchio model has no place for forces of the robot besides gravity and inertia: "
+                f"{'; '.join(lost)}. Add .passive(q, v) of what is returned to the forces"
+            ),
+            stacklevel=2,
+        )
+    return PinocchioModel(robot, tree.p, model, model.createData(), loops, states, lost)
+
+
+def _add_solids(model: Any, robot: Robot, tree: SolidTree) -> dict[str, int]:  # noqa: ANN401 - has no type information
+    """Number in the model of each body's joint; they are added branch by branch, as Pinocchio wants them."""
+    pin: Any = require("pinocchio", "pinocchio")
+    joints = {"": 0}
+    nodes = () if robot.tree is None else robot.tree.nodes
+
+    def add(k: int) -> None:
+        solid = tree.solids[k]
+        parent = 0 if solid.parent == WORLD else joints[tree.solids[solid.parent].name]
+        joints[solid.name] = own = _add_joint(model, parent, solid)
+        if solid.mass is not None:
+            model.appendBodyToJoint(own, _inertia(solid.mass), pin.SE3.Identity())
+        for body in nodes[k].bodies:
+            if body.ratio is None:
+                model.addBodyFrame(body.name, own, pin.SE3.Identity(), 0)
+        for child, other in enumerate(tree.solids):
+            if other.parent == k:
+                add(child)
+        place = pin.SE3(solid.rotation, solid.position)
+        for share in solid.shares:
+            # What goes along with no share at all stays where the joint is placed.
+            carrier, within = parent, place
+            if share.ratio != 0.0:
+                follower = pin.JointModelMimic(model.joints[own], share.ratio, 0.0)
+                carrier, within = int(model.addJoint(parent, follower, place, share.name)), pin.SE3.Identity()
+            joints[share.name] = carrier
+            model.appendBodyToJoint(joints[share.name], _inertia(share.mass), within)
+            model.addBodyFrame(share.name, joints[share.name], within, 0)
+
+    for k, solid in enumerate(tree.solids):
+        if solid.parent == WORLD:
+            add(k)
+    return joints
+
+
+def _inertia(mass: Mass) -> Any:  # noqa: ANN401 - has no type information
+    pin: Any = require("pinocchio", "pinocchio")
+    return pin.Inertia(mass.mass, mass.center, mass.inertia)
+
+
+def _add_joint(model: Any, parent: int, solid: Solid) -> int:  # noqa: ANN401 - has no type information
+    pin: Any = require("pinocchio", "pinocchio")
+    place = pin.SE3(solid.rotation, solid.position)
+    if solid.kind == "free":
+        return int(model.addJoint(parent, pin.JointModelFreeFlyer(), place, solid.name))
+    if solid.kind == "planar":
+        for end, axis in zip(("x", "y"), solid.axes[:2], strict=True):
+            parent = model.addJoint(parent, _moved("Prismatic", axis), place, f"{solid.name}.{end}")
+            place = pin.SE3.Identity()
+        return int(model.addJoint(parent, _moved("Revolute", solid.axes[2]), place, f"{solid.name}.angle"))
+    word = "Revolute" if solid.kind == "hinge" else "Prismatic"
+    return int(model.addJoint(parent, _moved(word, solid.axes[0]), place, solid.name))
+
+
+def _moved(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type information
+    pin: Any = require("pinocchio", "pinocchio")
+    x, y, z = axis.tolist()
+    if (unit := UNITS.get((x, y, z))) is not None:
+        return getattr(pin, f"JointModel{kind[0]}{unit}")()
+    return getattr(pin, f"JointModel{kind}Unaligned")(axis)
+
+
+def _add_frames(model: Any, robot: Robot, poses: Poses, joints: Mapping[str, int]) -> None:  # noqa: ANN401
+    """Points and frames that are fixed in a body."""
+    pin: Any = require("pinocchio", "pinocchio")
+    frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, place) for name, place in robot.points.items()}
+    frames |= {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
+    free = {name: frame for name, frame in frames.items() if not model.existFrame(name)}
+    for name, (body, R, x) in poses.fixed(free).items():
+        model.addFrame(pin.Frame(name, joints[body], 0, pin.SE3(R, x), pin.FrameType.OP_FRAME))
+
+
+def _set_limits(model: Any, robot: Robot, states: ModelState) -> None:  # noqa: ANN401
+    """Bounds of joints that have the same coordinate there as here, and of inputs that act on one joint there."""
+    c, limits = robot.coordinates, robot.limits
+    q = neutral(robot)
+    X, T = states.velocities(q), states.rates(q)
+    lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
+    speed, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
+    here = {there: own for own, there in states.names.items()}
+    for piece in states.pieces:
+        places = np.flatnonzero(X[piece.v])
+        if piece.kind == "same" and piece.joint.nq == 1 and len(places) == 1:
+            own = c.names.index(here[piece.name])
+            lower[piece.q], upper[piece.q] = limits.lower[own], limits.upper[own]
+            speed[piece.v] = limits.speed[places[0]]
+    B = constant_values(robot.input_matrix)
+    if B is not None:
+        for column, bound in zip((T.T @ B).T, limits.effort, strict=True):
+            places = np.flatnonzero(np.abs(column) > 1e-12)
+            if len(places) == 1:
+                effort[places[0]] = bound * abs(column[places[0]])
+    # No bound is the largest number there, as Pinocchio has it.
+    lower, upper, speed, effort = (np.clip(bound, -BOUNDLESS, BOUNDLESS) for bound in (lower, upper, speed, effort))
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+    model.upperVelocityLimit, model.lowerVelocityLimit = speed, -speed
+    model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
+
+
+def _loop(
+    model: Any,  # noqa: ANN401 - has no type information
+    robot: Robot,
+    pair: Pin,
+    joints: Mapping[str, int],
+) -> pinocchio.RigidConstraintModel:
+    """Two points held together, with the gains of their natural constraint."""
+    pin: Any = require("pinocchio", "pinocchio")
+    equation = next(one.perturbation for one in robot.natural if one.name == pair.name)
+    if not isinstance(equation, Baumgarte):
+        raise BridgeError(
+            f"{robot.name}: deviations of {pair.name!r} obey {equation!r}; Pinocchio's constraints have "
+            "Baumgarte's equation only"
+        )
+    # Pinocchio's second body may be the world, its first may not.
+    sides = ((joints[pair.first], pair.point), (joints[pair.second], pair.other))
+    (first, anchor), (second, other) = sides if sides[0][0] else sides[::-1]
+    one = np.eye(3)
+    found: pinocchio.RigidConstraintModel = pin.RigidConstraintModel(
+        *(pin.ContactType.CONTACT_3D, model, first, pin.SE3(one, anchor), second, pin.SE3(one, other)),
+        pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+    )
+    found.name = pair.name
+    gains = found.m_baumgarte_parameters
+    gains.Kp, gains.Kd = equation.gains["beta"] ** 2, 2.0 * equation.gains["alpha"]
+    return found

@@ -1,0 +1,203 @@
+"""A robot as a Pinocchio model, with all that is needed to use it as the same robot."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.kernel import Kernel
+from ..extras import require
+from .state import ModelState
+
+if TYPE_CHECKING:
+    import pinocchio
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PinocchioModel:
+    """M' a' + h' = τ' + f' + Jᵀ λ in Pinocchio's coordinates.
+
+    Attributes:
+        robot: that was exported.
+        p: its parameters, shape (np,).
+        model: ``pinocchio.Model``.
+        data: of the model.
+        constraints: the natural constraints that hold points together, with the gains of their Baumgarte equations.
+        states: turns states and forces from here to there and back.
+        lost: what the model has no place for; :meth:`passive` has it.
+    """
+
+    robot: Robot
+    p: Array
+    model: pinocchio.Model
+    data: pinocchio.Data
+    constraints: tuple[pinocchio.RigidConstraintModel, ...]
+    states: ModelState
+    lost: tuple[str, ...] = ()
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M' by the composite-rigid-body algorithm, both halves, shape (nv', nv').
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+        """
+        return mass_matrix(self.model, self.data, np.asarray(q, dtype=np.float64))
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """What the model has of h', by recursive Newton-Euler, shape (nv',).
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+            v: Pinocchio's velocities, shape (nv',).
+        """
+        pin: Any = require("pinocchio", "pinocchio")
+        found = pin.nonLinearEffects(self.model, self.data, np.asarray(q, float), np.asarray(v, float))
+        return np.array(found, dtype=np.float64)
+
+    def passive(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
+        """f', the forces of springs, dampers and the like that the model has no place for: to be added to τ'.
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+            v: Pinocchio's velocities, shape (nv',).
+            t: time [s].
+        """
+        there = np.asarray(v, dtype=np.float64)
+        if not self.lost:
+            return np.zeros(self.states.nv)
+        own_q, own_v = self.states.here(q, there)
+        M, h = self._own(t, own_q, own_v, self.p)
+        drift = self.states.drift(own_q, there)
+        full = self.states.force_there(own_q, np.atleast_1d(h) + (np.atleast_2d(M) @ drift if drift.any() else 0.0))
+        return np.asarray(self.bias(q, v) - full)
+
+    def acceleration(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+        """a', shape (nv',), and λ, the forces of the constraints one after the other, by Pinocchio.
+
+        Where rows depend on each other, such as the one out of the plane of a planar loop, a' and Jᵀ λ are unique and
+        λ is one of those that give them. Pinocchio's own constrained dynamics knows no joints that mimic others; with
+        some of them the matrices that it gives are solved here.
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+            v: Pinocchio's velocities, shape (nv',).
+            tau: generalized forces τ', shape (nv',); :meth:`passive` is added.
+        """
+        pin: Any = require("pinocchio", "pinocchio")
+        q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+        force = np.asarray(tau, dtype=np.float64) + self.passive(q, v)
+        if self.mimics:
+            return self._solved(q, v, force)
+        if not self.constraints:
+            return np.array(pin.aba(self.model, self.data, q, v, force), dtype=np.float64), np.zeros(0)
+        models, datas = self._contacts
+        pin.initConstraintDynamics(self.model, self.data, models, datas)
+        # Steps of the proximal method, which goes around dependent rows, are repeated until nothing changes.
+        settings = pin.ProximalSettings(1e-14, 1e-14, 1e-8, 60)
+        a = pin.constraintDynamics(self.model, self.data, q, v, force, models, datas, settings)
+        return np.array(a, dtype=np.float64), np.array(self.data.lambda_c, dtype=np.float64)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """J of the constraints, three rows for each in world axes, shape (k, nv').
+
+        Args:
+            q: Pinocchio's coordinates, shape (nq',).
+        """
+        return self._rows(np.asarray(q, dtype=np.float64), np.zeros(self.states.nv))[0]
+
+    @property
+    def mimics(self) -> bool:
+        """Whether joints of the model follow others."""
+        return len(self.model.mimicking_joints) > 0
+
+    def _solved(self, q: Array, v: Array, force: Array) -> tuple[Array, Array]:
+        M, h = self.mass_matrix(q), self.bias(q, v)
+        J, right = self._rows(q, v)
+        halves = np.linalg.solve(M, np.column_stack([J.T, force - h]))
+        free = halves[:, -1]
+        reactions = np.linalg.lstsq(J @ halves[:, :-1], right - J @ free, rcond=1e-11)[0]
+        return (
+            np.asarray(free + halves[:, :-1] @ reactions, dtype=np.float64),
+            np.asarray(reactions, dtype=np.float64),
+        )
+
+    def _rows(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """J and b of J a' = b, in world axes."""
+        pin: Any = require("pinocchio", "pinocchio")
+        model, data = self.model, self.data
+        pin.forwardKinematics(model, data, q, v, np.zeros(self.states.nv))
+        pin.computeJointJacobians(model, data, q)
+        J, b = np.zeros((3 * len(self.constraints), self.states.nv)), np.zeros(3 * len(self.constraints))
+        for k, held in enumerate(self.constraints):
+            rows = slice(3 * k, 3 * k + 3)
+            gap, rate, drift = np.zeros(3), np.zeros(3), np.zeros(3)
+            for sign, joint, place in (
+                (1.0, held.joint1_id, held.joint1_placement),
+                (-1.0, held.joint2_id, held.joint2_placement),
+            ):
+                pose = data.oMi[joint]
+                arm = np.array(pose.rotation @ place.translation, dtype=np.float64)
+                gap += sign * (np.array(pose.translation) + arm)
+                if joint == 0:
+                    continue
+                world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+                whole = np.array(pin.getJointJacobian(model, data, joint, world), dtype=np.float64)
+                J[rows] += sign * (whole[:3] - np.cross(arm, whole[3:], axisb=0, axisc=0))
+                V, A = pin.getVelocity(model, data, joint, world), pin.getAcceleration(model, data, joint, world)
+                C = pin.getClassicalAcceleration(model, data, joint, world)
+                omega = np.array(V.angular)
+                rate += sign * (np.array(V.linear) + np.cross(omega, arm))
+                drift += sign * (
+                    np.array(C.linear) + np.cross(np.array(A.angular), arm) + np.cross(omega, np.cross(omega, arm))
+                )
+            gains = held.m_baumgarte_parameters
+            b[rows] = -drift - gains.Kd * rate - gains.Kp * gap
+        return J, b
+
+    @functools.cached_property
+    def _contacts(self) -> tuple[Any, Any]:
+        pin: Any = require("pinocchio", "pinocchio")
+        models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for held in self.constraints:
+            models.append(held)
+            datas.append(held.createData())
+        return models, datas
+
+    @functools.cached_property
+    def _own(self) -> Kernel:
+        return own_dynamics(self.robot)
+
+
+def own_dynamics(robot: Robot) -> Kernel:
+    """M and h of a robot here, from t, q, v and p.
+
+    Args:
+        robot: any.
+    """
+    c = robot.coordinates
+    inputs = {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}
+    outputs = {"M": ca.densify(robot.mass_matrix), "h": ca.densify(robot.bias)}
+    return Kernel("own_dynamics", inputs, outputs, compiled=False)
+
+
+def mass_matrix(model: Any, data: Any, q: Array) -> Array:  # noqa: ANN401 - has no type information
+    """M' of a model, both halves, shape (nv', nv').
+
+    Args:
+        model: of Pinocchio.
+        data: of the model.
+        q: Pinocchio's coordinates, shape (nq',).
+    """
+    pin: Any = require("pinocchio", "pinocchio")
+    # With joints that mimic others it adds to entries of the last call (as of 4.1), so that each needs data of its own.
+    own = model.createData() if len(model.mimicking_joints) else data
+    upper = np.triu(np.array(pin.crba(model, own, q), dtype=np.float64))
+    return np.asarray(upper + np.triu(upper, 1).T)

@@ -1,0 +1,259 @@
+"""A Pinocchio model → a robot."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...constraints.constraint import Constraint, holonomic
+from ...robots.formulations import Formulation
+from ...robots.frame import Frame
+from ...robots.joints import Floating, Prismatic, Revolute
+from ...robots.limits import Limits
+from ...robots.robot import Robot
+from ...robots.tree import WORLD, Body, Node, Tree
+from ...robots.tree_system import tree_system
+from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.parameters import Parameters, Range
+from ..extras import require
+from .armature import with_armature
+from .close import close
+from .exported import PinocchioModel
+from .pieces import Piece, pieces
+
+if TYPE_CHECKING:
+    import pinocchio
+
+Array = NDArray[np.float64]
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+BOUNDLESS = 1e300
+"""Pinocchio writes no bound as the largest number that there is."""
+
+
+def load(
+    model: pinocchio.Model | PinocchioModel,
+    constraints: Sequence[pinocchio.RigidConstraintModel] | None = None,
+    *,
+    dissipation: bool = False,
+    formulation: Formulation | None = None,
+) -> Robot:
+    """Robot of a ``pinocchio.Model``: M(q) a + h(q, v) = B u + Aᵀ μ.
+
+    *Joints.* Hinges, slides, planar and floating ones keep their names; a hinge that Pinocchio writes as cosine and
+    sine has its angle here, and the velocities of a planar joint are the rates of (x, y, angle). Composite and
+    universal joints, translations and ``SphericalZYX`` become several in a row, ``name.1``, ``name.2``, or by axis
+    ``name.x``; :class:`ModelState` turns states from one to the other. A joint that mimics another keeps a coordinate
+    here, with a natural constraint.
+
+    *Parameters.* ``g``; for each joint with mass ``<body>.mass``, ``.cx``, ``.cy``, ``.cz``, ``.ixx`` … in its axes and
+    about the centre of mass: bodies that are fixed to each other are one in Pinocchio, called by the first; and
+    ``<joint>.armature`` where the model has some.
+
+    *Inputs.* A torque or force on each velocity, except of floating joints and those that follow another.
+
+    Args:
+        model: of Pinocchio, or what :func:`export` made, whose constraints are taken with it.
+        constraints: closed loops: ``RigidConstraintModel`` s, or point and frame anchors.
+        dissipation: whether h has the model's damping and friction, as d v and f sign(v), which Pinocchio's algorithms
+            leave out.
+        formulation: how the equations are derived; ``Articulated()`` if not given.
+
+    Raises:
+        BridgeError: for a joint or constraint that has no counterpart here, by name.
+
+    Warns:
+        BridgeWarning: of damping and friction that are left out, and of constraints without gains.
+    """
+    pin: Any = require("pinocchio", "pinocchio")
+    if isinstance(model, PinocchioModel):
+        constraints = model.constraints if constraints is None else constraints
+        model = model.model
+    if not isinstance(model, pin.Model):
+        raise BridgeError(f"a pinocchio.Model is loaded, got {model!r}")
+    parts = pieces(model)
+    if not parts:
+        raise BridgeError("nothing moves in this Pinocchio model: it has no joints")
+    names = _body_names(model, parts)
+    parameters, direction = _declare(model, parts, names, dissipation)
+    symbols = dict(parameters)
+    tree = Tree(_nodes(model, parts, names, symbols), ca.SX(ca.DM(direction)) * symbols["g"])
+    c = tree.coordinates
+    driven = [
+        not isinstance(part.joint, Floating) and part.kind != "follower" for part in parts for _ in range(part.joint.nv)
+    ]
+    at = [place for places in tree.places for place in places]
+    chosen = [at[i] for i, has_input in enumerate(driven) if has_input]
+    units = [unit for part in parts for unit in part.joint.input_units]
+    robot = tree_system(
+        tree,
+        parameters=parameters,
+        u=ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"u_{c.v[i].name().removeprefix('v_')}") for i in chosen)),
+        B=ca.SX(ca.DM(np.eye(c.nv)[:, chosen])),
+        resistance=_resistance(model, parts, c.v, symbols),
+        natural=_followers(parts, c.q, c.names),
+        **_places(model, parts, tree),
+        input_units=[units[i] for i, has_input in enumerate(driven) if has_input],
+        limits=_limits(model, parts, driven),
+        formulation=formulation,
+        name=str(model.name) or "Pinocchio model",
+    )
+    robot = with_armature(robot, {name: symbols[f"{name}.armature"] for name in _armatures(model, parts)})
+    return close(robot, model, parts, tuple(constraints or ()))
+
+
+def _body_names(model: Any, parts: Sequence[Piece]) -> dict[int, str]:  # noqa: ANN401 - has no type information
+    """Name of what each joint carries: of the first body frame there that no other has, or of the joint."""
+    pin: Any = require("pinocchio", "pinocchio")
+    found: dict[int, str] = {}
+    for frame in model.frames:
+        joint = int(frame.parentJoint)
+        if frame.type == pin.FrameType.BODY and joint not in found and str(frame.name) not in found.values():
+            found[joint] = str(frame.name)
+    return {part.index: found.get(part.index, str(model.names[part.index])) for part in parts}
+
+
+def _declare(
+    model: Any,  # noqa: ANN401 - has no type information
+    parts: Sequence[Piece],
+    names: dict[int, str],
+    dissipation: bool,
+) -> tuple[Parameters, Array]:
+    """Parameters, and the direction in which things fall."""
+    fall = np.array(model.gravity.linear, dtype=np.float64)
+    g = float(np.linalg.norm(fall))
+    values, ranges = {"g": g}, dict[str, Range]()
+    for part in parts:
+        if not part.last:
+            continue
+        body, name = model.inertias[part.index], names[part.index]
+        I = np.array(body.inertia, dtype=np.float64)
+        entries = (I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2])
+        values |= {f"{name}.mass": float(body.mass)}
+        values |= {
+            f"{name}.c{axis}": float(x)
+            for axis, x in zip("xyz", np.array(body.lever, dtype=np.float64).tolist(), strict=True)
+        }
+        values |= {f"{name}.{moment}": float(x) for moment, x in zip(MOMENTS, entries, strict=True)}
+        ranges[f"{name}.mass"] = Range.NOT_NEGATIVE
+    for name, value in _armatures(model, parts).items():
+        values[f"{name}.armature"], ranges[f"{name}.armature"] = value, Range.NOT_NEGATIVE
+    rubbed = [(p.name, w, x) for p in parts for w, x in zip(("damping", "friction"), _rubs(model, p), strict=True) if x]
+    if rubbed and not dissipation:
+        warnings.warn(
+            BridgeWarning(
+                f"Pinocchio's algorithms leave out {', '.join(f'{word} of {name}' for name, word, _ in rubbed)}, which "
+                "the model lists, and so does the robot; dissipation=True takes it into h"
+            ),
+            stacklevel=3,
+        )
+    elif dissipation:
+        for name, word, value in rubbed:
+            values[f"{name}.{word}"], ranges[f"{name}.{word}"] = value, Range.NOT_NEGATIVE
+    return Parameters.declare(values, ranges=ranges), np.array([0.0, 0.0, -1.0]) if g == 0.0 else fall / g
+
+
+def _rubs(model: Any, part: Piece) -> tuple[float, float]:  # noqa: ANN401 - has no type information
+    """Damping and friction of a joint of one velocity."""
+    if part.kind == "follower" or part.joint.nv != 1:
+        return 0.0, 0.0
+    return float(model.damping[part.v]), float(model.upperDryFrictionLimit[part.v])
+
+
+def _armatures(model: Any, parts: Sequence[Piece]) -> dict[str, float]:  # noqa: ANN401
+    """Inertia that Pinocchio adds to the diagonal of M, by the name of the joint."""
+    found: dict[str, float] = {}
+    for part in parts:
+        own = [] if part.kind == "follower" else [float(x) for x in model.armature[part.v : part.v + part.joint.nv]]
+        if any(own) and part.joint.nv > 1:
+            raise BridgeError(
+                f"the joint {part.name!r} of the Pinocchio model has armature on several velocities, which no rotor "
+                "has; there is no counterpart here"
+            )
+        if any(own):
+            found[part.name] = own[0]
+    return found
+
+
+def _nodes(
+    model: Any,  # noqa: ANN401 - has no type information
+    parts: Sequence[Piece],
+    names: dict[int, str],
+    symbols: dict[str, ca.SX],
+) -> tuple[Node, ...]:
+    last: dict[int, int] = {0: WORLD}
+    nodes: list[Node] = []
+    for k, part in enumerate(parts):
+        same = k > 0 and parts[k - 1].index == part.index
+        parent = k - 1 if same else last[int(model.parents[part.index])]
+        last[part.index] = k
+        bodies = (_body(names[part.index], symbols),) if part.last else ()
+        place = Frame(ca.SX(ca.DM(part.rotation)), ca.SX(ca.DM(part.position)))
+        nodes.append(Node(name=part.name, parent=parent, placement=place, joint=part.joint, bodies=bodies))
+    return tuple(nodes)
+
+
+def _body(name: str, symbols: dict[str, ca.SX]) -> Body:
+    xx, xy, xz, yy, yz, zz = (symbols[f"{name}.{moment}"] for moment in MOMENTS)
+    inertia = ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+    center = ca.vertcat(*(symbols[f"{name}.c{axis}"] for axis in "xyz"))
+    return Body(name=name, mass=symbols[f"{name}.mass"], center=center, inertia=inertia)
+
+
+def _resistance(model: Any, parts: Sequence[Piece], v: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:  # noqa: ANN401
+    rows: list[ca.SX] = []
+    for part in parts:
+        for _ in range(part.joint.nv):
+            own, zero = v[len(rows)], ca.SX(0)
+            damped, rubbed = (symbols.get(f"{part.name}.{word}", zero) for word in ("damping", "friction"))
+            rows.append(damped * own + rubbed * ca.sign(own))
+    return ca.vertcat(*rows)
+
+
+def _followers(parts: Sequence[Piece], q: ca.SX, names: Sequence[str]) -> list[Constraint]:
+    at = {part.q: part.name for part in parts if part.kind == "same" and part.joint.nq == 1}
+    return [
+        holonomic(q[names.index(p.name)] - p.ratio * q[names.index(at[p.q])] - p.offset, name=f"{p.name}.mimic")
+        for p in parts
+        if p.kind == "follower"
+    ]
+
+
+def _places(model: Any, parts: Sequence[Piece], tree: Tree) -> dict[str, Any]:  # noqa: ANN401
+    """Points and frames of the model's frames, but those of joints, which have the same names."""
+    pin: Any = require("pinocchio", "pinocchio")
+    last = {part.index: k for k, part in enumerate(parts)}
+    joints = (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)
+    frames: dict[str, Frame] = {}
+    for frame in model.frames:
+        joint, name = int(frame.parentJoint), str(frame.name)
+        if frame.type in joints or name in frames or name == "universe":
+            continue
+        turn = np.array(frame.placement.rotation, dtype=np.float64)
+        pose = Frame(ca.SX(ca.DM(turn)), ca.SX(ca.DM(np.array(frame.placement.translation, dtype=np.float64))))
+        frames[name] = pose if joint == 0 else tree.points.carried(last[joint], pose)
+    return {"frames": frames, "points": {name: frame.position for name, frame in frames.items()}}
+
+
+def _limits(model: Any, parts: Sequence[Piece], driven: Sequence[bool]) -> Limits:  # noqa: ANN401
+    columns: dict[str, list[float]] = {"lower": [], "upper": [], "speed": [], "effort": []}
+    for part in parts:
+        bounded = part.kind == "same" and isinstance(part.joint, Revolute | Prismatic)
+        for _ in range(part.joint.nq):
+            columns["lower"].append(_bound(model.lowerPositionLimit[part.q]) if bounded else -math.inf)
+            columns["upper"].append(_bound(model.upperPositionLimit[part.q]) if bounded else math.inf)
+        for k in range(part.joint.nv):
+            own = part.kind != "follower"
+            columns["speed"].append(abs(_bound(model.upperVelocityLimit[part.v + k])) if own else math.inf)
+            if driven[len(columns["speed"]) - 1]:
+                columns["effort"].append(abs(_bound(model.upperEffortLimit[part.v + k])))
+    return Limits(*(np.array(column) for column in columns.values()))
+
+
+def _bound(value: float) -> float:
+    return float(value) if abs(value) < BOUNDLESS else math.copysign(math.inf, value)

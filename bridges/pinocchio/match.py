@@ -1,0 +1,101 @@
+"""Whether a Pinocchio model is the same robot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import BridgeError
+from ..extras import require
+from ..matching import STATES, Match
+from ..tree_values import TreeValues
+from .exported import PinocchioModel, mass_matrix, own_dynamics
+from .remainder import label, random_state
+from .state import ModelState
+
+if TYPE_CHECKING:
+    import pinocchio
+
+Array = NDArray[np.float64]
+
+
+def match(
+    robot: Robot,
+    model: pinocchio.Model | PinocchioModel,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    names: Mapping[str, str] | None = None,
+    dissipation: bool = False,
+) -> Match:
+    """Compare a robot and a Pinocchio model: joints by name, masses, and M and h at states at random.
+
+    M' of the model is compared with Tᵀ M T, and h' with Tᵀ (h + M Ṫ v'), for v = T v'. Closed loops take no part: M and
+    h are those of the open tree; but joints that follow others are taken together.
+
+    Args:
+        robot: here.
+        model: there, or what :func:`export` made, with its passive forces.
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        names: name of a joint here → name there, for those that differ.
+        dissipation: whether h' is to have the model's damping and friction, which Pinocchio's algorithms leave out.
+
+    Raises:
+        BridgeError: if names do not match, or a joint there has no counterpart here.
+    """
+    pin: Any = require("pinocchio", "pinocchio")
+    exported = model if isinstance(model, PinocchioModel) else None
+    inner: Any = model if exported is None else exported.model
+    if not isinstance(inner, pin.Model):
+        raise BridgeError(f"a robot is compared with a pinocchio.Model, got {model!r}")
+    states, numbers, c = ModelState(robot, inner, names), robot.parameters.values(p), robot.coordinates
+    own, data, rng = own_dynamics(robot), inner.createData(), np.random.default_rng(0)
+    worst, said, rubbed = {"M": 0.0, "h": 0.0}, {"M": "", "h": ""}, 0.0
+    for k in range(STATES):
+        q_there, v_there = random_state(states, rng)
+        # At rest first: gravity alone.
+        v_there = v_there * (k > 0)
+        q, v = states.here(q_there, v_there)
+        M, h = (np.atleast_1d(x) for x in own(0.0, q, v, numbers))
+        M, T = M.reshape(c.nv, c.nv), states.rates(q)
+        h_there = np.array(pin.nonLinearEffects(inner, data, q_there, v_there), dtype=np.float64)
+        losses = np.array(inner.damping) * v_there + np.array(inner.upperDryFrictionLimit) * np.sign(v_there)
+        if exported is not None:
+            h_there = h_there - exported.passive(q_there, v_there)
+        elif dissipation:
+            h_there = h_there + losses
+        here = {"M": T.T @ M @ T, "h": T.T @ (h + M @ states.drift(q, v_there))}
+        there = {"M": mass_matrix(inner, data, q_there), "h": h_there}
+        size = float(np.abs(M).max(initial=0.0))
+        for key, scale in (("M", size), ("h", float(np.abs(h).max(initial=0.0)) + size)):
+            off = np.nan_to_num(np.abs(here[key] - there[key]), nan=np.inf) / max(scale, 1e-300)
+            if off.max(initial=0.0) > worst[key]:
+                at = np.unravel_index(int(np.argmax(off)), off.shape)
+                where = ", ".join(label(states, int(i)) for i in at)
+                worst[key] = float(off.max())
+                said[key] = f"{key}[{where}] is {here[key][at]:.9g} here and {there[key][at]:.9g} there"
+        rubbed = max(rubbed, float(np.abs(here["h"] - there["h"] - losses).max()) / max(size, 1e-300))
+    told = [text for text in said.values() if text]
+    if exported is None and not dissipation and worst["h"] > 1e-9 >= rubbed:
+        told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")
+    bodies = _bodies(robot, inner, states, numbers)
+    return Match(robot.name, "Pinocchio", dict(states.names), worst["M"], worst["h"], tuple(told), bodies)
+
+
+def _bodies(robot: Robot, model: Any, states: ModelState, p: Array) -> dict[str, str]:  # noqa: ANN401
+    """Masses on joints of one name that differ."""
+    tree = robot.tree
+    if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
+        return {}
+    values, found = TreeValues(robot, p, tree), dict[str, str]()
+    index = {piece.name: piece.index for piece in states.pieces if piece.last}
+    for k, node in enumerate(tree.nodes):
+        joint = index.get(states.names.get(node.name, node.name))
+        mass = sum(values.mass(k, i).mass for i in range(len(node.bodies)))
+        other = mass if joint is None else float(model.inertias[joint].mass)
+        if abs(mass - other) > 1e-9 * max(mass, other):
+            found[node.name] = f"what the joint {node.name!r} carries has {mass:.9g} kg here and {other:.9g} kg there"
+    return found

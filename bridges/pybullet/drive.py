@@ -1,0 +1,157 @@
+"""A law that drives a body in one of PyBullet's worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...symbolic.arrays import finite
+from ...symbolic.errors import BridgeError
+from ...symbolic.kernel import Kernel
+from ..law_model import model_values
+from ..matching import TOLERANCE
+from .body import Body
+from .match import match
+from .package import bullet
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+
+
+class Drive:
+    """A law on a body: :meth:`tick` asks it and applies what it says, :meth:`step` lets the world go on as well.
+
+    Attributes:
+        controller: the law.
+        body: that it drives.
+        t: time [s]; PyBullet has none, so that steps are counted here.
+        p: parameters of the law, shape (np,).
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        robot: Robot,
+        body: Body,
+        *,
+        p: Values = None,
+        law_p: Values = None,
+        t0: float = 0.0,
+    ) -> None:
+        """Join law and body; nothing is compared, and nothing in the world is changed.
+
+        Args:
+            controller: the law.
+            robot: whose B turns inputs into forces.
+            body: in a world.
+            p: parameters of the robot.
+            law_p: parameters of the law.
+            t0: time of the start [s].
+        """
+        self.controller, self.body, self.t = controller, body, finite("t0", t0)
+        self.p, self._robot_p = controller.parameters.values(law_p), robot.parameters.values(p)
+        self._applied: Kernel | None = None
+        if not controller.applies_force:
+            c = robot.coordinates
+            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
+            self._applied = Kernel("applied", inputs, {"force": robot.input_matrix @ robot.u}, compiled=False)
+
+    def observed(self, p: Values) -> None:
+        """Set parameters of the law that the world tells, such as an obstacle's place.
+
+        Args:
+            p: nominal, overridden by name, or the whole vector.
+        """
+        self.p = self.controller.parameters.values(p)
+
+    @property
+    def state(self) -> tuple[Array, Array]:
+        """Coordinates, shape (nq,), and velocities, shape (nv,), of the robot."""
+        return self.body.states.here(*self.body.read())
+
+    def tick(self) -> Array:
+        """Take in one sample, ask the law, and apply what it says during the world's next step.
+
+        Returns:
+            u, shape (nu,), or R, shape (nv,).
+        """
+        q, v = self.state
+        self.controller.advance(self.t, q, v, self.p)
+        output = self.controller.control(self.t, q, v, self.p)
+        self.apply(q, v, output)
+        return output
+
+    def apply(self, q: Array, v: Array, output: Array) -> None:
+        """Apply an output of the law during the world's next step.
+
+        Args:
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            output: u, shape (nu,), or R, shape (nv,).
+        """
+        R = output if self._applied is None else np.atleast_1d(self._applied(self.t, q, v, output, self._robot_p)[0])
+        self.body.push(self.body.states.force_there(q, R))
+
+    def step(self, count: int = 1) -> Array:
+        """Tick and step the world, so many times; its output at the last tick.
+
+        Args:
+            count: how often, at least once.
+
+        Raises:
+            BridgeError: for less than one step.
+            NotFiniteError: for a motion that has diverged.
+        """
+        if count < 1:
+            raise BridgeError(f"a world goes on by at least one step, got {count!r}")
+        output = np.zeros(0)
+        pybullet = bullet()
+        for _ in range(count):
+            output = self.tick()
+            pybullet.stepSimulation(self.body.client)
+            self.t += pybullet.getPhysicsEngineParameters(self.body.client)["fixedTimeStep"]
+        return output
+
+
+def drive(
+    controller: Controller,
+    model: int,
+    *,
+    client: int = 0,
+    p: Values = None,
+    names: Mapping[str, str] | None = None,
+    t0: float = 0.0,
+    damping: float | None = 0.0,
+    tolerance: float | None = TOLERANCE,
+) -> Drive:
+    """Make a body ready to be driven by a law, which is then asked by ``step()``.
+
+    Switches off the motors that PyBullet puts on every joint, its damping of links, and its greatest speed. The law
+    forgets what it remembers; one that remembers can drive one body at a time.
+
+    Args:
+        controller: the law.
+        model: number of the body.
+        client: number of the world.
+        p: the law's parameters, its robot's among them: nominal, overridden by name, or the whole vector.
+        names: joint here → joint there, for those that differ.
+        t0: time of the start [s].
+        damping: linear and angular damping of links that is set [1/s]; as it is if None.
+        tolerance: by which M and h of the body may differ from the model's, relative; None for a body that is meant to
+            be another robot. PyBullet rounds inertias that are not in principal axes to about 1e-5.
+
+    Raises:
+        BridgeError: if joints do not match, or the body is another robot.
+        MissingPackageError: if PyBullet is not installed.
+    """
+    own = model_values(controller, p)
+    if tolerance is not None:
+        match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).require(tolerance)
+    there = Body.of(controller.robot, model, client=client, names=names)
+    there.free(None if damping is None else finite("damping", damping))
+    controller.reset()
+    return Drive(controller, controller.robot, there, p=own, law_p=p, t0=t0)

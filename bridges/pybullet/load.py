@@ -1,0 +1,28 @@
+"""A URDF file as PyBullet would load it → a robot."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from ...robots.robot import Robot
+from ...robots.urdf import load_urdf
+
+
+def load(
+    source: str | os.PathLike[str], *, base: Literal["fixed", "floating"] = "fixed", gravity: float = 9.81
+) -> Robot:
+    """Robot of a URDF file; see :func:`~erugin.robots.load_urdf` for more of what it can do.
+
+    PyBullet does not tell the joints of a body well enough to read a model back from a world; :func:`match` tells
+    whether what it made of the same file is the same robot.
+
+    Args:
+        source: path of the file.
+        base: ``"fixed"`` as for ``loadURDF(useFixedBase=True)``, or ``"floating"``.
+        gravity: g along −z [m/s²].
+
+    Raises:
+        UrdfError: for what no robot can be made of.
+    """
+    return load_urdf(source, base=base, gravity=gravity)

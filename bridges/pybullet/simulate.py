@@ -1,0 +1,103 @@
+"""The closed loop run by PyBullet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...scenarios.batch import whole
+from ...scenarios.simulation_errors import SimulationInterrupted
+from ...scenarios.trajectory import Trajectory
+from ...symbolic.arrays import positive, vector
+from ..recorder import Recorder
+from .body import Body
+from .drive import Drive
+from .export import spawn
+from .match import match
+from .package import bullet, world
+
+Values = Mapping[str, float] | ArrayLike | None
+
+
+def simulate(
+    robot: Robot,
+    controller: Controller | None,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    p: Values = None,
+    law_p: Values = None,
+    t0: float = 0.0,
+    substeps: int = 1,
+    damping: float = 0.0,
+) -> Trajectory:
+    """Simulate what :func:`export` makes of a robot in a world of its own, without limits, motors and contacts.
+
+    PyBullet goes on by v ← v + h a(q, v), q ← q ⊕ h v: a step is of the first order, so that the motion differs from a
+    simulation here by an error that halves with the step. The law is asked at every one of its steps.
+
+    Args:
+        robot: the plant.
+        controller: what drives it, or None.
+        q0: coordinates, shape (nq,).
+        v0: velocities, shape (nv,).
+        duration: [s].
+        step: interval of samples [s].
+        p: the plant's parameters: nominal, overridden by name, or the whole vector.
+        law_p: the controller's parameters, likewise.
+        t0: time of the start [s].
+        substeps: PyBullet's steps in one interval.
+        damping: of links [1/s]; PyBullet's own is 0.04, which is none of the robot's.
+
+    Returns:
+        The samples, with the controller's output as recorded here.
+
+    Raises:
+        BridgeError: for a robot that URDF or PyBullet cannot carry over whole.
+        ShapeError, ModelError, ParameterError: for bad input.
+        SimulationError: if the law has to stop, or the motion diverges; the trajectory so far is attached.
+        SimulationInterrupted: on Ctrl-C, likewise.
+        MissingPackageError: if PyBullet is not installed.
+    """
+    pybullet = bullet()
+    parts = whole("substeps", substeps)
+    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
+    h, c = duration / steps, robot.coordinates
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
+    start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
+    with world() as client:
+        number = spawn(robot, client=client, p=recorder.p)
+        match(robot, number, client=client, p=recorder.p).require()
+        body = Body.of(robot, number, client=client)
+        body.free(damping)
+        body.write(*body.states.there(*start))
+        pybullet.setTimeStep(h / parts, client)
+        law = None
+        if controller is not None:
+            law = Drive(controller, robot, body, p=recorder.p, law_p=recorder.law_p, t0=t0)
+        try:
+            state, output = start, np.zeros(0)
+            for k in range(steps + 1):
+                try:
+                    for i in range(parts if k else 0):
+                        if law is not None:
+                            law.t = recorder.times[k - 1] + i * h / parts
+                            if i:
+                                state = law.state
+                                output = law.controller.control(law.t, *state, law.p)
+                            law.apply(*state, output)
+                        pybullet.stepSimulation(client)
+                    state = body.states.here(*body.read())
+                except Exception as error:
+                    raise recorder.fail(error) from error
+                output = recorder.tick(*state)
+        except KeyboardInterrupt as interrupt:
+            raise SimulationInterrupted(recorder.trajectory("interrupted")) from interrupt
+    return recorder.trajectory()

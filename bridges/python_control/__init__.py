@@ -1,0 +1,16 @@
+"""Robots, controllers and closed loops as systems of python-control, and its mechanical state spaces as robots."""
+
+from .linear import export_linearization, export_perturbations
+from .load import load
+from .simulate import simulate
+from .systems import drive, export, export_loop
+
+__all__ = [
+    "drive",
+    "export",
+    "export_linearization",
+    "export_loop",
+    "export_perturbations",
+    "load",
+    "simulate",
+]

@@ -1,0 +1,131 @@
+"""The closed loop run by python-control."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...scenarios.trajectory import Trajectory
+from ...symbolic.arrays import finite, positive, vector
+from ...symbolic.errors import EruginError, ModelError
+from ..law_memory import remembers
+from ..recorder import Recorder
+from .systems import export, export_loop
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+
+
+def simulate(
+    robot: Robot,
+    controller: Controller | None,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    p: Values = None,
+    law_p: Values = None,
+    t0: float = 0.0,
+    held: bool | None = None,
+    method: str = "DOP853",
+    relative: float = 1e-10,
+    absolute: float = 1e-12,
+) -> Trajectory:
+    """Run :func:`export_loop` by ``control.input_output_response`` and record it as a simulation here would.
+
+    In continuous time the law is asked wherever the solver looks. Held, and always with a memory, it is asked once per
+    sample, with one step of RK4 in between: the motion of :func:`~erugin.scenarios.simulate` under ``SampleAndHold``.
+
+    Args:
+        robot: the plant.
+        controller: what drives it, or None.
+        q0: coordinates, shape (nq,).
+        v0: velocities, shape (nv,).
+        duration: [s].
+        step: between samples [s]; made a little smaller if it does not divide the duration.
+        p: the plant's parameters: nominal, overridden by name, or the whole vector.
+        law_p: the controller's parameters, likewise.
+        t0: time of the start [s].
+        held: whether the law's output is held between samples; if it has a memory, where not given.
+        method: of ``scipy.integrate.solve_ivp``, in continuous time.
+        relative: its relative tolerance.
+        absolute: its absolute tolerance, in the units of the state.
+
+    Returns:
+        The samples.
+
+    Raises:
+        ShapeError, ModelError, ParameterError: for bad input, such as a law with a memory that is not to be held.
+        SimulationError: if the law has to stop, a number is not finite or the solver gives up; the trajectory so far is
+            attached.
+    """
+    import control
+
+    library: Any = control
+    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
+    h, c, start = duration / steps, robot.coordinates, finite("t0", t0)
+    x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
+
+    def recording() -> Recorder:
+        return Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=start)
+
+    recorder = recording()
+    memory = controller is not None and remembers(controller, law_p)
+    if memory and held is False:
+        raise ModelError(f"{type(controller).__name__} has a memory, which changes at samples: it has to be held")
+    system = _system(robot, controller, h if memory or held else 0.0)
+    if system.nstates > len(x):
+        # How many samples a memory has taken in.
+        x = np.append(x, 0.0)
+    options = {"method": method, "rtol": positive("relative", relative), "atol": positive("absolute", absolute)}
+    params, times = _params(robot, controller, recorder), recorder.times
+
+    def run(ticks: Array, state: Array) -> Array:
+        # Overflow ends in a number that is not finite, for which the system itself raises.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = library.input_output_response(
+                system, ticks, 0.0, state, params=params, solve_ivp_kwargs={} if system.dt else options
+            )
+        return np.array(found.states, dtype=np.float64).reshape(system.nstates, -1).T
+
+    cause: BaseException | None = None
+    try:
+        states = list(run(times, x))
+    except (EruginError, RuntimeError):
+        # What stopped it stops it again sample by sample, after those that are good.
+        states = [x]
+        for k in range(steps):
+            try:
+                states.append(run(times[k : k + 2], states[-1])[-1])
+            except (EruginError, RuntimeError) as error:
+                cause = error
+                break
+    # What the law remembers of those runs is not of the record.
+    recorder = recording()
+    for state in states:
+        recorder.tick(state[: c.nq], state[c.nq : c.nq + c.nv])
+    if cause is not None:
+        raise recorder.fail(cause) from cause
+    return recorder.trajectory()
+
+
+def _system(robot: Robot, controller: Controller | None, period: float) -> Any:  # noqa: ANN401
+    return export(robot, dt=period) if controller is None else export_loop(robot, controller, dt=period)
+
+
+def _params(robot: Robot, controller: Controller | None, recorder: Recorder) -> dict[str, float]:
+    """All parameters by the names that the system gives them."""
+    found = dict(zip(robot.parameters.names, recorder.p.tolist(), strict=True))
+    if controller is not None:
+        for name, value in zip(controller.parameters.names, recorder.law_p.tolist(), strict=True):
+            found[f"model.{name}" if name in robot.parameters.names else name] = value
+    return found

@@ -1,0 +1,255 @@
+"""Robots, controllers and closed loops as systems of python-control.
+
+Signals have the names of coordinates, velocities and inputs, with an underscore in place of every character that
+python-control reads as something else (``tip[0]`` becomes ``tip_0``); parameters are passed as its ``params``, by their
+own names. It ignores names in ``params`` that no system knows: look at ``system.params`` for those that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...controllers.controller import Controller
+from ...controllers.named_outputs import named_outputs
+from ...controllers.status import Status
+from ...robots.robot import Robot
+from ...scenarios.close_loop import close_loop
+from ...symbolic.errors import ModelError, NotFiniteError
+from ...symbolic.kernel import Kernel
+from ...symbolic.runge_kutta import rk4_step
+from ..law_memory import remembers
+from .sampled import SAMPLES, Samples, ask
+from .signals import force_names, input_names, state_names
+from .system import Function, Numbers, build_system, checked_dt
+
+if TYPE_CHECKING:
+    import control
+
+Array = NDArray[np.float64]
+Rate = Callable[[float, Array, Array, Array], Array]
+
+
+def export(
+    robot: Robot,
+    *,
+    outputs: Mapping[str, ca.SX] | None = None,
+    driven_by: Literal["inputs", "forces"] = "inputs",
+    dt: float = 0.0,
+    name: str | None = None,
+) -> control.NonlinearIOSystem:
+    """A robot as ẋ = f(t, x, u), x = (q, v), natural constraints obeyed; or sampled, with u held in between.
+
+    Args:
+        robot: the plant.
+        outputs: scalars or columns in t, q, v, u and p by name; the state if not given, which is what a controller is
+            joined with, without an algebraic loop.
+        driven_by: ``"inputs"``, u; or ``"forces"``, generalized forces R, for a controller that puts out those.
+        dt: time between samples, one step of RK4 [s]; zero for continuous time.
+        name: of the system; the robot's if not given.
+
+    Raises:
+        ModelError: for outputs in foreign symbols, an unknown way to drive it, or a bad dt.
+
+    The system raises NotFiniteError where the motion is not finite.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Robot is needed, got {robot!r}")
+    if driven_by not in ("inputs", "forces"):
+        raise ModelError(f"driven_by must be 'inputs' or 'forces', got {driven_by!r}")
+    forces, period, numbers = driven_by == "forces", checked_dt(dt), Numbers(robot.parameters)
+    rate = _plant(robot, forces=forces)
+
+    def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        return _moved(rate, t, x, u, numbers(params), period)
+
+    labels, shown = _shown(robot, outputs, numbers, with_inputs=not forces)
+    return build_system(
+        update,
+        shown,
+        states=state_names(robot),
+        inputs=force_names(robot) if forces else input_names(robot),
+        outputs=labels,
+        params=numbers.nominal,
+        name=robot.name if name is None else name,
+        dt=period,
+    )
+
+
+def drive(controller: Controller, *, dt: float = 0.0, name: str | None = None) -> control.NonlinearIOSystem:
+    """A controller as u = k(t, x): inputs (q, v), outputs u, or R if it puts out forces.
+
+    A memory changes at samples, so that it takes discrete time; its one state, ``samples``, counts those taken in, from
+    0 on. Join it with ``export(robot, dt=dt)``.
+
+    Args:
+        controller: any; it is called from Python.
+        dt: time between samples [s]; zero for continuous time.
+        name: of the system; that of the controller's class if not given.
+
+    Raises:
+        ModelError: for a controller with a memory in continuous time, or a bad dt.
+
+    The system raises what the controller raises. python-control has no place for a status: that limits are in the way
+    is told by :func:`~erugin.scenarios.simulate` only.
+    """
+    _require_controller(controller)
+    nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
+    samples = _samples(controller, period)
+
+    def output(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        if samples is None:
+            return ask(controller, t, u[:nq], u[nq:], numbers(params))
+        return samples.take(float(x[0]), t, u[:nq], u[nq:], numbers(params))
+
+    def count(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        output(t, x, u, params)
+        return x + 1.0
+
+    return build_system(
+        None if samples is None else count,
+        output,
+        states=() if samples is None else (SAMPLES,),
+        inputs=state_names(controller.robot),
+        outputs=force_names(controller.robot) if controller.applies_force else input_names(controller.robot),
+        params=numbers.nominal,
+        name=type(controller).__name__ if name is None else name,
+        dt=period,
+    )
+
+
+def export_loop(
+    robot: Robot,
+    controller: Controller,
+    *,
+    outputs: Mapping[str, ca.SX] | None = None,
+    dt: float = 0.0,
+    name: str | None = None,
+) -> control.NonlinearIOSystem:
+    """Plant and controller as one system without inputs, the same as a simulation integrates.
+
+    ``params`` are the plant's by name, then the controller's; its own, where both have an ``m1``, is ``model.m1``. In
+    discrete time the controller's output is held between samples; one with a memory adds a last state, ``samples``,
+    which starts at 0.
+
+    Args:
+        robot: the plant.
+        controller: any for it; without memory in continuous time.
+        outputs: scalars or columns in t, q, v and p by name; q and v if not given.
+        dt: time between samples, one step of RK4 [s]; zero for continuous time.
+        name: of the system; the robot's if not given.
+
+    Raises:
+        ModelError: for a controller with a memory in continuous time or for another robot, outputs in foreign symbols,
+            or a bad dt.
+
+    The system raises what the controller raises, and NotFiniteError where the motion is not finite.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a Robot is needed, got {robot!r}")
+    _require_controller(controller)
+    loop, period = close_loop(robot, controller, None), checked_dt(dt)
+    samples = _samples(controller, period)
+    nq, n = robot.coordinates.nq, robot.coordinates.nq + robot.coordinates.nv
+    names = tuple(f"model.{k}" if k in robot.parameters.names else k for k in controller.parameters.names)
+    plant, own = Numbers(robot.parameters), Numbers(controller.parameters, names)
+    driven = _plant(robot, forces=controller.applies_force) if period else None
+    # Derivative of a loop is made for fixed numbers: one for each that comes.
+    made: dict[bytes, Callable[[float, Array], Array]] = {}
+
+    def rate(t: float, x: Array, params: Mapping[str, float]) -> Array:
+        p = np.concatenate([plant(params), own(params)])
+        key = p.tobytes()
+        if key not in made:
+            made.clear()
+            made[key] = loop.derivative(p)
+        found = made[key](t, x)
+        if not np.isfinite(found).all():
+            ask(controller, t, x[:nq], x[nq:], own(params))
+        return _finite(found, t)
+
+    def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        if driven is None:
+            return rate(t, x, params)
+        q, v = x[:nq], x[nq:n]
+        if samples is None:
+            return _moved(driven, t, x, ask(controller, t, q, v, own(params)), plant(params), period)
+        output = samples.take(float(x[n]), t, q, v, own(params))
+        return np.append(_moved(driven, t, x[:n], output, plant(params), period), x[n] + 1.0)
+
+    labels, shown = _shown(
+        robot, {"q": robot.q, "v": robot.v} if outputs is None else outputs, plant, with_inputs=False
+    )
+    return build_system(
+        update,
+        shown,
+        states=state_names(robot) if samples is None else (*state_names(robot), SAMPLES),
+        inputs=(),
+        outputs=state_names(robot) if outputs is None else labels,
+        params={**plant.nominal, **own.nominal},
+        name=robot.name if name is None else name,
+        dt=period,
+    )
+
+
+def _plant(robot: Robot, *, forces: bool) -> Rate:
+    """(t, x, u, p) → ẋ."""
+    c = robot.coordinates
+    u = ca.SX.sym("R", c.nv) if forces else robot.u
+    a = robot.drift[0] + robot.mobility(u if forces else robot.input_matrix @ u)[0]
+    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": u, "p": robot.p}
+    kernel = Kernel("robot_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
+    return lambda t, x, u, p: np.atleast_1d(kernel(t, x, u, p)[0])
+
+
+def _moved(rate: Rate, t: float, x: Array, u: Array, p: Array, period: float) -> Array:
+    """ẋ, or x one period later."""
+    if not period:
+        return _finite(rate(t, x, u, p), t)
+    after: Array = rk4_step(lambda time, state: rate(time, state, u, p), t, x, period)
+    return _finite(after, t)
+
+
+def _finite(found: Array, t: float) -> Array:
+    # A solver that is handed a NaN goes on forever.
+    if not np.isfinite(found).all():
+        raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
+    return found
+
+
+def _shown(
+    robot: Robot, outputs: Mapping[str, ca.SX] | None, numbers: Numbers, *, with_inputs: bool
+) -> tuple[tuple[str, ...], Function | None]:
+    """Names of the outputs and what gives them; the state itself without any."""
+    if outputs is None:
+        return state_names(robot), None
+    c, (labels, y) = robot.coordinates, named_outputs(robot, outputs, with_inputs=with_inputs)
+    inputs = {"t": c.t, "x": ca.vertcat(c.q, c.v), "u": robot.u if with_inputs else ca.SX(0, 1), "p": robot.p}
+    kernel, n, nothing = Kernel("robot_output", inputs, {"y": y}), c.nq + c.nv, np.zeros(0)
+
+    def shown(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        return np.atleast_1d(kernel(t, x[:n], u if with_inputs else nothing, numbers(params))[0])
+
+    return labels, shown
+
+
+def _samples(controller: Controller, period: float) -> Samples | None:
+    if not remembers(controller):
+        return None
+    if not period:
+        raise ModelError(
+            f"{type(controller).__name__} has a memory, which changes at samples: give dt=, the time between them, for "
+            "a system in discrete time"
+        )
+    return Samples(controller)
+
+
+def _require_controller(controller: Controller) -> None:
+    if not isinstance(controller, Controller):
+        raise ModelError(
+            f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"
+        )

@@ -1,0 +1,179 @@
+"""The record of a motion that another program makes, tick by tick, as a simulation here would keep it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..controllers.controller import Controller
+from ..controllers.status import Status
+from ..robots.robot import Robot
+from ..scenarios.close_loop import close_loop, require_parts
+from ..scenarios.record import Record, Run
+from ..scenarios.simulation_errors import SimulationError
+from ..scenarios.trajectories import Trajectories
+from ..scenarios.trajectory import Trajectory
+from ..symbolic.arrays import finite, positive
+from ..symbolic.errors import ShapeError
+from ..symbolic.kernel import Kernel
+from ..symbolic.parameters import NO_PARAMETERS
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+ALONE = np.zeros(1, dtype=np.intp)
+
+
+class Recorder:
+    """Asks the law once for each sample, judges the sample, and keeps it.
+
+    Attributes:
+        robot: whose coordinates are recorded.
+        controller: what drives it, or None.
+        p: the robot's parameters, shape (np,).
+        law_p: the controller's parameters, shape (np of the controller,).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None,
+        *,
+        step: float,
+        samples: int,
+        p: Values = None,
+        law_p: Values = None,
+        t0: float = 0.0,
+    ) -> None:
+        """Make room, and let the controller forget what it remembers.
+
+        Args:
+            robot: whose coordinates are recorded.
+            controller: what drives it, or None.
+            step: between samples [s].
+            samples: how many there are at most.
+            p: the robot's parameters: nominal, overridden by name, or the whole vector.
+            law_p: the controller's parameters, likewise.
+            t0: time of the first sample [s].
+
+        Raises:
+            ModelError, ParameterError, ShapeError: for parts that do not fit, and bad numbers.
+        """
+        require_parts(robot, controller, None, None)
+        self.robot, self.controller = robot, controller
+        own = NO_PARAMETERS if controller is None else controller.parameters
+        self.p, self.law_p = robot.parameters.values(p), own.values(law_p)
+        self._loop = close_loop(robot, controller, None, judged=False)
+        self._numbers = numbers = np.concatenate([self.p, self.law_p])
+        if controller is not None:
+            controller.reset()
+        run = Run(self._loop, controller, samples, positive("step", step), finite("t0", t0))
+        self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
+        self._started = time.perf_counter()
+        self._applied: Kernel | None = None
+
+    @property
+    def times(self) -> Array:
+        """Of all samples, shape (samples,) [s]: what ``tick`` is to be called at, in turn."""
+        run = self._record.run
+        return np.asarray(run.t0 + np.arange(run.samples) * run.step)
+
+    def observed(self, law_p: Values) -> None:
+        """Set parameters of the law that the other program tells, such as an obstacle's place, for all samples to come.
+
+        Args:
+            law_p: the controller's parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ParameterError, ShapeError: for what they cannot be.
+        """
+        own = NO_PARAMETERS if self.controller is None else self.controller.parameters
+        # In place: what observes holds this array.
+        self._numbers[len(self.p) :] = self.law_p = own.values(law_p)
+
+    def __len__(self) -> int:
+        """Number of samples so far."""
+        return int(self._record.count[0])
+
+    def tick(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Take in the next sample: the law remembers it, is asked, and what it says is recorded.
+
+        Args:
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+
+        Returns:
+            u, shape (nu,), or R, shape (nv,), of a controller that applies forces; empty without a controller.
+
+        Raises:
+            SimulationError: if the motion or the law has to stop here; the trajectory up to here is attached.
+        """
+        record, index, c = self._record, len(self), self.robot.coordinates
+        x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
+        if x.shape != (c.nq + c.nv,):
+            raise ShapeError(f"q must have shape ({c.nq},) and v ({c.nv},), got {np.shape(q)} and {np.shape(v)}")
+        window = record.window(ALONE, index, 1)
+        try:
+            values = self._observe(record.run.time(index), x)
+        except Exception as error:
+            raise self.fail(error) from error
+        window.states[0, 0] = x
+        for key, value in values.items():
+            window.data[key][0, 0] = value
+        record.judge(window)
+        if record.failure[0] != Status.OK:
+            raise self._error()
+        return np.array(values["output"])
+
+    def force(self, q: ArrayLike, v: ArrayLike, output: Array) -> Array:
+        """Generalized force of an output: B u, or R itself, shape (nv,).
+
+        Args:
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            output: of :meth:`tick`.
+        """
+        if self.controller is None:
+            return np.zeros(self.robot.coordinates.nv)
+        if self.controller.applies_force:
+            return output
+        if self._applied is None:
+            c, u = self.robot.coordinates, self.robot.u
+            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": u, "p": self.robot.p}
+            self._applied = Kernel("applied", inputs, {"force": self.robot.input_matrix @ u}, compiled=False)
+        t = self._record.run.time(max(len(self) - 1, 0))
+        return np.atleast_1d(self._applied(t, q, v, output, self.p)[0])
+
+    def fail(self, error: BaseException) -> SimulationError:
+        """The error to be raised for what the law or the other program raised after the last sample.
+
+        Args:
+            error: what was raised.
+        """
+        self._record.fail(0, error)
+        return self._error()
+
+    def trajectory(self, ending: str | None = None) -> Trajectory:
+        """What was recorded.
+
+        Args:
+            ending: why it ended; as the record has it if not given.
+        """
+        if ending is not None:
+            self._record.ending[0] = ending
+        self._record.notes[0] = self._loop.notes
+        return Trajectories.of(self._record, time.perf_counter() - self._started)[0]
+
+    def _error(self) -> SimulationError:
+        record = self._record
+        said, status = str(record.ending[0]), Status(int(record.failure[0]))
+        trajectory = self.trajectory()
+        if len(trajectory):
+            said = f"{said} The last state: q = {_short(trajectory.q[-1])}, v = {_short(trajectory.v[-1])}"
+        return SimulationError(said, trajectory, status)
+
+
+def _short(numbers: Array) -> str:
+    return "[" + ", ".join(f"{number:.6g}" for number in numbers) + "]"

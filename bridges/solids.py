@@ -1,0 +1,222 @@
+"""A robot's tree of bodies as numbers, each body hung on the one before by a joint between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..robots.inertia import impossible_moments
+from ..robots.joints import Floating, Planar, Prismatic, Revolute
+from ..robots.robot import Robot
+from ..robots.tree import Node, Tree
+from ..symbolic.arrays import constant_values
+from ..symbolic.errors import BridgeError
+from .angles_between import Between
+from .tree_values import Mass, TreeValues
+
+__all__ = ["Mass", "Share", "Solid", "SolidTree", "own_tree"]
+
+Array = NDArray[np.float64]
+Kind = Literal["hinge", "slide", "planar", "free"]
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """A body that a share of a joint's displacement carries.
+
+    Attributes:
+        name: unique among bodies.
+        ratio: the share.
+        mass: of the body, in its own frame.
+    """
+
+    name: str
+    ratio: float
+    mass: Mass
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A frame that moves by one joint in its parent's frame, and what it carries.
+
+    Attributes:
+        name: of the joint and of the body.
+        parent: place in the tree, or −1 for the world.
+        rotation: of the joint's frame in the parent's, shape (3, 3).
+        position: of the joint's frame in the parent's, shape (3,) [m].
+        kind: what the joint lets move.
+        axes: unit vectors in the joint's frame: the axis; or for a planar joint the two directions and the normal.
+        mass: what moves with the frame; None for nothing.
+        shares: what a share of the joint's displacement carries.
+        names: of the joint's coordinates here.
+        at_q: place of its first coordinate in q.
+        at_v: place of its first velocity in v.
+        is_relative: whether the joint's coordinate is that of the robot, and no difference of two.
+    """
+
+    name: str
+    parent: int
+    rotation: Array
+    position: Array
+    kind: Kind
+    axes: tuple[Array, ...]
+    mass: Mass | None
+    shares: tuple[Share, ...]
+    names: tuple[str, ...]
+    at_q: int
+    at_v: int
+    is_relative: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SolidTree:
+    """The tree with numbers.
+
+    Attributes:
+        solids: parents before their children.
+        gravity: acceleration of free fall, shape (3,) [m/s²].
+        between: S of q' = S q and v' = S v, where coordinates are rates: angles measured from the world's axes become
+            angles between bodies, shape (nv, nv), in the places of v.
+        p: the robot's parameters, shape (np,).
+    """
+
+    solids: tuple[Solid, ...]
+    gravity: Array
+    between: Array
+    p: Array
+
+    @classmethod
+    def of(cls, robot: Robot, p: Mapping[str, float] | ArrayLike | None = None) -> SolidTree:
+        """The tree of a robot.
+
+        Args:
+            robot: made of a tree.
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            BridgeError: for a robot without a tree, a joint that has no counterpart between two bodies, or an inertia
+                that no body has.
+        """
+        tree = own_tree(robot)
+        numbers = robot.parameters.values(p)
+        values = TreeValues(robot, numbers, tree)
+        kinds = [_joint(robot, node) for node in tree.nodes]
+        between = Between.of(robot.name, tree, [values.placement(k)[0] for k in range(len(tree.nodes))])
+        solids: list[Solid] = []
+        known: set[str] = {node.name for node in tree.nodes}
+        for k, node in enumerate(tree.nodes):
+            R, (kind, axes), turns = between.rotations[k], kinds[k], between.turnings[k]
+            names = tuple(f"{node.name}{suffix}" for suffix in node.joint.suffixes)
+            whole = [values.mass(k, i) for i, body in enumerate(node.bodies) if body.ratio is None]
+            axis = None if turns is None else turns.own_axis
+            shares: list[Share] = []
+            for i, body in enumerate(node.bodies):
+                if body.ratio is not None and not body.mass.is_zero():
+                    label = _unique(f"{node.name}.{body.name}", known)
+                    own = _possible(robot, body.name, values.mass(k, i), axis)
+                    shares.append(Share(label, values.ratio(k, i), own))
+            joined = _joined(whole)
+            mass = None if joined is None else _possible(robot, node.name, joined, axis)
+            places = robot.coordinates.names.index(names[0]), tree.places[k][0]
+            carried = mass, tuple(shares)
+            x, is_relative = values.placement(k)[1], between.are_relative[k]
+            solids.append(Solid(node.name, node.parent, R, x, kind, axes, *carried, names, *places, is_relative))
+        return cls(tuple(solids), values.gravity, between.matrix, numbers)
+
+    def carries(self, k: int) -> bool:
+        """Whether the frame of a solid has mass of its own or beyond it.
+
+        Args:
+            k: place of the solid.
+        """
+        own = self.solids[k].mass
+        if own is not None and own.mass > 0.0:
+            return True
+        after = [j for j, solid in enumerate(self.solids) if solid.parent == k]
+        return any(self.carries(j) or any(share.mass.mass > 0.0 for share in self.solids[j].shares) for j in after)
+
+
+def own_tree(robot: Robot) -> Tree:
+    """The tree of bodies that the robot's coordinates move.
+
+    Args:
+        robot: any.
+
+    Raises:
+        BridgeError: if there is none.
+    """
+    if robot.tree is None:
+        raise BridgeError(
+            f"{robot.name} has no tree of bodies: its equations come from energies or expressions, of which no bodies "
+            "and joints can be told. Build it by planar_manipulator, planar_linkage, exoskeleton, load_urdf or "
+            "tree_system, or hand its law or its closed loop on instead"
+        )
+    c, own = robot.coordinates, robot.tree.coordinates
+    if own.names != c.names or not ca.is_equal(own.q, c.q) or not ca.is_equal(own.v, c.v):
+        raise BridgeError(
+            f"{robot.name} has other coordinates ({', '.join(c.names)}) than its tree of bodies "
+            f"({', '.join(own.names)}): only a robot in the coordinates of its joints can be handed on as bodies"
+        )
+    return robot.tree
+
+
+def _joint(robot: Robot, node: Node) -> tuple[Kind, tuple[Array, ...]]:
+    match node.joint:
+        case Revolute():
+            return "hinge", (np.array(node.joint.axis),)
+        case Prismatic():
+            return "slide", (np.array(node.joint.axis),)
+        case Planar():
+            directions = constant_values(node.joint.subspace(ca.SX.zeros(3)).linear)
+            assert directions is not None
+            return "planar", (directions[:, 0], directions[:, 1], np.array(node.joint.axis))
+        case Floating():
+            return "free", ()
+        case _:
+            raise BridgeError(
+                f"{robot.name}: joint {node.name!r} is a {type(node.joint).__name__}, which other programs do not "
+                "have; they have Revolute, Prismatic, Planar and Floating joints"
+            )
+
+
+def _possible(robot: Robot, name: str, mass: Mass, axis: Array | None) -> Mass:
+    """The same mass with an inertia that a body can have: about axes about which it never turns, any will do."""
+    if not mass.inertia.any() or impossible_moments(mass.inertia) is None:
+        return mass
+    if axis is None:
+        raise BridgeError(
+            f"{robot.name}: body {name!r}: {impossible_moments(mass.inertia)}, and it turns about several axes; give "
+            "it the inertia of a body in space"
+        )
+    moment = float(axis @ mass.inertia @ axis)
+    return Mass(mass.mass, mass.center, moment * np.eye(3))
+
+
+def _joined(parts: Sequence[Mass]) -> Mass | None:
+    """Several bodies that are fixed to each other."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    total = sum(part.mass for part in parts)
+    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / total if total else np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for part in parts:
+        d = part.center - center
+        inertia += part.inertia + part.mass * ((d @ d) * np.eye(3) - np.outer(d, d))
+    return Mass(total, center, inertia)
+
+
+def _unique(label: str, known: set[str]) -> str:
+    count = 1
+    found = label
+    while found in known:
+        count += 1
+        found = f"{label} {count}"
+    known.add(found)
+    return found

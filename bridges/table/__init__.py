@@ -1,0 +1,5 @@
+"""One closed loop in every simulator and format, and how far the motions are apart."""
+
+from .compare import Row, compare_bridges
+
+__all__ = ["Row", "compare_bridges"]

@@ -1,0 +1,166 @@
+"""Run the same closed loops over all bridges, and tell how far the motions are from those here."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...scenarios.commands.choose import choose
+from ...scenarios.commands.command import OK, STOPPED, require_writable
+from ...scenarios.whole_file import write_whole
+from ...symbolic.errors import EruginError
+from .cases import NAMES, Case, case
+from .runners import RUNNERS, Runner
+
+Array = NDArray[np.float64]
+TABLE, PICTURE = "bridges.md", "bridges.png"
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One closed loop over one bridge.
+
+    Attributes:
+        scenario: its name.
+        runner: the bridge's.
+        t: times that both motions have, shape (N,) [s].
+        apart: distance of the watched point from where it is here, shape (N,) [m].
+        coordinates: largest difference of a coordinate, in its unit; NaN if it did not run.
+        seconds: that it took, with building and compiling [s].
+        said: why it did not run; empty if it did.
+    """
+
+    scenario: str
+    runner: Runner
+    t: Array
+    apart: Array
+    coordinates: float
+    seconds: float
+    said: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The row of a table."""
+        told = (f"{self.coordinates:.1e}", f"{1e3 * self.apart.max(initial=0.0):.1e}") if not self.said else ("–", "–")
+        ran = f"{self.runner.there}; {self.runner.scheme}"
+        return (self.runner.bridge, *told, f"{self.seconds:.1f}", f"did not run: {self.said}" if self.said else ran)
+
+
+HEAD = ("bridge", "q [rad, m]", "point [mm]", "took [s]", "what runs there; integrated by")
+
+
+def compare_bridges(
+    cases: Iterable[Case],
+    *,
+    step: float = 1e-3,
+    bridges: Sequence[str] = tuple(RUNNERS),
+    console: Console | None = None,
+) -> list[Row]:
+    """Run every case over every bridge; one that cannot run it says why in its row.
+
+    Args:
+        cases: closed loops.
+        step: of samples and fixed-step integrators [s].
+        bridges: names of those to be run.
+        console: where it is told what runs now; nowhere if not given.
+    """
+    rows: list[Row] = []
+    for closed in cases:
+        reference = closed.reference
+        wanted = closed.places(reference.q)
+        for name in bridges:
+            if console is not None:
+                console.print(f"{closed.name}: {name}", markup=False)
+            began = time.perf_counter()
+            try:
+                t, q = RUNNERS[name].run(closed, step)
+            except EruginError as error:
+                spent, nothing = time.perf_counter() - began, np.zeros(0)
+                rows.append(Row(closed.name, RUNNERS[name], nothing, nothing, np.nan, spent, str(error)))
+                continue
+            spent = time.perf_counter() - began
+            here, there = _common(reference.t, t)
+            off = np.abs(q[there] - reference.q[here]).max(initial=0.0)
+            apart = np.linalg.norm(closed.places(q[there]) - wanted[here], axis=1)
+            rows.append(Row(closed.name, RUNNERS[name], t[there], apart, float(off), spent))
+    return rows
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """What ``erugin bridges --compare`` does.
+
+    Args:
+        console: for the tables.
+        errors: for what does not run.
+        chosen: words of the command line.
+
+    Returns:
+        0; 1 if a bridge could not run a scenario.
+
+    Raises:
+        EruginError: for a folder that cannot be written.
+    """
+    out = Path(chosen.out or "out")
+    require_writable(out)
+    cases = [case(choose(name, None).scenario) for name in NAMES]
+    rows = compare_bridges(cases, console=errors)
+    for closed in cases:
+        console.print(f"\n[bold]{closed.name}[/], {closed.duration:.3g} s at 1 kHz, largest differences from here")
+        table = Table(box=None, pad_edge=False)
+        for head in HEAD:
+            # As text: units in brackets would be taken for markup.
+            table.add_column(Text(head), no_wrap=head != HEAD[-1])
+        for row in rows:
+            if row.scenario == closed.name:
+                table.add_row(*map(Text, row.words))
+        console.print(table)
+
+    def write(place: Path) -> None:
+        place.write_text(markdown(rows), encoding="utf-8")
+
+    write_whole(out / TABLE, write)
+    from .picture import draw  # late, for it brings matplotlib
+
+    draw(rows, out / PICTURE)
+    console.print(f"{out}: {TABLE}, {PICTURE}", markup=False)
+    failed = sorted({f"{row.runner.bridge} ({row.scenario})" for row in rows if row.said})
+    if failed:
+        errors.print(f"did not run: {', '.join(failed)}", markup=False, soft_wrap=True)
+    return STOPPED if failed else OK
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Tables, one for each scenario.
+
+    Args:
+        rows: of the comparison.
+    """
+    parts: list[str] = []
+    for name in dict.fromkeys(row.scenario for row in rows):
+        parts += [f"**{name}**", "", _line(HEAD), _line(["---"] * len(HEAD))]
+        parts += [_line(row.words) for row in rows if row.scenario == name]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _line(words: Iterable[str]) -> str:
+    return f"| {' | '.join(word.replace('|', '/') for word in words)} |"
+
+
+def _common(ours: Array, theirs: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the times that both have, to a nanosecond."""
+    if not len(ours) or not len(theirs):
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    near = np.clip(np.searchsorted(theirs, ours), 0, len(theirs) - 1)
+    near = np.where(np.abs(theirs[near - 1] - ours) < np.abs(theirs[near] - ours), near - 1, near)
+    both = np.flatnonzero(np.abs(theirs[near] - ours) < 1e-9)
+    return both, near[both]

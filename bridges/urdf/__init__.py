@@ -1,0 +1,6 @@
+"""URDF: robots from and to the robot description format of ROS."""
+
+from ...robots.urdf import load_urdf as load
+from .export import export
+
+__all__ = ["export", "load"]

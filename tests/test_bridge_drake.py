@@ -1,0 +1,182 @@
+"""Robots as plants of Drake, and whether both are the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from erugin.bridges import drake
+from erugin.bridges.drake.states import states_of
+from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
+from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
+
+from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start
+
+# Drake's own stubs take arrays for something that no array is.
+multibody: Any = importlib.import_module("pydrake.multibody.plant")
+TOLERANCE = 1e-9
+EVERY = {**ROBOTS, "cart": cart}
+
+
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_an_exported_plant_is_the_same_robot(make: Callable[[], Robot]) -> None:
+    robot = make()
+    found = drake.match(robot, drake.export(robot)).require(TOLERANCE)
+    assert found.same
+    assert 0.0 <= found.mass < 1e-12
+    assert found.bias < 1e-12
+    assert list(found.names) == [node.name for node in robot.tree.nodes] if robot.tree else False
+
+
+@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+def test_drake_accelerates_an_exported_plant_as_the_robot(make: Callable[[], Robot]) -> None:
+    robot = make()
+    plant = drake.export(robot)
+    states, _ = states_of(robot, plant)
+    context = plant.CreateDefaultContext()
+    q, v = start(robot)
+    R = np.cos(np.arange(robot.coordinates.nv, dtype=float))
+    plant.SetPositionsAndVelocities(context, np.concatenate(states.there(q, v)))
+    plant.get_applied_generalized_force_input_port().FixValue(context, states.force_there(q, R))
+    plant.get_actuation_input_port().FixValue(context, np.zeros(plant.num_actuators()))
+    there = plant.get_generalized_acceleration_output_port().Eval(context)
+    M, h = robot.evaluate(robot.mass_matrix, q=q), robot.evaluate(robot.bias, q=q, v=v)
+    here = np.linalg.solve(M, R - h)
+    np.testing.assert_allclose(there, states.velocities(q) @ here + states.drift(q, v), rtol=1e-9, atol=1e-9)
+
+
+def test_values_of_parameters_are_exported() -> None:
+    robot = chain()
+    values = {"m2": 4.0, "l1": 0.9, "g": 3.7}
+    plant = drake.export(robot, p=values)
+    assert drake.match(robot, plant, p=values).same
+    assert not drake.match(robot, plant).same
+
+
+def test_each_torque_of_a_joint_becomes_an_actuator_with_its_limit() -> None:
+    robot = chain(3, absolute=True)
+    limits = dataclasses.replace(robot.limits, effort=np.array([5.0, np.inf, 7.0]))
+    plant = drake.export(dataclasses.replace(robot, limits=limits))
+    actuators = [plant.get_joint_actuator(index) for index in plant.GetJointActuatorIndices()]
+    assert [a.name() for a in actuators] == ["M1", "M2", "M3"]
+    assert [a.joint().name() for a in actuators] == ["q1", "q2", "q3"]
+    assert [a.effort_limit() for a in actuators] == [5.0, np.inf, 7.0]
+
+
+def test_an_input_on_several_joints_is_told_of() -> None:
+    robot = chain()
+    coupled = dataclasses.replace(robot, input_matrix=robot.input_matrix + np.array([[0.0, 0.5], [0.0, 0.0]]))
+    with pytest.warns(BridgeWarning, match=r"no JointActuator stands for M2.*generalized_force"):
+        plant = drake.export(coupled)
+    assert plant.num_actuators() == 1
+
+
+def test_the_text_is_written_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "arm.urdf"
+    drake.export(panda(), file)
+    again = load_urdf(file)
+    assert drake.match(again, drake.export(panda())).same
+
+
+def test_natural_constraints_are_refused() -> None:
+    links = [Link(0.3, 1.0, 0.15, 0.01), Link(0.8, 2.0, 0.4, 0.1), Link(0.6, 1.5, 0.3, 0.05)]
+    loop = mechanism(planar_manipulator(links), [("tip", (0.9, 0.1))])
+    with pytest.raises(BridgeError, match=r"natural constraints \(.*tip.*a continuous MultibodyPlant has none"):
+        drake.export(loop)
+
+
+def test_bodies_that_a_share_of_a_joint_carries_are_refused() -> None:
+    leg = exoskeleton([TelescopicLink(1.4, 0.06, 0.45, 0.0, 0.8)])
+    with pytest.raises(BridgeError, match=r"share of a joint carries .*follow others"):
+        drake.export(leg)
+
+
+def test_dry_friction_is_told_of_and_is_a_difference(tmp_path: Path) -> None:
+    robot = _rubbing(tmp_path)
+    with pytest.warns(BridgeWarning, match="leaves out that of pivot"):
+        plant = drake.export(robot)
+    found = drake.match(robot, plant)
+    assert not found.same
+    assert found.mass < 1e-12
+    with pytest.raises(BridgeError, match=r"not the same robot: h\[.*\] is .* here and .* there"):
+        found.require()
+
+
+def test_a_body_that_differs_is_named_with_both_values() -> None:
+    robot = chain()
+    plant = drake.export(robot)
+    loaded = drake.load(plant)
+    names = [name.removesuffix(".mass") for name in loaded.nominal if name.endswith(".mass")]
+    heavy = f"{names[1]}.mass"
+    with pytest.raises(BridgeError, match=rf"body '{names[1]}': mass 9 kg here and 1.5 kg there.*M\[q"):
+        drake.match(loaded, plant, p={heavy: 9.0}).require()
+
+
+def test_joints_that_do_not_match_are_listed_on_both_sides() -> None:
+    plant = drake.export(chain(3))
+    other = drake.load(drake.export(panda()))
+    with pytest.raises(BridgeError, match=r"not there: panda_joint1.*those of the MultibodyPlant: q1, q2, q3"):
+        drake.match(other, plant)
+    with pytest.raises(BridgeError, match=r"'free' of floating robot has 7 .* 'q1' .* is a revolute joint"):
+        drake.match(floating(), plant, names={"free": "q1", "hinge": "q2", "slide": "q3"})
+
+
+def test_a_joint_that_moves_only_there_is_a_difference() -> None:
+    found = drake.match(chain(2), drake.export(chain(3)))
+    assert any("joint 'q3' moves there and not here" in note for note in found.notes)
+    assert not found.same
+
+
+def test_joints_may_have_other_names_there(tmp_path: Path) -> None:
+    robot, file = chain(), tmp_path / "arm.urdf"
+    drake.export(robot, file)
+    file.write_text(file.read_text().replace('"q1"', '"shoulder"').replace('"q2"', '"elbow"'))
+    loaded = drake.load(file)
+    plant = drake.export(loaded)
+    assert loaded.coordinates.names == ("shoulder", "elbow")
+    found = drake.match(robot, plant, names={"q1": "shoulder", "q2": "elbow"})
+    assert dict(found.names) == {"q1": "shoulder", "q2": "elbow"}
+    assert found.mass < 1e-12
+
+
+def test_a_plant_that_is_not_finalized_is_refused() -> None:
+    with pytest.raises(BridgeError, match="not finalized"):
+        drake.match(chain(), multibody.MultibodyPlant(0.0))
+
+
+def test_importing_the_bridges_imports_neither_program() -> None:
+    code = "import sys; from erugin.bridges import drake, pybullet; print({'pydrake', 'pybullet'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout == "set()\n"
+
+
+def test_without_drake_the_command_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydrake.multibody.plant", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'erugin\[drake\]'"):
+        drake.export(chain())
+
+
+def test_limits_of_joints_are_in_the_plant() -> None:
+    plant, robot = drake.export(panda()), panda()
+    joints = [plant.get_joint(index) for index in plant.GetJointIndices()]
+    lower = {joint.name(): joint.position_lower_limits()[0] for joint in joints if joint.num_positions() == 1}
+    assert [lower[name] for name in robot.coordinates.names] == robot.limits.lower.tolist()
+
+
+def _rubbing(folder: Path) -> Robot:
+    file = folder / "rubbing.urdf"
+    file.write_text(
+        '<robot name="rubbing"><link name="root"/><link name="bar"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>'
+        '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>'
+        '<joint name="pivot" type="continuous"><parent link="root"/><child link="bar"/><axis xyz="0 1 0"/>'
+        '<dynamics damping="0.3" friction="0.7"/></joint></robot>'
+    )
+    return load_urdf(file)

@@ -1,0 +1,257 @@
+"""What an FMU holds: sources that compile anywhere, the same bytes every time, and nothing at all when it fails."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import casadi as ca
+import fmpy
+import pytest
+
+from erugin.bridges import fmi
+from erugin.bridges.fmi import binary
+from erugin.constraints import holonomic
+from erugin.controllers import Program, ProgramController
+from erugin.robots import Robot
+from erugin.symbolic.errors import BridgeError
+
+from .arms import two_link_arm
+
+VERSIONS: tuple[fmi.Version, ...] = ("2.0", "3.0")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC")
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+def law(robot: Robot) -> ProgramController:
+    return ProgramController(Program(robot, holonomic(robot.points["tip"] - ca.DM([0.7, 0.1]), name="tip")))
+
+
+def call(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A closed loop as an FMU of each version, unpacked."""
+    robot = two_link_arm()
+    folders: dict[str, Path] = {}
+    for version in VERSIONS:
+        folders[version] = tmp_path_factory.mktemp("fmu")
+        path = folders[version] / "loop.fmu"
+        fmi.export(law(robot), path, with_plant=robot, version=version, q0=[-0.5, 1.0], name="two-link arm")
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folders[version])
+    return folders
+
+
+def test_an_fmu_holds_description_machine_code_and_sources(unpacked: dict[str, Path]) -> None:
+    places = {"2.0": "binaries/linux64", "3.0": "binaries/x86_64-linux"}
+    for version, folder in unpacked.items():
+        files = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()} - {"loop.fmu"}
+        number = version[0]
+        sources = {
+            "model.h",
+            "model.c",
+            "core.h",
+            "judge.c",
+            "core.c",
+            f"fmi{number}.c",
+            f"fmi{number}_api.h",
+            f"fmi{number}_run.h",
+        }
+        sources |= {"buildDescription.xml", "fmi3_none.h"} if version == "3.0" else set()
+        expected = {f"sources/{file}" for file in sources} | {
+            f"{places[version]}/two_link_arm.so",
+            "modelDescription.xml",
+        }
+        assert files == expected
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_sources_compile_without_a_warning(unpacked: dict[str, Path], version: str, compiler: str) -> None:
+    folder = unpacked[version] / "sources"
+    unit = f"fmi{version[0]}.c"
+    description = fromstring((unpacked[version] / "modelDescription.xml").read_text(encoding="utf-8"))
+    if version == "3.0":
+        description = fromstring((folder / "buildDescription.xml").read_text(encoding="utf-8"))
+    named = [element.get("name") for element in description.iter() if element.tag in ("File", "SourceFile")]
+    assert named == [unit]
+    call(compiler, *STRICT, "-c", unit, "-o", f"{compiler}.o", cwd=folder)
+    # Linked statically beside other FMUs, all its names begin with the model's.
+    prefix = f"-DFMI{version[0]}_FUNCTION_PREFIX=two_link_arm_"
+    call(compiler, *STRICT, prefix, "-c", unit, "-o", "prefixed.o", cwd=folder)
+    names = set(re.findall(r" T (\w+)", call("nm", "prefixed.o", cwd=folder)))
+    assert len(names) == {"2.0": 44, "3.0": 75}[version]
+    assert all(name.startswith(f"two_link_arm_fmi{version[0]}") for name in names)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_functions_are_those_of_the_standards_own_headers(
+    unpacked: dict[str, Path], tmp_path: Path, version: str
+) -> None:
+    """With the headers that come with FMPy in place of ours each definition must agree with its declaration there."""
+    folder, number = tmp_path / "sources", version[0]
+    shutil.copytree(unpacked[version] / "sources", folder)
+    export = '#define FMI3_Export __attribute__((visibility("default")))\n' if version == "3.0" else ""
+    own = f'{export}#include "fmi{number}Functions.h"\n#define NAMED(name) name\n#define EXPORTED FMI{number}_Export\n'
+    (folder / f"fmi{number}_api.h").write_text(own, encoding="utf-8")
+    headers = Path(fmpy.__file__ or "").parent / "c-code"
+    assert (headers / f"fmi{number}Functions.h").is_file()
+    call("gcc", *STRICT, f"-I{headers}", "-c", f"fmi{number}.c", "-o", "official.o", cwd=folder)
+    declared = (headers / f"fmi{number}Functions.h").read_text(encoding="utf-8")
+    wanted = set(re.findall(rf"FMI{number}_Export\s+fmi\w+TYPE\s+(fmi\w+);", declared))
+    assert len(wanted) == {"2.0": 44, "3.0": 75}[version]
+    assert set(re.findall(r" T (\w+)", call("nm", "official.o", cwd=folder))) == wanted
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_machine_code_shows_its_functions_and_nothing_else(unpacked: dict[str, Path], version: str) -> None:
+    (library,) = (unpacked[version] / "binaries").rglob("*.so")
+    told = call("nm", "--dynamic", str(library), cwd=unpacked[version])
+    shown = set(re.findall(r" [A-TV-Z] (\w+)", told)) - {"_init", "_fini"}
+    assert shown
+    assert all(name.startswith(f"fmi{version[0]}") for name in shown)
+    needed = {name.partition("@")[0] for name in re.findall(r" U (\S+)", told)}
+    mathematics = {"sincos", "sin", "cos", "sqrt", "pow", "fmax", "fmin", "exp", "log", "tanh", "atan2", "ceil", "fabs"}
+    text_and_memory = {
+        "calloc",
+        "malloc",
+        "free",
+        "memcpy",
+        "memset",
+        "memcmp",
+        "strcmp",
+        "strlen",
+        "strcpy",
+        "strncpy",
+    }
+    assert needed <= mathematics | text_and_memory | {"snprintf", "__stack_chk_fail"}
+    # No number that all instances share can be written.
+    call("gcc", *STRICT, "-c", f"fmi{version[0]}.c", "-o", "sizes.o", cwd=unpacked[version] / "sources")
+    sizes = dict(
+        re.findall(r"(\.data|\.bss)\s+(\d+)", call("size", "-A", "sizes.o", cwd=unpacked[version] / "sources"))
+    )
+    assert sizes == {".data": "0", ".bss": "0"}
+
+
+CALLER = """
+#include <math.h>
+#include <stdio.h>
+#include "fmi3.c"
+
+static void logged(fmi3InstanceEnvironment environment, fmi3Status status, fmi3String category, fmi3String message)
+{
+    (void)environment, (void)category;
+    printf("%d %s\\n", (int)status, message);
+}
+
+int main(void)
+{
+    fmi3Instance c = fmi3InstantiateCoSimulation("a", MODEL_TOKEN, "", 0, 0, 0, 0, NULL, 0, NULL, logged, NULL);
+    fmi3Instance wrong = fmi3InstantiateCoSimulation("a", "{0}", "", 0, 0, 0, 0, NULL, 0, NULL, logged, NULL);
+    const double bad[] = {NAN, INFINITY, -1e308, 1e308, 0.0, -0.0};
+    fmi3FMUState state = NULL, other = NULL;
+    unsigned char bytes[CORE_BYTES];
+    fmi3Boolean flag[3];
+    double last = 0.0;
+    unsigned steps = 0;
+    if (!c || wrong) {
+        return 1;
+    }
+    fmi3EnterInitializationMode(c, 0, 0.0, 0.0, 0, 0.0);
+    fmi3ExitInitializationMode(c);
+    for (uint32_t reference = 0; reference < MODEL_VARIABLES + 2; ++reference) {
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
+            double number = bad[k];
+            fmi3GetFMUState(c, &state);
+            fmi3SetFloat64(c, &reference, 1, &number, 1);
+            fmi3GetFloat64(c, &reference, 1, &number, 1);
+            for (int i = 0; i < 5; ++i) {
+                steps += fmi3DoStep(c, last, 1e-3, 0, &flag[0], &flag[1], &flag[2], &last) == fmi3OK;
+            }
+            fmi3SerializeFMUState(c, state, bytes, sizeof bytes);
+            fmi3DeserializeFMUState(c, bytes, sizeof bytes, &other);
+            fmi3SetFMUState(c, other);
+            fmi3GetFloat64(c, (const fmi3ValueReference[]){0}, 1, &last, 1);
+        }
+    }
+    fmi3FreeFMUState(c, &state);
+    fmi3FreeFMUState(c, &other);
+    fmi3Reset(c);
+    fmi3FreeInstance(c);
+    printf("steps %u\\n", steps);
+    return 0;
+}
+"""
+
+
+def test_sanitizers_find_nothing(unpacked: dict[str, Path], tmp_path: Path) -> None:
+    """Every variable is set to numbers of all kinds, and steps are taken and taken back."""
+    folder = tmp_path / "sources"
+    shutil.copytree(unpacked["3.0"] / "sources", folder)
+    (folder / "main.c").write_text(CALLER, encoding="utf-8")
+    flags = ("-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    call("gcc", *flags, "main.c", "-o", "main", "-lm", cwd=folder)
+    told = call("./main", cwd=folder)
+    assert "the instantiation token is not that of this binary" in told
+    assert "m1 must be finite, got nan" in told
+    assert "there is no variable with the value reference" in told
+    assert int(told.rpartition("steps ")[2]) > 100
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    contents = []
+    for name in ("first", "second"):
+        robot = two_link_arm()
+        fmi.export(robot, tmp_path / f"{name}.fmu")
+        contents.append((tmp_path / f"{name}.fmu").read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_another_model_has_another_token(tmp_path: Path) -> None:
+    robot = two_link_arm()
+    tokens = {
+        fmi.export(robot, tmp_path / "a.fmu", binary=False).token,
+        fmi.export(robot, tmp_path / "b.fmu", binary=False, p={"m1": 3.0}).token,
+        fmi.export(robot, tmp_path / "c.fmu", binary=False, step=1e-2).token,
+    }
+    assert len(tokens) == 3
+    assert all(re.fullmatch(r"\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}", token) for token in tokens)
+
+
+def test_units_bounds_and_starts_are_told(unpacked: dict[str, Path]) -> None:
+    description = fmpy.read_model_description(unpacked["2.0"] / "loop.fmu")
+    variables = {variable.name: variable for variable in description.modelVariables}
+    assert (variables["q.q1"].unit, variables["v.q1"].unit, variables["m1"].unit) == ("rad", "rad/s", "kg")
+    assert (variables["g"].unit, variables["tip.alpha"].unit, variables["energy"].unit) == ("m/s2", "1/s", "J")
+    assert float(variables["m1"].min or "nan") > 0.0
+    assert float(variables["I1"].min or "nan") == 0.0
+    assert variables["g"].min is None
+    assert (variables["m1"].variability, variables["m1"].initial) == ("tunable", "exact")
+    assert float(variables["q.q1"].start or "nan") == -0.5
+    units = {unit.name: unit.baseUnit for unit in description.unitDefinitions}
+    joule = units["J"]
+    assert joule is not None
+    assert (joule.kg, joule.m, joule.s, joule.rad) == (1, 2, -2, 0)
+
+
+def test_what_cannot_be_compiled_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, path = two_link_arm(), tmp_path / "arm.fmu"
+    path.write_text("what was there", encoding="utf-8")
+    monkeypatch.setattr(binary, "find_toolchain", lambda: "no C compiler is wanted")
+    with pytest.raises(BridgeError, match="no C compiler is wanted; or pass binary=False"):
+        fmi.export(robot, path)
+    assert path.read_text(encoding="utf-8") == "what was there"
+    fmu = fmi.export(robot, path, binary=False)
+    assert fmu.binary == ""
+    with zipfile.ZipFile(path) as archive:
+        assert not any(name.startswith("binaries") for name in archive.namelist())
+    assert [file.name for file in tmp_path.iterdir()] == ["arm.fmu"]

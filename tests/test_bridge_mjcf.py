@@ -1,0 +1,137 @@
+"""Robots as MJCF: MuJoCo's own M, bias and accelerations are those of the robot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import casadi as ca
+import mujoco
+import numpy as np
+import pytest
+
+from erugin.bridges.mujoco import export
+from erugin.robots import exoskeleton, planar_manipulator
+from erugin.robots.formulations import NewtonEuler
+
+from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, TELESCOPES, TREES, Model, difference, robot, states, text
+from .trees import TREES as RANDOM
+
+TOLERANCE = 1e-9
+
+
+@pytest.mark.parametrize("name", [*TREES, *TELESCOPES, *LOOPS])
+def test_mass_matrix_and_bias_there_are_ours(name: str) -> None:
+    own = robot(name)
+    model = Model.of(own, text(name))
+    for q, v, _ in states(own):
+        X, drift = model.joints.states.velocities(q), model.joints.states.drift(q, v)
+        M, h = model.dynamics(*model.joints.states.there(q, v))
+        assert difference(X.T @ M @ X, own.evaluate(own.mass_matrix, q=q)) < TOLERANCE
+        assert difference(X.T @ (h + M @ drift), own.evaluate(own.bias, q=q, v=v)) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", [*TREES, *TELESCOPES])
+def test_accelerations_there_under_the_same_inputs_are_ours(name: str) -> None:
+    own = robot(name)
+    model = Model.of(own, text(name))
+    for q, v, u in states(own):
+        a = own.evaluate(own.acceleration, q=q, v=v, u=u)
+        expected = model.joints.states.velocities(q) @ a + model.joints.states.drift(q, v)
+        assert difference(model.place(q, v, u).qacc, expected) < TOLERANCE
+
+
+HANDED_ON = (
+    "hinges",
+    "straight arm",
+    "slides",
+    "hinges and slides, branched",
+    "massless between",
+    "plane, all joints",
+    "several roots",
+    "absolute hinges",
+    "telescopes in the plane",
+    "shares in space",
+)
+"""Trees that need neither a free joint away from the origin nor absolute angles about several axes."""
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_random_trees_move_there_as_here(name: str) -> None:
+    own = RANDOM[name].robot()
+    model = Model.of(own, export(own))
+    for q, v, u in states(own, 1):
+        a = own.evaluate(own.acceleration, q=q, v=v, u=u)
+        # Followers are held as hard as MuJoCo can.
+        assert difference(model.place(q, v, u).qacc, model.joints.states.velocities(q) @ a) < 3e-9
+
+
+def test_parameters_are_numbers_in_the_text() -> None:
+    own = planar_manipulator(LINKS[:2])
+    p = {"m1": 3.0, "l1": 0.7, "g": 1.6}
+    model = Model.of(own, export(own, p=p))
+    q, v, u = states(own, 1)[0]
+    a = own.evaluate(own.acceleration, q=q, v=v, u=u, p=p)
+    assert difference(model.place(q, v, u).qacc, a) < TOLERANCE
+    assert difference(a, own.evaluate(own.acceleration, q=q, v=v, u=u)) > 0.1
+
+
+@pytest.mark.parametrize("name", ["two links, absolute", "Panda", "exoskeleton", "slider-crank", "Bricard"])
+def test_sites_are_where_points_are(name: str) -> None:
+    own = robot(name)
+    model = Model.of(own, text(name))
+    q, v, _ = states(own, 1)[0]
+    data = model.place(q, v)
+    for point, place in own.points.items():
+        expected = np.zeros(3)
+        expected[: place.numel()] = own.evaluate(place, q=q)
+        assert np.abs(data.site(point).xpos - expected).max() < TOLERANCE, point
+    for frame, pose in own.frames.items():
+        turned = data.site(frame).xmat.reshape(3, 3)
+        assert np.abs(turned - own.evaluate(pose.rotation, q=q)).max() < TOLERANCE, frame
+
+
+def test_bounds_are_those_of_joints_and_inputs() -> None:
+    own = robot("Panda")
+    model = Model.of(own, export(own)).model
+    assert np.array_equal(model.jnt_range[:, 0], own.limits.lower)
+    assert np.array_equal(model.jnt_range[:, 1], own.limits.upper)
+    assert np.array_equal(model.actuator_ctrlrange[:, 1], own.limits.effort)
+    free = Model.of(own, export(own, limits=False)).model
+    assert not free.jnt_limited.any()
+    assert not free.actuator_ctrllimited.any()
+
+
+def test_the_model_is_set_up_where_it_is_asked_to_be() -> None:
+    own = exoskeleton([HEAVY, LIGHT])
+    q0 = np.array([0.3, 1.2, 0.9, 0.6])
+    model = Model.of(own, export(own, q0=q0, timestep=0.004, integrator="implicit"))
+    assert np.abs(model.joints.states.here(model.model.qpos0, np.zeros(model.model.nv))[0] - q0).max() < 1e-15
+    mujoco.mj_resetData(model.model, model.data)
+    mujoco.mj_forward(model.model, model.data)
+    assert np.abs(model.data.site("end1").xpos[:2] - own.evaluate(own.points["end1"], q=q0)).max() < 1e-14
+    assert (model.model.opt.timestep, model.model.opt.integrator) == (0.004, mujoco.mjtIntegrator.mjINT_IMPLICIT)
+
+
+def test_a_file_has_the_text(tmp_path: Path) -> None:
+    own = planar_manipulator(LINKS[:1])
+    written = export(own, tmp_path / "arm.xml", name="arm")
+    assert (tmp_path / "arm.xml").read_text(encoding="utf-8") == written
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml")).nv == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["arm.xml"]
+
+
+@pytest.mark.parametrize("name", ["four-bar", "five-bar", "six-bar", "slider-crank"])
+def test_the_tree_of_a_linkage_has_its_equations(name: str) -> None:
+    own, method = robot(name), NewtonEuler()
+    assert own.tree is not None
+    assert ca.is_equal(own.tree.coordinates.q, own.q)
+    for q, v, _ in states(own):
+        M, h = own.evaluate(own.mass_matrix, q=q), own.evaluate(own.bias, q=q, v=v)
+        assert difference(own.evaluate(method.mass_matrix(own.tree), q=q), M) < 1e-13
+        assert difference(own.evaluate(method.bias(own.tree), q=q, v=v), h) < 1e-13
+
+
+@pytest.mark.parametrize("name", ["two links, absolute", "exoskeleton", "Panda"])
+def test_motors_have_the_names_and_the_order_of_inputs(name: str) -> None:
+    model = Model.of(robot(name), text(name)).model
+    assert [model.actuator(k).name for k in range(model.nu)] == list(robot(name).input_names)

@@ -1,0 +1,152 @@
+"""A state, a velocity and a force mean the same on both sides of a bridge."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pinocchio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from erugin.bridges.names import places
+from erugin.bridges.state_map import DRAKE, MUJOCO, PINOCCHIO, PYBULLET, Convention, Follower, StateMap
+from erugin.robots import Body, Link, Node, Robot, Tree, planar_manipulator, tree_system
+from erugin.robots.frame import Frame
+from erugin.robots.joints import Floating, Revolute
+from erugin.symbolic.errors import BridgeError
+from erugin.symbolic.parameters import NO_PARAMETERS
+
+LINK = Link(0.5, 1.0, 0.25, 0.02)
+
+
+def floating() -> Robot:
+    """A body that floats, with an arm of one joint."""
+    inertia = ca.SX(ca.DM(np.diag([0.3, 0.2, 0.1])))
+    base = Node(
+        name="base",
+        parent=-1,
+        placement=Frame.at(),
+        joint=Floating(),
+        bodies=(Body(name="box", mass=ca.SX(2.0), center=ca.SX(ca.DM([0.1, 0.0, 0.2])), inertia=inertia),),
+    )
+    arm = Node(
+        name="arm",
+        parent=0,
+        placement=Frame.at(0.3),
+        joint=Revolute((0.0, 1.0, 0.0)),
+        bodies=(Body(name="bar", mass=ca.SX(1.0), center=ca.SX(ca.DM([0.2, 0.0, 0.0])), inertia=inertia),),
+    )
+    return tree_system(Tree((base, arm), ca.SX(ca.DM([0.0, 0.0, -9.81]))), parameters=NO_PARAMETERS)
+
+
+def mapped(robot: Robot, convention: Convention) -> StateMap:
+    """The arm first on the other side, then the body that floats."""
+    return StateMap(robot, convention, {"arm": (0, 0), "base": (1, 1)}, (8, 7))
+
+
+CONVENTIONS = pytest.mark.parametrize("convention", [MUJOCO, PINOCCHIO, DRAKE, PYBULLET], ids=lambda c: c.program)
+
+
+@CONVENTIONS
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_there_and_back_is_where_it_was(convention: Convention, seed: int) -> None:
+    robot = floating()
+    states, rng = mapped(robot, convention), np.random.default_rng(seed)
+    q, v = rng.normal(size=8), rng.normal(size=7)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    back = states.here(*states.there(q, v))
+    np.testing.assert_allclose(back[0], q, atol=1e-14)
+    np.testing.assert_allclose(back[1], v, atol=1e-14)
+    R = rng.normal(size=7)
+    np.testing.assert_allclose(states.force_there(q, R) @ states.there(q, v)[1], R @ v, rtol=1e-12)
+    np.testing.assert_allclose(states.force_here(q, states.force_there(q, R)), R, atol=1e-13)
+    np.testing.assert_allclose(states.velocities(q) @ v, states.there(q, v)[1], atol=1e-14)
+
+
+@CONVENTIONS
+def test_the_drift_is_the_rate_of_the_velocities_there(convention: Convention) -> None:
+    robot = floating()
+    states, rng = mapped(robot, convention), np.random.default_rng(3)
+    q, v = rng.normal(size=8), rng.normal(size=7)
+    rate = robot.evaluate(robot.coordinates.N @ robot.v, q=q, v=v)
+    step = 1e-6
+    moved = (states.velocities(q + step * rate) - states.velocities(q - step * rate)) @ v / (2 * step)
+    np.testing.assert_allclose(states.drift(q, v), moved, atol=1e-8)
+
+
+def test_a_floating_body_moves_as_pinocchio_moves_it() -> None:
+    states, rng = mapped(floating(), PINOCCHIO), np.random.default_rng(4)
+    q, v = rng.normal(size=8), rng.normal(size=7)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    joint = pinocchio.JointModelFreeFlyer()
+    model = pinocchio.Model()
+    model.addJoint(0, joint, pinocchio.SE3.Identity(), "base")
+    data = model.createData()
+    there, rates = states.there(q, v)
+    pinocchio.forwardKinematics(model, data, there[1:], rates[1:])
+    robot = floating()
+    assert robot.tree is not None
+    place = robot.tree.motion.nodes[0].frame
+    np.testing.assert_allclose(robot.evaluate(place.position, q=q), data.oMi[1].translation, atol=1e-14)
+    np.testing.assert_allclose(robot.evaluate(place.rotation, q=q), data.oMi[1].rotation, atol=1e-13)
+    np.testing.assert_allclose(np.concatenate([data.v[1].linear, data.v[1].angular]), v[:6], atol=1e-14)
+
+
+def test_angles_from_the_world_become_angles_between_links() -> None:
+    absolute, relative = (planar_manipulator([LINK] * 3, angles=kind) for kind in ("absolute", "relative"))
+    slots = {f"q{i + 1}": (i, i) for i in range(3)}
+    states = StateMap(absolute, PINOCCHIO, slots, (3, 3))
+    q, v = np.array([0.3, -0.7, 1.1]), np.array([0.2, 0.5, -0.4])
+    there, rates = states.there(q, v)
+    np.testing.assert_allclose(there, [0.3, -1.0, 1.8], atol=1e-15)
+    for name in ("tip", "joint2"):
+        np.testing.assert_allclose(
+            relative.evaluate(relative.points[name], q=there), absolute.evaluate(absolute.points[name], q=q), atol=1e-14
+        )
+    # Torques of the motors are the same on both sides.
+    u = np.array([1.0, 2.0, -3.0])
+    R = absolute.evaluate(absolute.input_matrix) @ u
+    np.testing.assert_allclose(states.force_there(q, R), u, atol=1e-14)
+    np.testing.assert_allclose(rates, [0.2, 0.3, -0.9], atol=1e-15)
+
+
+def test_followers_move_with_their_leader_and_take_no_force() -> None:
+    robot = planar_manipulator([LINK])
+    states = StateMap(robot, MUJOCO, {"q1": (0, 0)}, (2, 2), [Follower("q1", 0.25, 1, 1)])
+    there, rates = states.there([0.8], [2.0])
+    np.testing.assert_array_equal(there, [0.8, 0.2])
+    np.testing.assert_array_equal(rates, [2.0, 0.5])
+    np.testing.assert_array_equal(states.force_there([0.8], [3.0]), [3.0, 0.0])
+    np.testing.assert_array_equal(states.force_here([0.8], [3.0, 4.0]), [4.0])
+
+
+def test_a_direction_held_while_its_carrier_turns_about_another_axis_is_refused() -> None:
+    bar = (Body.planar("bar", ca.SX(1.0), ca.SX(0.1), ca.SX(0.1)),)
+    first = Node(name="a", parent=-1, placement=Frame.at(), joint=Revolute((1.0, 0.0, 0.0)), bodies=bar)
+    second = Node(name="b", parent=0, placement=Frame.at(1.0), joint=Revolute(), bodies=bar, absolute=True)
+    robot = tree_system(Tree((first, second), ca.SX(ca.DM([0.0, -9.81, 0.0]))), parameters=NO_PARAMETERS)
+    with pytest.raises(BridgeError, match="'b' is measured from the world's axes while what carries it turns"):
+        StateMap(robot, MUJOCO, {"a": (0, 0), "b": (1, 1)}, (2, 2))
+
+
+def test_a_coordinate_without_a_place_is_named() -> None:
+    with pytest.raises(BridgeError, match=r"tree: arm, base have no place in the model of Drake"):
+        StateMap(floating(), DRAKE, {}, (8, 7))
+
+
+def test_names_that_do_not_match_are_listed_on_both_sides() -> None:
+    assert places(["b", "a"], ["a", "c", "b"]) == [2, 0]
+    assert places(["b", "a"], ["a", "c", "left_b"], names={"b": "left_b"}) == [2, 0]
+    with pytest.raises(BridgeError) as said:
+        places(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
+    text = str(said.value)
+    assert "not there: shoulder, elbow" in text
+    assert "The robot's: shoulder, elbow" in text
+    assert "those of arm.xml: Shoulder_joint, wrist" in text
+    assert "names={'shoulder': 'Shoulder_joint'" in text
+    with pytest.raises(BridgeError, match="named more than once: a"):
+        places(["a"], ["a", "a"])
+    with pytest.raises(BridgeError, match="names= renames 'c', which the robot does not have"):
+        places(["a"], ["a"], names={"c": "a"})

@@ -1,0 +1,72 @@
+"""One closed loop over all bridges: the motions are the same, to what each program's integrator leaves."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from erugin.bridges.table import compare, compare_bridges, runners
+from erugin.bridges.table.cases import NAMES, case
+from erugin.bridges.table.runners import RUNNERS
+from erugin.scenarios.catalogue import SCENARIOS
+from erugin.symbolic.errors import BridgeError
+
+FIRST_ORDER = {"pybullet"}
+"""Its step is Euler's, with the law held over it."""
+TOLERANCES = {"drake": 1e-9, "python_control": 1e-6}
+"""Of integrators that choose their own steps, in radians; of all others rounding."""
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+@pytest.mark.parametrize("bridge", [name for name in RUNNERS if name != "jax"])
+def test_the_two_link_arm_moves_alike_in_every_program(bridge: str) -> None:
+    closed = case(BY_NAME[NAMES[0]], 0.4)
+    (row,) = compare_bridges([closed], bridges=[bridge])
+    assert row.said == ""
+    assert len(row.t) == 401
+    if bridge in FIRST_ORDER:
+        assert 1e-6 < row.coordinates < 1e-3
+    else:
+        assert row.coordinates < TOLERANCES.get(bridge, 1e-11)
+    assert row.apart.max() <= 2.0 * row.coordinates + 1e-15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_both_scenarios_run_in_all_of_them_from_one_command(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(compare, "NAMES", (name,))
+    monkeypatch.setattr(compare, "case", lambda scenario: case(scenario, 0.3))
+    console = Console(record=True, width=240, file=io.StringIO())
+    chosen = argparse.Namespace(out=str(tmp_path), compare=True)
+    assert compare.run(console, Console(quiet=True), chosen) == 0
+    text = (tmp_path / "bridges.md").read_text(encoding="utf-8")
+    assert all(f"| {bridge} |" in text for bridge in RUNNERS)
+    assert (tmp_path / "bridges.png").stat().st_size > 10_000
+    assert name in console.export_text()
+
+
+def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runners, "find_toolchain", lambda: "no C compiler was found")
+    rows = compare_bridges([case(BY_NAME[NAMES[0]], 0.02)], bridges=["c", "casadi"])
+    assert [row.said for row in rows] == ["the C text cannot be compiled: no C compiler was found", ""]
+    assert np.isnan(rows[0].coordinates)
+    assert rows[1].coordinates == 0.0
+    assert "| did not run: the C text cannot be compiled: no C compiler was found |" in compare.markdown(rows)
+
+
+def test_a_motion_without_one_law_is_refused() -> None:
+    with pytest.raises(BridgeError, match="is not driven by one law"):
+        case(BY_NAME["exoskeleton-steps"])
+
+
+def test_only_common_times_are_compared() -> None:
+    here, there = compare._common(np.array([0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.15, 0.2]))
+    np.testing.assert_array_equal(here, [0, 2])
+    np.testing.assert_array_equal(there, [0, 2])

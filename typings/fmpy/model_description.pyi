@@ -1,0 +1,39 @@
+class Unit:
+    name: str
+    baseUnit: BaseUnit | None
+
+class BaseUnit:
+    kg: int
+    m: int
+    s: int
+    A: int
+    rad: int
+    factor: float
+
+class ScalarVariable:
+    name: str
+    valueReference: int
+    causality: str
+    variability: str
+    initial: str | None
+    unit: str | None
+    start: str | None
+    min: str | None
+    max: str | None
+    description: str | None
+    derivative: ScalarVariable | None
+
+class Unknown:
+    variable: ScalarVariable
+    dependencies: list[ScalarVariable] | None
+
+class ModelDescription:
+    guid: str
+    fmiVersion: str
+    modelName: str
+    modelVariables: list[ScalarVariable]
+    unitDefinitions: list[Unit]
+    outputs: list[Unknown]
+    derivatives: list[Unknown]
+    coSimulation: object | None
+    modelExchange: object | None
