@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import casadi as ca
 import numpy as np
-import pinocchio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,12 +82,12 @@ def test_a_floating_body_moves_as_pinocchio_moves_it() -> None:
     states, rng = mapped(floating(), PINOCCHIO), np.random.default_rng(4)
     q, v = rng.normal(size=8), rng.normal(size=7)
     q[3:7] /= np.linalg.norm(q[3:7])
-    joint = pinocchio.JointModelFreeFlyer()
-    model = pinocchio.Model()
-    model.addJoint(0, joint, pinocchio.SE3.Identity(), "base")
+    pin: Any = importlib.import_module("pinocchio")  # has no type information
+    model = pin.Model()
+    model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base")
     data = model.createData()
     there, rates = states.there(q, v)
-    pinocchio.forwardKinematics(model, data, there[1:], rates[1:])
+    pin.forwardKinematics(model, data, there[1:], rates[1:])
     robot = floating()
     assert robot.tree is not None
     place = robot.tree.motion.nodes[0].frame
