@@ -65,7 +65,7 @@ class Between:
                 if above.turns:
                     S[at_v] -= sign * above.rates
                     is_relative = False
-                R = above.start.T @ R  # noqa: PLW2901 - the same joint in its parent's frame
+                R = above.start.T @ R
             placed.append(R)
             turnings.append(_turned(node.joint, R, above, at_v, S[at_v], is_relative))
             relative.append(is_relative)
@@ -99,9 +99,7 @@ def _along(node: Node, R: Array, above: Turning | None) -> float | None:
     return above.along(R @ np.array(node.joint.axis)) if isinstance(node.joint, Revolute) else None
 
 
-def _turned(
-    joint: Joint, R: Array, above: Turning | None, at_v: int, row: Array, is_relative: bool
-) -> Turning | None:
+def _turned(joint: Joint, R: Array, above: Turning | None, at_v: int, row: Array, is_relative: bool) -> Turning | None:
     if above is None or not isinstance(joint, Revolute | Prismatic | Planar):
         return None
     start = above.start @ R

@@ -31,7 +31,7 @@ class Match:
         mass: largest difference of an entry of M, relative to the largest entry of M.
         bias: largest difference of an entry of h, relative to the largest of |h| and of M.
         where: which entries these are, by the names of the velocities, and both values.
-        bodies: of bodies that both have, what differs: name → a sentence.
+        bodies: what differs of a body, or of all that a joint carries: its name → a sentence.
         notes: what the other model has besides, such as armature or friction; each is a difference.
     """
 

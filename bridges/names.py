@@ -42,7 +42,7 @@ def places(
     if missing or doubled:
         said = f"not there: {', '.join(missing)}" if missing else f"named more than once: {', '.join(doubled)}"
         free = [name for name in theirs if name not in wanted]
-        near = {name: difflib.get_close_matches(name, free, n=1, cutoff=0.4) for name in missing}
+        near = {name: difflib.get_close_matches(name, free, n=1, cutoff=0.6) for name in missing}
         hints = [f"{name!r}: {found[0]!r}" for name, found in near.items() if found]
         hint = f"{{{', '.join(hints)}}}" if hints else "{here: there}"
         raise BridgeError(

@@ -18,7 +18,6 @@ from ..scenarios.trajectories import Trajectories
 from ..scenarios.trajectory import Trajectory
 from ..symbolic.arrays import finite, positive
 from ..symbolic.errors import ShapeError
-from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import NO_PARAMETERS
 
 Array = NDArray[np.float64]
@@ -72,13 +71,12 @@ class Recorder:
         run = Run(self._loop, controller, samples, positive("step", step), finite("t0", t0))
         self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
         self._started = time.perf_counter()
-        self._applied: Kernel | None = None
 
     @property
     def times(self) -> Array:
         """Of all samples, shape (samples,) [s]: what ``tick`` is to be called at, in turn."""
         run = self._record.run
-        return np.asarray(run.t0 + np.arange(run.samples) * run.step)
+        return np.asarray(run.t0 + np.arange(run.samples) * run.step, dtype=np.float64)
 
     def observed(self, law_p: Values) -> None:
         """Set parameters of the law that the other program tells, such as an obstacle's place, for all samples to come.
@@ -126,25 +124,6 @@ class Recorder:
         if record.failure[0] != Status.OK:
             raise self._error()
         return np.array(values["output"])
-
-    def force(self, q: ArrayLike, v: ArrayLike, output: Array) -> Array:
-        """Generalized force of an output: B u, or R itself, shape (nv,).
-
-        Args:
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            output: of :meth:`tick`.
-        """
-        if self.controller is None:
-            return np.zeros(self.robot.coordinates.nv)
-        if self.controller.applies_force:
-            return output
-        if self._applied is None:
-            c, u = self.robot.coordinates, self.robot.u
-            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": u, "p": self.robot.p}
-            self._applied = Kernel("applied", inputs, {"force": self.robot.input_matrix @ u}, compiled=False)
-        t = self._record.run.time(max(len(self) - 1, 0))
-        return np.atleast_1d(self._applied(t, q, v, output, self.p)[0])
 
     def fail(self, error: BaseException) -> SimulationError:
         """The error to be raised for what the law or the other program raised after the last sample.

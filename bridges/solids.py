@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,7 @@ from ..robots.tree import Node, Tree
 from ..symbolic.arrays import constant_values
 from ..symbolic.errors import BridgeError
 from .angles_between import Between
-from .tree_values import Mass, TreeValues
+from .tree_values import Mass, TreeValues, joined
 
 __all__ = ["Mass", "Share", "Solid", "SolidTree", "own_tree"]
 
@@ -99,8 +99,8 @@ class SolidTree:
             p: parameters: nominal, overridden by name, or the whole vector.
 
         Raises:
-            BridgeError: for a robot without a tree, a joint that has no counterpart between two bodies, or an inertia
-                that no body has.
+            BridgeError: for a robot without a tree, a joint that has no counterpart between two bodies, or a mass
+                or an inertia that no body has.
         """
         tree = own_tree(robot)
         numbers = robot.parameters.values(p)
@@ -120,13 +120,19 @@ class SolidTree:
                     label = _unique(f"{node.name}.{body.name}", known)
                     own = _possible(robot, body.name, values.mass(k, i), axis)
                     shares.append(Share(label, values.ratio(k, i), own))
-            joined = _joined(whole)
-            mass = None if joined is None else _possible(robot, node.name, joined, axis)
+            fixed = joined(whole)
+            mass = None if fixed is None else _possible(robot, node.name, fixed, axis)
             places = robot.coordinates.names.index(names[0]), tree.places[k][0]
             carried = mass, tuple(shares)
             x, is_relative = values.placement(k)[1], between.are_relative[k]
             solids.append(Solid(node.name, node.parent, R, x, kind, axes, *carried, names, *places, is_relative))
         return cls(tuple(solids), values.gravity, between.matrix, numbers)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Name of each body, solids and shares, where the world itself is a body that is called ``world``."""
+        known = {name for solid in self.solids for name in (solid.name, *(share.name for share in solid.shares))}
+        return {name: _unique("world_body", {*known}) if name == "world" else name for name in known}
 
     def carries(self, k: int) -> bool:
         """Whether the frame of a solid has mass of its own or beyond it.
@@ -148,8 +154,10 @@ def own_tree(robot: Robot) -> Tree:
         robot: any.
 
     Raises:
-        BridgeError: if there is none.
+        BridgeError: if there is none, or it is no robot.
     """
+    if not isinstance(robot, Robot):
+        raise BridgeError(f"a Robot is handed on as bodies, got {robot!r}; of a law or a loop it is its .robot")
     if robot.tree is None:
         raise BridgeError(
             f"{robot.name} has no tree of bodies: its equations come from energies or expressions, of which no bodies "
@@ -186,6 +194,8 @@ def _joint(robot: Robot, node: Node) -> tuple[Kind, tuple[Array, ...]]:
 
 def _possible(robot: Robot, name: str, mass: Mass, axis: Array | None) -> Mass:
     """The same mass with an inertia that a body can have: about axes about which it never turns, any will do."""
+    if mass.mass < 0.0:
+        raise BridgeError(f"{robot.name}: body {name!r} has a mass of {mass.mass:g} kg, which no body has")
     if not mass.inertia.any() or impossible_moments(mass.inertia) is None:
         return mass
     if axis is None:
@@ -195,21 +205,6 @@ def _possible(robot: Robot, name: str, mass: Mass, axis: Array | None) -> Mass:
         )
     moment = float(axis @ mass.inertia @ axis)
     return Mass(mass.mass, mass.center, moment * np.eye(3))
-
-
-def _joined(parts: Sequence[Mass]) -> Mass | None:
-    """Several bodies that are fixed to each other."""
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    total = sum(part.mass for part in parts)
-    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / total if total else np.zeros(3)
-    inertia = np.zeros((3, 3))
-    for part in parts:
-        d = part.center - center
-        inertia += part.inertia + part.mass * ((d @ d) * np.eye(3) - np.outer(d, d))
-    return Mass(total, center, inertia)
 
 
 def _unique(label: str, known: set[str]) -> str:

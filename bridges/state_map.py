@@ -95,8 +95,8 @@ class StateMap:
             followers: joints there that follow ours.
 
         Raises:
-            BridgeError: for a coordinate without a slot, or an angle measured from the world's axes about another axis than
-                that about which what carries it turns.
+            BridgeError: for a coordinate without a slot, or an angle measured from the world's axes while what carries
+                it turns about another axis.
         """
         self.robot, self.convention = robot, convention
         self.nq, self.nv = sizes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -86,6 +87,25 @@ class TreeValues:
             i: place of the body in it.
         """
         return float(self._parts[self._at[k, i] + 3][0])
+
+
+def joined(parts: Sequence[Mass]) -> Mass | None:
+    """Several bodies that are fixed to each other as one; None of none.
+
+    Args:
+        parts: in one frame.
+    """
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    total = sum(part.mass for part in parts)
+    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / total if total else np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for part in parts:
+        d = part.center - center
+        inertia += part.inertia + part.mass * ((d @ d) * np.eye(3) - np.outer(d, d))
+    return Mass(total, center, inertia)
 
 
 def _parts(body: Body) -> list[ca.SX]:

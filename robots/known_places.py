@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import casadi as ca
 
-
-class Moving(Protocol):
-    """A point whose rates are known without differentiation."""
-
-    position: ca.SX
-
-    @property
-    def velocity(self) -> ca.SX:
-        """Of the shape of the position [m/s]."""
-        ...
-
-    @property
-    def acceleration(self) -> ca.SX:
-        """Of the shape of the position [m/s²]."""
-        ...
+Rate = Callable[[], ca.SX]
+Known = tuple[ca.SX, Rate, Rate]
 
 
 class KnownPlaces:
@@ -28,22 +15,25 @@ class KnownPlaces:
 
     def __init__(self) -> None:
         """Know none."""
-        # An expression that is gone could leave its hash to another: all places are kept.
-        self._known: list[Moving] = []
-        self._positions: dict[int, tuple[Moving, int]] = {}
-        self._velocities: dict[int, tuple[Moving, int]] = {}
+        # An expression that is gone could leave its hash to another: all points are kept.
+        self._known: list[Known] = []
+        self._positions: dict[int, tuple[Known, int]] = {}
+        self._velocities: dict[int, tuple[Known, int]] = {}
 
-    def learn(self, place: Moving) -> None:
+    def learn(self, position: ca.SX, velocity: Rate, acceleration: Rate) -> None:
         """Know a point from now on.
 
         Args:
-            place: the point.
+            position: of the point, shape (n,) [m].
+            velocity: gives its velocity, shape (n,) [m/s]; asked for when it is needed.
+            acceleration: gives its acceleration, shape (n,) [m/s²], likewise.
         """
-        self._known.append(place)
-        for i, x in enumerate(ca.vertsplit(place.position)):
+        known = position, velocity, acceleration
+        self._known.append(known)
+        for i, x in enumerate(ca.vertsplit(position)):
             # Numbers and symbols are differentiated as such.
             if not (x.is_constant() or x.is_symbolic()):
-                self._positions.setdefault(x.element_hash(), (place, i))
+                self._positions.setdefault(x.element_hash(), (known, i))
 
     def rate(self, element: ca.SX) -> ca.SX | None:
         """The rate of a coordinate of a known point, or of its velocity; None for anything else.
@@ -53,11 +43,12 @@ class KnownPlaces:
         """
         key = element.element_hash()
         if key in self._positions:
-            place, i = self._positions[key]
-            for j in range(place.velocity.numel()):
-                self._velocities.setdefault(place.velocity[j].element_hash(), (place, j))
-            return place.velocity[i]
+            known, i = self._positions[key]
+            velocity = known[1]()
+            for j in range(velocity.numel()):
+                self._velocities.setdefault(velocity[j].element_hash(), (known, j))
+            return velocity[i]
         if key in self._velocities:
-            place, i = self._velocities[key]
-            return place.acceleration[i]
+            known, i = self._velocities[key]
+            return known[2]()[i]
         return None

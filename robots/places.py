@@ -76,7 +76,7 @@ class Places:
         self._known = KnownPlaces()
         self._tree = tree
         for k in range(len(tree.nodes)):
-            self._known.learn(Place(tree, k, ca.SX(ca.DM.zeros(3))))
+            _learn(self._known, Place(tree, k, ca.SX(ca.DM.zeros(3))))
 
     def carried(self, k: int, frame: Frame) -> Frame:
         """Pose in the world of a frame that is fixed in a node, whose origin is known from then on.
@@ -86,7 +86,7 @@ class Places:
             frame: pose in the node's frame.
         """
         place = Place(self._tree, k, frame.position)
-        self._known.learn(place)
+        _learn(self._known, place)
         return Frame(self._tree.motion.nodes[k].frame.rotation @ frame.rotation, place.position)
 
     def rate(self, element: ca.SX) -> ca.SX | None:
@@ -96,3 +96,7 @@ class Places:
             element: a scalar expression.
         """
         return self._known.rate(element)
+
+
+def _learn(known: KnownPlaces, place: Place) -> None:
+    known.learn(place.position, lambda: place.velocity, lambda: place.acceleration)

@@ -74,7 +74,7 @@ class PlanarPlaces:
             path: from the origin.
         """
         place = PlanarPlace(path, self._coordinates)
-        self._known.learn(place)
+        self._known.learn(place.position, lambda: place.velocity, lambda: place.acceleration)
         return place.position
 
     def rate(self, element: ca.SX) -> ca.SX | None:

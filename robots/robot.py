@@ -56,19 +56,19 @@ class Robot:
     """
 
     name: str
-    coordinates: Coordinates
-    parameters: Parameters
-    u: ca.SX
-    dynamics: Dynamics
-    input_matrix: ca.SX
-    points: Mapping[str, ca.SX] = field(default_factory=dict[str, ca.SX])
-    frames: Mapping[str, Frame] = field(default_factory=dict[str, Frame])
-    natural: tuple[Constraint, ...] = ()
+    coordinates: Coordinates = field(repr=False)
+    parameters: Parameters = field(repr=False)
+    u: ca.SX = field(repr=False)
+    dynamics: Dynamics = field(repr=False)
+    input_matrix: ca.SX = field(repr=False)
+    points: Mapping[str, ca.SX] = field(default_factory=dict[str, ca.SX], repr=False)
+    frames: Mapping[str, Frame] = field(default_factory=dict[str, Frame], repr=False)
+    natural: tuple[Constraint, ...] = field(default=(), repr=False)
     input_names: tuple[str, ...] = ()
     input_units: tuple[str, ...] = ()
     chain: tuple[str, ...] = ()
-    limits: Limits = NO_LIMITS
-    tree: Tree | None = None
+    limits: Limits = field(default=NO_LIMITS, repr=False)
+    tree: Tree | None = field(default=None, repr=False)
     redundant: Redundant = "refused"
 
     def __post_init__(self) -> None:

@@ -15,7 +15,11 @@ def write_whole(target: Path, write: Callable[[Path], None]) -> None:
         target: the file.
         write: writes into the path that it is given.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    except OSError as error:
+        # Whoever asked for the target knows nothing of a temporary file.
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     os.close(handle)
     temporary = Path(name)
     try:

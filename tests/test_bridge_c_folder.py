@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import casadi as ca
@@ -50,6 +53,7 @@ def test_names_read_like_what_they_stand_for() -> None:
     assert law_identifier("two-link arm") == "two_link_arm"
     assert law_identifier("double") == "double_law"
     assert law_identifier("Math") == "Math_law"
+    assert law_identifier("x") == "x_law"
     assert law_identifier("3 arms") == "law_3_arms"
 
 
@@ -75,9 +79,30 @@ def test_hostile_names_of_signals_and_parameters_compile(tmp_path: Path) -> None
     with pytest.warns(BridgeWarning, match="'double'"):
         written = export(law, tmp_path / "x", name="double", with_plant=robot)
     assert written.name == "double_law"
-    assert written.renamed["a.b"] != written.renamed.get("a_b", "DOUBLE_LAW_P_A_B")
+    assert written.renamed["a.b"] != written.renamed.get("a_b", ("DOUBLE_LAW_P_A_B",))
     files = [written.folder / name for name in written.files if name.endswith(".c")]
     compiled(files, tmp_path / "main", "-O0")
+
+
+@pytest.mark.parametrize("name", ["thirteen_char", "X"])
+def test_names_keep_apart_in_c_as_the_standard_promises_it(name: str, tmp_path: Path) -> None:
+    """31 characters of a name between files, and beside macros of the system's headers."""
+    law = controller_of("four-bar")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BridgeWarning)
+        written = export(law, tmp_path / "x", name=name, with_plant=law.robot)
+    objects = [tmp_path / "law.o", tmp_path / "plant.o"]
+    for target, source in zip(objects, (f"{written.name}.c", f"{written.name}_plant.c"), strict=True):
+        compiled([written.folder / source], target, "-c", "-O0")
+    told = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
+    shared = set(re.findall(r" [TRD] (\w+)", told))
+    assert len(shared) >= 15
+    assert len({word[:31] for word in shared}) == len(shared)
+    user = tmp_path / "user.c"
+    user.write_text(
+        f'#include <unistd.h>\n#include "{written.name}_plant.h"\nint one(void);\nint one(void) {{ return 1; }}\n'
+    )
+    compiled([user], tmp_path / "user.o", "-c", f"-I{written.folder}")
 
 
 def test_files_are_those_that_are_said(tmp_path: Path) -> None:
@@ -88,11 +113,36 @@ def test_files_are_those_that_are_said(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     readme = (written.folder / "README.md").read_text(encoding="utf-8")
     assert "bars_tick(shared_.readFromRT()" in readme
-    assert not re.search(r"NAME|UPPER|STOPPED", readme)
+    assert not re.search(r"NAME|UPPER|STOPPED|DRIVEN", readme)
     assert all(len(line) <= 120 for line in readme.splitlines())
     again = export(law, tmp_path / "y", name="bars")
     for name in written.files:
         assert (written.folder / name).read_bytes() == (again.folder / name).read_bytes()
+
+
+def test_a_coordinate_and_its_velocity_are_both_told_where_c_has_no_such_name(tmp_path: Path) -> None:
+    angle, rate, u = ca.SX.sym("φ"), ca.SX.sym("φ"), ca.SX.sym("u")
+    wheel = lagrangian_system(q=angle, v=rate, p=Parameters.declare({"J": 1.0}), T=rate**2 / 2, u=u, Q=u)
+    law = ProgramController(Program(wheel, [holonomic(angle, name="still")]), realization="actuated")
+    written = export(law, tmp_path / "x")
+    assert written.renamed["φ"] == ("LAW_Q_PHI", "LAW_V_PHI")
+    readme = " ".join((written.folder / "README.md").read_text(encoding="utf-8").split())
+    assert "`φ` is `LAW_Q_PHI`, `φ` is `LAW_V_PHI`" in readme
+
+
+def test_ros2_asks_for_efforts_of_joints_as_the_robots_description_calls_them(tmp_path: Path) -> None:
+    written = export(controller_of("seven-joint arm"), tmp_path / "x")
+    readme = (written.folder / "README.md").read_text(encoding="utf-8")
+    joints = ", ".join(f'"panda_joint{i}"' for i in range(1, 8))
+    assert f'("outputs", {{{joints}}})' in readme
+    other = export(controller_of("computed torque"), tmp_path / "y").folder / "README.md"
+    assert '("outputs", {law_output_names, law_output_names + LAW_NU})' in other.read_text(encoding="utf-8")
+    # What has been set before the controller is configured counts, and what is safe is written whenever no output is.
+    configured = readme[readme.index("on_configure") :]
+    assert configured.index("get_parameter(law_parameter_names[i])") < configured.index("law_check_parameters")
+    update = readme[readme.index("return_type update(") : readme.index("private:")]
+    assert "return return_type::ERROR" not in update
+    assert update.count("fail()") == 3
 
 
 def test_a_folder_is_replaced_only_if_asked_and_if_it_is_an_exported_one(tmp_path: Path) -> None:
@@ -147,16 +197,17 @@ def nonlinear() -> Controller:
     [
         (
             lambda: SampleAndHold(controller_of("ideal"), period=0.01),
-            "SampleAndHold.*write the ProgramController inside",
+            "SampleAndHold.*take the ProgramController inside",
         ),
-        (lambda: SampleAndHold(bounded(), period=0.01), "neither has the ProgramController inside it: .*quadratic"),
+        (lambda: SampleAndHold(bounded(), period=0.01), "neither can the ProgramController inside it: .*quadratic"),
         (bounded, "quadratic programme.*realization='actuated'"),
         (nonlinear, "affine in the accelerations"),
         (lambda: None, "a Controller can be written as C, got None"),
     ],
 )
-def test_laws_that_cannot_be_written_are_refused_with_what_to_try(make: object, said: str, tmp_path: Path) -> None:
-    assert callable(make)
+def test_laws_that_cannot_be_written_are_refused_with_what_to_try(
+    make: Callable[[], Controller], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(BridgeError, match=said):
         export(make(), tmp_path / "x")
     assert not list(tmp_path.iterdir())

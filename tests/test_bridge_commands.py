@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import fmpy
@@ -92,6 +93,22 @@ def test_a_plant_goes_into_urdf(file: str, tmp_path: Path) -> None:
     assert 'value="4.25"' in out.read_text(encoding="utf-8")
 
 
+def test_what_urdf_has_no_place_for_is_left_out_when_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "crank.urdf"
+    words = ["export", "slider-crank", "--to", "urdf", "--out", str(out)]
+    assert main(words) == 2
+    assert "'wrist pin': it closes a loop" in capsys.readouterr().err
+    assert not out.exists()
+    with warnings.catch_warnings():
+        # The program tells of them.
+        warnings.simplefilter("always")
+        assert main([*words, "--ignore", "wrist pin"]) == 0
+    assert "note: slider-crank: URDF does not carry over natural constraint 'wrist pin'" in capsys.readouterr().err
+    assert out.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "version", "inputs"),
     [
@@ -149,6 +166,10 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
         (["--to", "fmu", "--fmi", "1.0"], "unknown version of FMI '1.0'"),
         (["--to", "c", "--set", "m9=1"], "unknown setting or parameter of two-links 'm9'"),
         (["--to", "c", "--set", "m1=-1"], "parameter 'm1' must be greater than zero, got -1.0"),
+        (
+            ["--to", "fmu", "--ignore", "pin"],
+            "--ignore leaves a part of a robot out of mjcf or urdf: fmu takes all of it",
+        ),
         (["--to", "mjcf", "--out", "."], "'.' is a folder, and mjcf is one file"),
     ],
 )
@@ -176,7 +197,7 @@ def test_bad_words_are_told_and_nothing_is_written(
             "is a motion in phases ('on foot A', 'on foot B'), each with a controller",
             marks=pytest.mark.slow,
         ),
-        ("two-links-free", ["--c"], "nothing drives free: export its plant by --what plant"),
+        ("two-links-free", ["--c"], "nothing drives free: export its plant, --to fmu --what plant or --to mjcf"),
         ("nothing", ["--c"], "unknown scenario 'nothing'"),
     ],
 )
@@ -210,32 +231,36 @@ def test_a_folder_that_cannot_be_written_to_is_told(file: str, capsys: pytest.Ca
 def test_all_bridges_are_listed_with_their_verbs_and_versions(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["bridges"]) == 0
     lines = capsys.readouterr().out.splitlines()
     folders = {path.parent.name for root in erugin.bridges.__path__ for path in Path(root).glob("*/__init__.py")}
     assert {bridge.name for bridge in known.BRIDGES} == folders - {"commands", "table"}
-    assert [line.split()[0] for line in lines[1:]] == sorted(bridge.name for bridge in known.BRIDGES)
-    for bridge, line in zip(known.BRIDGES, lines[1:], strict=True):
+    assert [line.split()[0] for line in lines[::2]] == sorted(bridge.name for bridge in known.BRIDGES)
+    # Two lines each, none of them broken.
+    for bridge, first, second in zip(known.BRIDGES, lines[::2], lines[1::2], strict=True):
         module = importlib.import_module(f"erugin.bridges.{bridge.name}")
         assert bridge.verbs
         assert set(bridge.verbs) == set(known.VERBS) & set(module.__all__)
-        assert ", ".join(bridge.verbs) in line
-        assert bridge.carries in line
-        if bridge.package:
-            assert f"{bridge.package} {importlib.metadata.version(bridge.package)}" in line
+        package = f" ({bridge.package} {importlib.metadata.version(bridge.package)})" if bridge.package else ""
+        assert first.split(maxsplit=1)[1].rstrip() == f"{', '.join(bridge.verbs)}{package}"
+        assert second.strip() == bridge.carries
 
 
 def test_a_package_that_is_missing_is_told_with_its_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = known.Bridge("mujoco", "no-such-package", "mujoco", "nothing")
+    monkeypatch.setenv("COLUMNS", "80")
+    missing = known.Bridge("mujoco", "no-such-package", "pinocchio", "nothing")
     assert missing.version is None
     monkeypatch.setattr("erugin.bridges.commands.bridges.BRIDGES", (missing,))
     assert main(["bridges"]) == 0
-    output = capsys.readouterr().out
-    assert "no-such-package (not installed)" in output
-    assert "pip install 'erugin[mujoco]'" in output
+    assert "no-such-package is not installed: pip install 'erugin[pinocchio]'" in capsys.readouterr().out
+
+
+def test_a_folder_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bridges", "--out", "nowhere"]) == 2
+    assert "--out is where --compare writes" in capsys.readouterr().err
 
 
 def test_every_extra_is_one_of_the_project_and_brings_the_package() -> None:
@@ -260,3 +285,13 @@ def test_the_program_brings_no_other_program() -> None:
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=120.0)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_package_of_bridges_brings_casadi_and_numpy_alone() -> None:
+    code = (
+        "import erugin.bridges, sys; "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} & "
+        "{'casadi', 'numpy', 'scipy', 'matplotlib', 'rich', 'control', 'lxml', 'mujoco', 'jax', 'gymnasium'}))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=120.0)
+    assert done.stdout.split() == ["casadi", "numpy"]

@@ -15,6 +15,7 @@ import pytest
 
 from erugin.bridges import drake
 from erugin.bridges.drake.states import states_of
+from erugin.bridges.urdf import export as urdf
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
 
@@ -22,6 +23,7 @@ from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start
 
 # Drake's own stubs take arrays for something that no array is.
 multibody: Any = importlib.import_module("pydrake.multibody.plant")
+parsing: Any = importlib.import_module("pydrake.multibody.parsing")
 TOLERANCE = 1e-9
 EVERY = {**ROBOTS, "cart": cart}
 
@@ -116,7 +118,7 @@ def test_a_body_that_differs_is_named_with_both_values() -> None:
     loaded = drake.load(plant)
     names = [name.removesuffix(".mass") for name in loaded.nominal if name.endswith(".mass")]
     heavy = f"{names[1]}.mass"
-    with pytest.raises(BridgeError, match=rf"body '{names[1]}': mass 9 kg here and 1.5 kg there.*M\[q"):
+    with pytest.raises(BridgeError, match=rf"joint 'q2' carries \('{names[1]}'\) has 9 kg here and 1.5 kg there.*M\[q"):
         drake.match(loaded, plant, p={heavy: 9.0}).require()
 
 
@@ -180,3 +182,26 @@ def _rubbing(folder: Path) -> Robot:
         '<dynamics damping="0.3" friction="0.7"/></joint></robot>'
     )
     return load_urdf(file)
+
+
+def test_what_differs_of_an_exported_robot_is_told_by_joint() -> None:
+    """Its links there are not called like the bodies here; of two models in a plant it is the one that is meant."""
+    robot, plant = panda(), multibody.MultibodyPlant(0.0)
+    parser = parsing.Parser(plant)
+    parser.SetAutoRenaming(True)
+    first, second = (
+        parser.AddModelsFromString(urdf(robot, p=values), "urdf")[0] for values in ({}, {"panda_link3.mass": 5.0})
+    )
+    plant.Finalize()
+    assert drake.match(robot, plant, model_instance=first).mass < 1e-12
+    found = drake.match(robot, plant, model_instance=second)
+    assert list(found.bodies) == ["panda_joint3"]
+    own = robot.nominal["panda_link3.mass"]
+    assert f"'panda_joint3' carries ('panda_link3') has {own:.9g} kg here and 5 kg there" in str(found)
+    with pytest.raises(BridgeError, match=r"model_instance= picks one of its models\) do not match, named more than"):
+        drake.match(robot, plant)
+
+
+def test_a_mass_that_no_body_has_is_refused() -> None:
+    with pytest.raises(BridgeError, match="body 'free' has a mass of -5 kg, which no body has"):
+        drake.export(floating(), p={"m": -5.0})

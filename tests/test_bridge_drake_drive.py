@@ -14,8 +14,9 @@ from erugin.bridges import drake
 from erugin.bridges.drake.foreign import Context, Diagram, MultibodyPlant, Simulator
 from erugin.bridges.drake.law_system import LawSystem
 from erugin.controllers import Status
+from erugin.controllers.wrappers import Delay
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic.errors import BridgeError, ModelError
 
 from .bridge_simulators import Called, Shaken, adaptive, chain, floating, start, tracking, true_motion
 
@@ -170,3 +171,31 @@ def test_a_plant_that_is_the_robot_to_six_digits_is_driven_with_that_tolerance()
     with pytest.raises(BridgeError, match="not the same robot"):
         drake.drive(tracking(chain()), plant)
     assert drake.drive(tracking(chain()), plant, tolerance=1e-6).plant is plant
+
+
+def test_a_law_that_remembers_nothing_before_its_first_sample_has_a_memory_for_each_context() -> None:
+    """Wrappers begin with None; a Context that has seen no sample is not to see those of another."""
+    law = Delay(tracking(chain()), 0.02)
+    assert law.memory is None
+    with pytest.raises(BridgeError, match=r"Delay remembers .* pass period="):
+        drake.drive(law)
+    plant = drake.export(law.robot)
+    system = drake.drive(law, plant, period=0.01)
+    diagram = joined(system, plant)
+    simulator = begun(diagram, plant, start(law.robot), 0.01)
+    simulator.AdvanceTo(0.1)
+    assert np.isfinite(told(system, of_law(simulator, system), "actuation")).all()
+    assert law.memory is None
+    fresh = begun(diagram, plant, start(law.robot), 0.01)
+    with pytest.raises(ModelError, match="Delay has taken in no sample yet"):
+        told(system, of_law(fresh, system), "actuation")
+
+
+def test_what_is_no_law_and_what_is_no_plant_are_refused() -> None:
+    with pytest.raises(BridgeError, match="a Controller drives a plant, got Robot") as said:
+        drake.drive(chain())  # type: ignore[arg-type]
+    assert len(str(said.value)) < 400
+    with pytest.raises(BridgeError, match=r"a MultibodyPlant is needed, got 'panda\.urdf'"):
+        drake.drive(tracking(chain()), "panda.urdf")
+    with pytest.raises(BridgeError, match=r"a Robot is handed on as bodies, got .*Shaken"):
+        drake.export(Shaken(chain()))  # type: ignore[arg-type]

@@ -65,8 +65,9 @@ def test_an_fmu_holds_description_machine_code_and_sources(unpacked: dict[str, P
             f"fmi{number}.c",
             f"fmi{number}_api.h",
             f"fmi{number}_run.h",
+            "buildDescription.xml",
         }
-        sources |= {"buildDescription.xml", "fmi3_none.h"} if version == "3.0" else set()
+        sources |= {"fmi3_none.h"} if version == "3.0" else set()
         expected = {f"sources/{file}" for file in sources} | {
             f"{places[version]}/two_link_arm.so",
             "modelDescription.xml",
@@ -79,18 +80,45 @@ def test_an_fmu_holds_description_machine_code_and_sources(unpacked: dict[str, P
 def test_the_sources_compile_without_a_warning(unpacked: dict[str, Path], version: str, compiler: str) -> None:
     folder = unpacked[version] / "sources"
     unit = f"fmi{version[0]}.c"
-    description = fromstring((unpacked[version] / "modelDescription.xml").read_text(encoding="utf-8"))
-    if version == "3.0":
-        description = fromstring((folder / "buildDescription.xml").read_text(encoding="utf-8"))
-    named = [element.get("name") for element in description.iter() if element.tag in ("File", "SourceFile")]
-    assert named == [unit]
+    for file in (unpacked[version] / "modelDescription.xml", folder / "buildDescription.xml"):
+        told = fromstring(file.read_text(encoding="utf-8")).iter()
+        named = {element.get("name") for element in told if element.tag in ("File", "SourceFile")}
+        assert named == ({unit} if version == "2.0" or file.parent == folder else set())
     call(compiler, *STRICT, "-c", unit, "-o", f"{compiler}.o", cwd=folder)
-    # Linked statically beside other FMUs, all its names begin with the model's.
-    prefix = f"-DFMI{version[0]}_FUNCTION_PREFIX=two_link_arm_"
-    call(compiler, *STRICT, prefix, "-c", unit, "-o", "prefixed.o", cwd=folder)
-    names = set(re.findall(r" T (\w+)", call("nm", "prefixed.o", cwd=folder)))
+    assert all(name.startswith(f"two_link_arm_fmi{version[0]}") for name in shown(f"{compiler}.o", folder, version))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_names_begin_with_the_models_but_not_in_a_library_that_is_loaded(
+    unpacked: dict[str, Path], tmp_path: Path, version: str
+) -> None:
+    """As the standard has it: FMUs of sources can be linked together, and a loaded one has the standard's names."""
+    folder, number = unpacked[version] / "sources", version[0]
+    (macro,) = (
+        element.get("name")
+        for element in fromstring((folder / "buildDescription.xml").read_text(encoding="utf-8")).iter()
+        if element.tag == "PreprocessorDefinition"
+    )
+    # What the build description and the standard's own headers say, what CMake says by itself, and another prefix.
+    flags = {
+        f"fmi{number}": [[f"-D{macro}"], [f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX"], ["-Dtwo_link_arm_EXPORTS"]],
+        f"two_link_arm_fmi{number}": [[]],
+        f"other_fmi{number}": [
+            [f"-DFMI{number}_FUNCTION_PREFIX=other_"],
+            [f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX", f"-DFMI{number}_ACTUAL_FUNCTION_PREFIX=other_"],
+        ],
+    }
+    for begin, given in flags.items():
+        for each in given:
+            call("gcc", *STRICT, *each, "-O0", "-c", f"fmi{number}.c", "-o", str(tmp_path / "a.o"), cwd=folder)
+            assert all(name.startswith(begin) for name in shown("a.o", tmp_path, version))
+
+
+def shown(file: str, folder: Path, version: str) -> set[str]:
+    """Names of all functions of FMI in an object file."""
+    names = set(re.findall(r" T (\w+)", call("nm", file, cwd=folder)))
     assert len(names) == {"2.0": 44, "3.0": 75}[version]
-    assert all(name.startswith(f"two_link_arm_fmi{version[0]}") for name in names)
+    return names
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -155,8 +183,8 @@ static void logged(fmi3InstanceEnvironment environment, fmi3Status status, fmi3S
 
 int main(void)
 {
-    fmi3Instance c = fmi3InstantiateCoSimulation("a", MODEL_TOKEN, "", 0, 0, 0, 0, NULL, 0, NULL, logged, NULL);
-    fmi3Instance wrong = fmi3InstantiateCoSimulation("a", "{0}", "", 0, 0, 0, 0, NULL, 0, NULL, logged, NULL);
+    fmi3Instance c = fmi3InstantiateCoSimulation("a", MODEL_TOKEN, "", 0, 1, 0, 0, NULL, 0, NULL, logged, NULL);
+    fmi3Instance wrong = fmi3InstantiateCoSimulation("a", "{0}", "", 0, 1, 0, 0, NULL, 0, NULL, logged, NULL);
     const double bad[] = {NAN, INFINITY, -1e308, 1e308, 0.0, -0.0};
     fmi3FMUState state = NULL, other = NULL;
     unsigned char bytes[CORE_BYTES];
@@ -199,6 +227,7 @@ def test_sanitizers_find_nothing(unpacked: dict[str, Path], tmp_path: Path) -> N
     shutil.copytree(unpacked["3.0"] / "sources", folder)
     (folder / "main.c").write_text(CALLER, encoding="utf-8")
     flags = ("-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    flags = (*flags, "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
     call("gcc", *flags, "main.c", "-o", "main", "-lm", cwd=folder)
     told = call("./main", cwd=folder)
     assert "the instantiation token is not that of this binary" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import fmpy
@@ -122,6 +123,31 @@ def test_values_that_a_parameter_must_not_have_are_refused_by_name(law: dict[str
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_messages_are_told_in_the_categories_that_are_on(law: dict[str, Path], version: str, tmp_path: Path) -> None:
+    """With logging off the standard allows none; an error remains one."""
+    description, said = fmpy.read_model_description(law[version]), list[str]()
+    fmpy.extract(law[version], tmp_path)
+    fmu: Any = fmpy.instantiate_fmu(
+        tmp_path, description, "CoSimulation", logger=lambda *told: said.append(told[-1].decode())
+    )
+    write = fmu.setReal if version == "2.0" else fmu.setFloat64
+    names = [f"logStatus{word}" for word in ("Error", "Discard")]
+    assert [category.name for category in description.logCategories] == names
+    settings: list[tuple[bool, list[str], int]] = [(True, names[:1], 1), (True, names[1:], 1), (False, names[:1], 0)]
+    settings += [(True, [], 1), (False, [], 0), (True, names[1:], 0)]
+    for setting in (None, *settings):
+        if setting is not None:
+            fmu.setDebugLogging(*setting[:2])
+        said.clear()
+        with pytest.raises(Exception, match="error"):
+            write([0], [1.0])
+        assert len(said) == (0 if setting is None else setting[2]), setting
+    with pytest.raises(Exception, match="error"):
+        fmu.setDebugLogging(True, ["logEvents"])
+    fmu.freeInstance()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_inputs_that_are_no_numbers_are_refused_by_name(law: dict[str, Path], version: str) -> None:
     with Instance(law[version]) as instance:
         for value in (np.nan, np.inf):
@@ -164,8 +190,16 @@ def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], versi
     on = {
         unknown.variable.name: {known.name for known in unknown.dependencies or ()} for unknown in description.outputs
     }
-    assert on["u.M1"] == {"q.q1", "q.q2", "v.q1", "v.q2"}
-    assert on["deviation.tip[0]"] == {"q.q1", "q.q2"}
+    # To FMI 3.0 parameters are known too: what is not listed has the derivative zero. To FMI 2.0 they are not.
+    told = {unknown.variable.name: unknown for unknown in description.outputs}
+    parameters = {variable.name for variable in description.modelVariables if variable.causality == "parameter"}
+    assert on["u.M1"] - parameters == {"q.q1", "q.q2", "v.q1", "v.q2"}
+    assert on["deviation.tip[0]"] - parameters == {"q.q1", "q.q2"}
+    assert {"m1", "l1", "g"} <= parameters
+    assert on["u.M1"] & {"m1", "l1", "g"} == ({"m1", "l1", "g"} if version == "3.0" else set())
+    assert on["deviation.tip[0]"] & {"m1", "l1", "g"} == ({"l1"} if version == "3.0" else set())
+    references = [[known.valueReference for known in told[name].dependencies or ()] for name in told]
+    assert all(numbers == sorted(set(numbers)) for numbers in references)
     assert description.coSimulation is not None
     assert description.modelExchange is None
 
@@ -173,7 +207,12 @@ def test_the_description_says_on_what_outputs_depend(law: dict[str, Path], versi
 def test_what_has_no_expressions_is_refused(tmp_path: Path) -> None:
     inner = ProgramController(disc_program())
     bounded = ProgramController(disc_program(), realization="bounded")
-    for controller, why in ((SampleAndHold(inner, 0.01), "Take a law without memory"), (bounded, "no symbolic law")):
+    held, solved = "it remembers.*take the ProgramController inside it", "a quadratic programme at each tick"
+    for controller, why in (
+        (SampleAndHold(inner, 0.01), held),
+        (bounded, solved),
+        (SampleAndHold(bounded, 0.1), solved),
+    ):
         with pytest.raises(BridgeError, match=f"{type(controller).__name__} cannot become an FMU.*{why}"):
             fmi.export(controller, tmp_path / "law.fmu")
     assert list(tmp_path.iterdir()) == []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import casadi as ca
 import pytest
+from fmpy.validation import validate_fmu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from erugin.bridges import fmi
 from erugin.bridges.fmi.blocks import law_block, loop_block, plant_block
 from erugin.bridges.fmi.names import identifier, structured, unique
 from erugin.bridges.fmi.units import Unit
@@ -58,9 +61,26 @@ def test_names_differ(names: list[str]) -> None:
     assert all(new == name for new, name in zip(found, names, strict=True) if names.count(name) == 1)
 
 
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_descriptions_hold_any_name(version: fmi.Version, tmp_path: Path) -> None:
+    """XML has no control characters, not even by their numbers."""
+    names = ["\x01", "x\x1b'\"<&>", "]]>\ufffe", "\t\n"]
+    q, u = ca.vertcat(*map(ca.SX.sym, names)), ca.SX.sym("u", len(names))
+    v = ca.vertcat(*(ca.SX.sym(f"v{name}") for name in names))
+    p = Parameters.declare({"\x02": 1.0, "時間": 2.0})
+    robot = lagrangian_system(q=q, v=v, p=p, T=ca.sumsqr(v) * ca.sumsqr(p.symbols) / 2, V=0, u=u, Q=u)
+    law = ProgramController(Program(robot, [holonomic(q[0], name="\x03--")]), realization="actuated")
+    fmu = fmi.export(law, tmp_path / "odd.fmu", with_plant=robot, version=version, name="odd")
+    assert validate_fmu(str(fmu.path)) == []
+    with fmi.Instance(fmu.path, {fmu.parameters[0].name: 3.0}) as instance:
+        instance.step(0.0, 1e-3)
+        assert instance.variables["q.'U+0001'"].description == "coordinate U+0001 of system"
+
+
 def test_a_model_has_a_name_that_c_can_have() -> None:
     assert identifier("two-link arm, 2 m") == "two_link_arm_2_m"
     assert identifier("7 joints") == "model_7_joints"
+    assert len(f"{identifier('arm ' * 100)}.so") < 255
     with pytest.raises(BridgeError, match="needs a name with letters or digits"):
         identifier("ψ")
 

@@ -42,7 +42,11 @@ class Exchanged:
         description = fmpy.read_model_description(path)
         fmpy.extract(path, folder)
         self.fmu: Any = fmpy.instantiate_fmu(
-            folder, description, "ModelExchange", logger=lambda *said: self.said.append(said[-1].decode())
+            folder,
+            description,
+            "ModelExchange",
+            debug_logging=True,
+            logger=lambda *said: self.said.append(said[-1].decode()),
         )
         self.old = description.fmiVersion == "2.0"
         if self.old:

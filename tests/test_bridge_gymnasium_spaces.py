@@ -104,6 +104,8 @@ def test_bounds_come_from_the_drives_or_are_told(setup: Setup) -> None:
     assert (space.low.tolist(), space.high.tolist()) == ([-5.0], [5.0])
     assert isinstance(space := export(setup, bounds={"M2": (-1.0, 3.0)}).action_space, spaces.Box)
     assert (space.low.tolist(), space.high.tolist()) == ([-np.inf, -1.0], [np.inf, 3.0])
+    shares = export(setup, bounds={"M1": (-1.0, 3.0), "M2": (-2.5, 2.5)}, normalized=True)
+    assert shares.metadata["action_units"] == ["share of -1 … 3 N m", "share of -2.5 … 2.5 N m"]
     # Without inputs it is forces that act.
     assert export(larin_pendulum, bounds=1.0).metadata["action_names"] == ["R (x)", "R (y)", "R (z)"]
 
@@ -159,10 +161,12 @@ CALLS: list[tuple[dict[str, Any], type[EruginError], str]] = [
     ({"acts": "torques"}, BridgeError, "'inputs' or 'forces'"),
     ({"residual": True, "acts": "forces"}, BridgeError, "gives inputs u"),
     ({"bounds": (1.0, 2.0, 3.0)}, BridgeError, "one for each of M1, M2"),
-    ({"bounds": {"M3": (0.0, 1.0)}}, BridgeError, "'M3': the action has M1, M2"),
-    ({"bounds": -1.0}, BridgeError, "low < high"),
+    ({"bounds": {"M3": (0.0, 1.0)}}, BridgeError, "unknown action in bounds= 'M3'.*Known: M1, M2"),
+    ({"bounds": {"M1": 5.0}}, BridgeError, r"\(low, high\) by name, {'M1': \(-1, 2\)}; got {'M1': 5.0}"),
+    ({"bounds": -1.0}, BridgeError, r"a number b means ±b, and low < high: M1 in \[1, -1\], M2 in \[1, -1\] is none"),
     ({"normalized": True}, BridgeError, "finite bounds"),
     ({"period": 0.0}, ModelError, "period must be greater than zero"),
+    ({"period": 100.0}, BridgeError, "a period of 100 s is longer than an episode, "),
     ({"step": float("nan")}, ModelError, "step must be finite"),
     ({"reward": 1.0}, BridgeError, "a Reward, a scalar expression or a function"),
     ({"reward": ca.SX(2, 1)}, BridgeError, "a scalar expression"),
@@ -182,7 +186,7 @@ def test_what_does_not_fit_is_refused_by_name(
 def test_what_has_no_controller_has_no_residual(setup: Setup) -> None:
     with pytest.raises(BridgeError, match="no controller"):
         export(setup.driven_by(None), residual=True)
-    with pytest.raises(BridgeError, match="a Setup or a Scenario"):
+    with pytest.raises(BridgeError, match=r"a Setup or a Scenario, such as .*, got 'two-link-arm'"):
         export("two-link-arm")  # type: ignore[arg-type]
     assert export(setup.driven_by(None), residual=program_control(setup.robot)).task.base is not None
 

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from erugin.bridges.mujoco import export
-from erugin.robots import exoskeleton, planar_manipulator
+from erugin.bridges.mujoco import export, load, match
+from erugin.robots import Link, exoskeleton, planar_manipulator
 from erugin.robots.formulations import NewtonEuler
 
 from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, TELESCOPES, TREES, Model, difference, robot, states, text
@@ -135,3 +135,52 @@ def test_the_tree_of_a_linkage_has_its_equations(name: str) -> None:
 def test_motors_have_the_names_and_the_order_of_inputs(name: str) -> None:
     model = Model.of(robot(name), text(name)).model
     assert [model.actuator(k).name for k in range(model.nu)] == list(robot(name).input_names)
+
+
+def test_bodies_may_be_added_to_what_was_written() -> None:
+    ball = '<body name="ball" pos="1 0 0"><joint name="x" type="slide" range="-1 1"/><geom size=".1" mass="2"/></body>'
+    own = planar_manipulator(LINKS[:2])
+    model = mujoco.MjModel.from_xml_string(export(own).replace("</worldbody>", f"{ball}</worldbody>"))
+    assert model.body("ball").mass == 2.0
+    assert model.joint("x").range.tolist() == [-1.0, 1.0]
+    assert match(own, model).same
+
+
+def test_a_joint_may_be_called_world() -> None:
+    # The world itself is a body of that name.
+    plain = planar_manipulator(LINKS[:2])
+    file = export(plain).replace('<joint name="q1"', '<joint name="world"').replace('joint="q1"', 'joint="world"')
+    own = load(file)
+    assert own.coordinates.names == ("world", "q2")
+    back = load(export(own))
+    assert back.coordinates.names == ("world", "q2")
+    q, v, _ = states(own, 1)[0]
+    assert difference(back.evaluate(back.bias, q=q, v=v), plain.evaluate(plain.bias, q=q, v=v)) < TOLERANCE
+
+
+def test_telescopic_links_are_drawn_from_end_to_end() -> None:
+    own = exoskeleton([HEAVY, LIGHT])
+    q0 = np.array([0.3, 1.2, 0.9, 0.6])
+    model = Model.of(own, export(own, q0=q0))
+    data = model.place(q0, np.zeros(4))
+    ends = [data.geom_xpos + side * model.model.geom_size[:, 1:2] * data.geom_xmat[:, 2::3] for side in (-1.0, 1.0)]
+    for point in ("end1", "end2"):
+        assert min(np.linalg.norm(place - data.site(point).xpos) for place in np.concatenate(ends)) < 1e-12
+    assert min(np.linalg.norm(place) for place in np.concatenate(ends)) < 1e-12
+
+
+@pytest.mark.parametrize("length", [0.0, 0.25, 0.5])
+def test_every_link_is_drawn_once_from_its_joint_to_its_end(length: float) -> None:
+    links = [Link(0.6, 2.0, length, 0.1), Link(0.5, 1.0, length, 0.1)]
+    own = planar_manipulator(links)
+    model = Model.of(own, export(own))
+    data = model.place(np.zeros(2), np.zeros(2))
+    shapes = model.model
+    # Groups 0 to 2 are what the viewer shows.
+    assert (shapes.geom_group <= 2).all()
+    ends = [
+        round(float(data.xpos[body, 0] + 2.0 * shapes.geom_pos[k, 0]), 12) for k, body in enumerate(shapes.geom_bodyid)
+    ]
+    assert {0.6, 1.1} <= set(ends)
+    assert len(set(ends)) == len(ends)
+    assert shapes.geom_size[:, 0].min() > 0.005

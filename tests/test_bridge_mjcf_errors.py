@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import mujoco
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from erugin.bridges.mujoco import export, load
-from erugin.robots import Link, exoskeleton, planar_manipulator, spatial_exoskeleton
+from erugin.robots import Link, Robot, exoskeleton, planar_manipulator, spatial_exoskeleton
 from erugin.robots.examples import maxon_re40, motor_driven_arm, turtlebot3_burger
 from erugin.symbolic.errors import (
     BridgeError,
@@ -81,6 +82,7 @@ def test_every_feature_without_a_counterpart_is_named() -> None:
         assert sentence in str(caught.value)
     # The list of what can be ignored names as many.
     assert str(caught.value).partition("ignore=")[2].count("'") == 2 * len(NAMED)
+    assert str(caught.value).endswith("or write <motor> in place of actuators that are none")
 
 
 def test_what_is_ignored_is_told() -> None:
@@ -106,7 +108,12 @@ STONE = "<mujoco model='stone'><worldbody><geom size='.1'/></worldbody></mujoco>
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (BALL, "joint 'hip' of body 'x' is a ball joint, which no joint here is; three hinges"),
+        (BALL, "ball joints, which no joint here is: 'hip' of body 'x'; three hinges"),
+        # It is no use to ignore what else there is.
+        (
+            MANY.replace("</worldbody>", BALL[19:-21] + "</worldbody>"),
+            "ball joints, .*: 'hip' of body 'x'; three hinges",
+        ),
         (STONE, "stone: nothing in this model moves"),
         ("<mujoco><worldbody></mujoco>", "the text: MuJoCo cannot read this model: XML parse error"),
         ("<mujoco><worldbody><bdy/></worldbody></mujoco>", "cannot read this model: .*unrecognized element"),
@@ -146,8 +153,7 @@ def test_armature_across_branches_is_refused() -> None:
         (lambda: RANDOM["floating beyond a hinge"].robot(), "'j1' floats in a frame other than the world's"),
     ],
 )  # fmt: skip
-def test_robots_that_are_no_trees_of_such_bodies_are_refused(own: object, message: str) -> None:
-    assert callable(own)
+def test_robots_that_are_no_trees_of_such_bodies_are_refused(own: Callable[[], Robot], message: str) -> None:
     with pytest.raises(BridgeError, match=message):
         export(own())
 
@@ -162,6 +168,8 @@ def test_bad_arguments_are_refused() -> None:
         export(own, p={"mass": 1.0})
     with pytest.raises(ShapeError, match=r"q0 must have shape \(2,\)"):
         export(own, q0=[0.0])
+    with pytest.raises(ShapeError, match=r"solref must have shape \(2,\)"):
+        export(own, solref=(0.01,))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(BridgeError, match=r"must have length 1, got \[0.0, 0.0, 0.0, 0.0\]"):
         export(robot("floating base"), q0=np.zeros(9))
 

@@ -71,7 +71,7 @@ def test_what_acts_across_joints_becomes_tendons(angles: str) -> None:
 def test_dry_friction_is_carried_over_and_told() -> None:
     own = arm()
     rubbing = with_forces(own, 0.2 * ca.sign(own.v))
-    with pytest.warns(BridgeWarning, match="dry friction, which MuJoCo's solver holds softly"):
+    with pytest.warns(BridgeWarning, match="the firm hold of dry friction at rest, which is soft in MuJoCo"):
         text = export(rubbing)
     model = Model.of(rubbing, text)
     q, v, u = states(own, 1)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import casadi as ca
@@ -12,7 +13,8 @@ import pytest
 
 from erugin.bridges.mujoco import drive, export, load, simulate
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Status
+from erugin.controllers.wrappers import Delay, MotorLag, SampleAndHold, Supervised
 from erugin.robots import Robot, planar_manipulator
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError, BridgeWarning
@@ -129,6 +131,31 @@ def test_a_law_with_memory_takes_in_one_sample_per_step() -> None:
     assert np.array_equal(motion.u[:, 0], 0.1 * np.arange(1, 12))
     with callback(acting), pytest.raises(BridgeError, match=r"Counting has a memory.*drive\.step"):
         mujoco.mj_step(model, started(acting))
+
+
+WRAPPED: dict[str, Callable[[Controller], Controller]] = {
+    "held": lambda law: SampleAndHold(law, 0.005),
+    "late": lambda law: Delay(law, 0.004),
+    "lag of a lag": lambda law: MotorLag(SampleAndHold(Delay(law, 0.003), 0.004), 0.01),
+    "supervised": Supervised,
+}
+"""Most of these have nothing to remember before the first sample."""
+
+
+@pytest.mark.parametrize("name", list(WRAPPED))
+def test_wrapped_laws_take_in_their_samples_step_by_step(name: str) -> None:
+    law = WRAPPED[name](swinging(arm()))
+    acting = drive(law, model_of(ARM))
+    data = started(acting)
+    for _ in range(100):
+        acting.step(data)
+    ours = simulate_here(arm(), law, Q0, V0, 0.1, step=1e-3)
+    assert np.abs(state(acting, data)[:2] - ours.q[-1]).max() < 1e-10
+    recorded = acting.run(started(acting), 0.1)
+    assert np.abs(recorded.u - ours.u).max() < 1e-9
+    data = started(acting)
+    with callback(acting), pytest.raises(BridgeError, match="has a memory, and MuJoCo does not tell its callback"):
+        mujoco.mj_step(acting.model, data)
 
 
 def test_a_law_within_limits_remembers_its_samples_in_mujoco_as_here() -> None:

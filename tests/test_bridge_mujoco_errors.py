@@ -20,7 +20,7 @@ from erugin.scenarios import SimulationError
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError, MissingPackageError, ModelError
 
-from .bridge_mujoco import ARM, Q0, V0, arm, callback, model_of, started, state, swinging
+from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, started, state, swinging
 
 
 class Cut(Controller):
@@ -69,6 +69,41 @@ def test_what_a_law_raises_is_the_cause_of_an_error_with_the_samples_so_far(go: 
     assert np.allclose(motion.t, np.arange(101) * 1e-3, rtol=0.0, atol=1e-12)
     free = simulate_here(arm(), None, Q0, V0, 0.1, step=1e-3)
     assert np.allclose(motion.q, free.q, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("go", [by_callback, by_step])
+def test_samples_begin_anew_where_the_timestep_changes(go: Way) -> None:
+    acting = drive(Cut(arm()), model_of(ARM))
+    data = started(acting)
+    go(acting, data, 50)
+    acting.model.opt.timestep = 2e-3
+    with pytest.raises(SimulationError) as info:
+        go(acting, data, 500)
+    assert np.allclose(info.value.trajectory.t, 0.05 + np.arange(26) * 2e-3, rtol=0.0, atol=1e-12)
+
+
+def test_a_step_that_fails_leaves_the_memory_as_it_was() -> None:
+    law = Counting(arm())
+    acting = drive(law, model_of(ARM))
+    data = started(acting)
+    by_step(acting, data, 5)
+    assert law.memory == 5
+    data.qvel[0] = 1e11
+    with pytest.raises(SimulationError, match="a velocity is not finite or beyond 1e10"):
+        acting.step(data)
+    assert law.memory == 5
+
+
+def test_another_motion_begins_without_memory() -> None:
+    law = Counting(arm())
+    acting = drive(law, model_of(ARM))
+    data = started(acting)
+    by_step(acting, data, 5)
+    mujoco.mj_resetData(acting.model, data)
+    by_step(acting, data, 2)
+    assert law.memory == 2
+    by_step(acting, started(acting), 3)
+    assert law.memory == 3
 
 
 def test_a_step_that_fails_leaves_the_data_as_it_was() -> None:

@@ -13,7 +13,7 @@ import pytest
 from erugin.bridges.mujoco import drive, export, load, match
 from erugin.robots import Link, Robot, TelescopicLink, assemble, exoskeleton, lagrangian_system, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka_panda
-from erugin.symbolic.errors import BridgeError, ModelError
+from erugin.symbolic.errors import BridgeError, BridgeWarning, ModelError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .bridge_mujoco import ARM, LINKS, arm, model_of, swinging
@@ -163,6 +163,28 @@ def test_dry_friction_of_a_loaded_model_is_its_own() -> None:
     assert not match(arm(), model_of(text)).same
 
 
+def test_contacts_take_no_part_and_no_memory() -> None:
+    # Where contacts find no room MuJoCo raises an exception of its own.
+    bodies = "".join(
+        f'<body pos="{0.01 * k} 0 0"><joint name="a{k}" axis="0 1 0"/><joint name="b{k}" axis="1 0 0"/>'
+        '<geom type="box" size=".1 .1 .1"/></body>'
+        for k in range(12)
+    )
+    model = model_of(f'<mujoco><size memory="20K"/><worldbody>{bodies}</worldbody></mujoco>')
+    with pytest.raises(mujoco.FatalError):
+        mujoco.mj_forward(model, mujoco.MjData(model))
+    with pytest.warns(BridgeWarning, match="contacts"):
+        own = load(model, ignore=["contacts"])
+    assert match(own, model).same
+
+
+def test_the_least_inertia_that_mujoco_demands_is_no_difference() -> None:
+    own = planar_manipulator([Link.point_mass(0.6, 2.0), Link.point_mass(0.5, 1.0)])
+    said = str(match(own, model_of(export(own).replace('mass="1"', 'mass="1.5"'))))
+    assert "'q2' moves (body 'q2') has mass 1 kg here and 1.5 kg there" in said
+    assert "moment of inertia" not in said
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -178,7 +200,7 @@ def test_dry_friction_of_a_loaded_model_is_its_own() -> None:
             '<damper name="s" joint="q1" kv="1" ctrlrange="0 1"/></actuator>',
             "'s' is a drive whose force",
         ),
-        ("</actuator>", '<motor name="more" joint="q1"/></actuator>', "motors first, more drive the same joint"),
+        ("</actuator>", '<motor name="more" joint="q1"/></actuator>', "motors first, more can stand in for each other"),
         ('<motor name="first" joint="q1" gear="2.5"/>', "", "no motor of the MuJoCo model drives q1, .* law's M1 need"),
         ('gear="2.5"', 'gear="0"', "motors first have gear or gain zero"),
         ('integrator="RK4"/>', 'integrator="RK4"><flag actuation="disable"/></option>', "actuation disabled"),

@@ -168,10 +168,10 @@ def test_closed_loops_are_soft_by_their_time_constant(make: Callable[[], Looped]
     assert misses[-1] < misses[0] / 8
 
 
-def test_a_loop_of_the_default_impedance_is_wrong_by_a_tenth_of_a_millimetre_or_so() -> None:
+def test_a_loop_of_the_default_impedance_opens_by_a_millimetre_or_so() -> None:
     robot, law, q = turning_four_bar()
     motion = simulate(robot, law, q, np.zeros(3), 0.5, step=1e-3, solref=(0.02, 1.0), solimp=(0.9, 0.95, 1e-3, 0.5, 2))
-    assert 1e-5 < loop_gap(robot, motion) < 1e-3
+    assert 7e-4 < loop_gap(robot, motion) < 1e-3
 
 
 def test_a_spatial_loop_with_dependent_rows_goes_to_ours() -> None:

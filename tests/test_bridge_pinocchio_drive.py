@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Mapping
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges import pinocchio as bridge
 from erugin.constraints import holonomic, nonholonomic
@@ -25,6 +26,27 @@ from .test_python_control import START, tracking
 from .urdf import real_robots, seven_joint_arm, without_dissipation
 
 Array = NDArray[np.float64]
+
+
+class Counted(Controller):
+    """No torques; it remembers how many samples it has taken in."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.memory: object | None = 0
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """One more."""
+        assert isinstance(self.memory, int)
+        self.memory += 1
+
+    def reset(self) -> None:
+        """None."""
+        self.memory = 0
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """Nothing."""
+        return np.zeros(self.robot.u.numel())
 
 
 def chain(angles: str) -> tuple[Robot, Controller]:
@@ -103,10 +125,15 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
     robot, law = tracking()
     heavier = bridge.export(robot, p={"m2": 2.0}).model
     with pytest.raises(
-        BridgeError, match=r"not the same robot: what the joint 'q2' carries has .* kg here and 2 kg there"
+        BridgeError, match=r"not the same robot: what the joint 'q2' carries .* has .* kg here and 2 kg there"
     ):
         bridge.drive(law, heavier)
     bridge.drive(law, heavier, p={"m2": 2.0})
+    nearly = bridge.export(robot, p={"m2": robot.nominal["m2"] * (1.0 + 1e-4)}).model
+    with pytest.raises(BridgeError, match="not the same robot"):
+        bridge.drive(law, nearly)
+    bridge.drive(law, nearly, tolerance=1e-3)
+    bridge.drive(law, heavier, tolerance=None)
     other = bridge.export(planar_manipulator([BAR] * 3)).model
     with pytest.raises(BridgeError, match="q1, q2, q3"):
         bridge.drive(law, other)
@@ -117,6 +144,8 @@ def test_models_that_do_not_fit_a_law_are_refused() -> None:
         bridge.match(robot, named, names={"elbow": "elbow_joint"})
     with pytest.raises(BridgeError, match="a Controller drives a model, got"):
         bridge.drive(robot, heavier)  # type: ignore[arg-type]
+    with pytest.raises(BridgeError, match=r"a law drives a pinocchio\.Model, got 'arm'"):
+        bridge.drive(law, "arm", tolerance=None)  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match=r"compared with a pinocchio\.Model, got 'arm'"):
         bridge.match(robot, "arm")  # type: ignore[arg-type]
     torque = bridge.drive(law, bridge.export(robot))
@@ -203,3 +232,26 @@ def test_a_joint_that_follows_has_to_be_where_it_is_there() -> None:
         states.there(np.array([0.0, 0, 0, 0, 0.3, 0.0]), np.zeros(6))
     q = states.followed(np.array([0.0, 0, 0, 0, 0.3, 0.0]))
     assert q[5] == pytest.approx(2.5 * 0.3 + 0.75)
+
+
+def test_a_law_without_memory_may_be_asked_at_any_time_and_one_with_it_but_for_rounding() -> None:
+    """A user's RK4 asks at k h + h and then at (k + 1) h, which is the same time, be it before or after by rounding."""
+    robot, law = tracking()
+    model, step = bridge.export(robot), 0.1
+    torque = bridge.drive(law, model)
+    later = torque(START[:2], START[2:], 0.3)
+    torque(START[:2], START[2:], 0.1)
+    np.testing.assert_array_equal(torque(START[:2], START[2:], 0.3), later)
+    samples = Counted(robot)
+    torque = bridge.drive(samples, model)
+    before = after = 0
+    for k in range(1, 100):
+        times = k * step, k * step + step, (k + 1) * step
+        before, after = before + (times[2] < times[1]), after + (times[2] > times[1])
+        for t in times:
+            torque(START[:2], START[2:], t)
+    assert before > 3
+    assert after > 3
+    assert samples.memory == 100
+    with pytest.raises(BridgeError, match=r"t = 9\.99 s comes before the last sample, t = 10 s"):
+        torque(START[:2], START[2:], 9.99)

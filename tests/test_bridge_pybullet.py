@@ -19,7 +19,7 @@ from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, m
 from erugin.robots.examples.franka_panda import example_file
 from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
 
-from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start
+from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start, tracking
 from .urdf import load_quietly
 
 STEP = 1e-3
@@ -117,7 +117,9 @@ def test_inertias_that_pybullet_makes_up_are_told_by_body(client: int) -> None:
     robot = load_quietly(example_file("panda.urdf"))
     with quiet():
         number = pybullet.loadURDF(str(example_file("panda.urdf")), useFixedBase=1, physicsClientId=client)
-    with pytest.raises(BridgeError, match=r"body 'panda_link1': principal moments \(0.0085.* there.*M\["):
+    with pytest.raises(
+        BridgeError, match=r"'panda_joint1' carries \('panda_link1'\) has principal moments \(0.0085.* there.*M\["
+    ):
         bridge.match(robot, number, client=client).require()
 
 
@@ -251,3 +253,19 @@ def test_nothing_is_written_on_the_terminal(capfd: pytest.CaptureFixture[str]) -
 
 def _three(client: int) -> int:
     return bridge.spawn(chain(3), client=client)
+
+
+def test_what_differs_of_a_robot_in_a_world_is_told_by_joint(client: int) -> None:
+    robot = floating()
+    number = bridge.spawn(robot, client=client, p={"m": 4.0})
+    found = bridge.match(robot, number, client=client)
+    assert list(found.bodies) == ["free"]
+    assert "'free' carries ('trunk') has 3 kg here and 4 kg there" in str(found)
+
+
+def test_what_is_no_law_and_what_is_no_robot_are_refused(client: int) -> None:
+    number = bridge.spawn(chain(), client=client)
+    with pytest.raises(BridgeError, match="a Controller drives a body, got Robot"):
+        bridge.drive(chain(), number, client=client)  # type: ignore[arg-type]
+    with pytest.raises(BridgeError, match="a Robot is handed on as bodies, got <"):
+        bridge.export(tracking(chain()))  # type: ignore[arg-type]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from erugin.bridges.applied import applied_force
 from erugin.bridges.extras import require
 from erugin.bridges.matching import Dynamics, compare_dynamics
 from erugin.bridges.recorder import Recorder
@@ -96,16 +99,23 @@ def test_parameters_that_are_observed_hold_from_then_on() -> None:
 
 
 def test_forces_are_those_of_the_inputs() -> None:
+    """Of inputs that act in the same way everywhere, of some that do not, and of a law that says forces."""
     arm = planar_manipulator(LINKS, angles="absolute")
-    driven, ideal = held(arm), ProgramController(held(arm).program, realization="ideal")
-    for law in (driven, ideal):
-        recorder = Recorder(arm, law, step=STEP, samples=2)
-        output = recorder.tick(Q0, V0)
-        wanted = output if law.applies_force else arm.evaluate(arm.input_matrix) @ output
-        np.testing.assert_allclose(recorder.force(Q0, V0, output), wanted, atol=1e-14)
-    free = Recorder(arm, None, step=STEP, samples=2)
+    pulled = dataclasses.replace(arm, input_matrix=arm.input_matrix * (1.0 + arm.q[0] ** 2))
+    driven = held(arm)
+    output = driven.control(0.0, Q0, V0)
+    B = arm.evaluate(arm.input_matrix, p={"m1": 3.0})
+    numbers = arm.parameters.values({"m1": 3.0})
+    np.testing.assert_allclose(applied_force(arm, driven, numbers)(0.0, Q0, V0, output), B @ output, atol=1e-14)
+    wanted = (1.0 + Q0[0] ** 2) * B @ output
+    np.testing.assert_allclose(applied_force(pulled, driven, numbers)(0.0, Q0, V0, output), wanted, atol=1e-13)
+    ideal = ProgramController(driven.program, realization="ideal")
+    np.testing.assert_array_equal(applied_force(arm, ideal, numbers)(0.0, Q0, V0, output), output)
+
+
+def test_without_a_law_nothing_is_said() -> None:
+    free = Recorder(planar_manipulator(LINKS), None, step=STEP, samples=2)
     assert free.tick(Q0, V0).shape == (0,)
-    np.testing.assert_array_equal(free.force(Q0, V0, np.zeros(0)), [0.0, 0.0])
 
 
 def test_a_state_of_another_shape_is_refused() -> None:

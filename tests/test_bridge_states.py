@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erugin.bridges.names import places
+from erugin.bridges.pinocchio import export, match
 from erugin.bridges.state_map import DRAKE, MUJOCO, PINOCCHIO, PYBULLET, Convention, Follower, StateMap
 from erugin.robots import Body, Link, Node, Robot, Tree, planar_manipulator, tree_system
 from erugin.robots.frame import Frame
@@ -20,6 +21,7 @@ from erugin.symbolic.errors import BridgeError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 LINK = Link(0.5, 1.0, 0.25, 0.02)
+Triple = tuple[float, float, float]
 
 
 def floating() -> Robot:
@@ -122,6 +124,30 @@ def test_followers_move_with_their_leader_and_take_no_force() -> None:
     np.testing.assert_array_equal(rates, [2.0, 0.5])
     np.testing.assert_array_equal(states.force_there([0.8], [3.0]), [3.0, 0.0])
     np.testing.assert_array_equal(states.force_here([0.8], [3.0, 4.0]), [4.0])
+
+
+@pytest.mark.parametrize(
+    ("axes", "turn", "expected"),
+    [
+        (((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), (1.0, -1.0, -1.0), [[1, 0], [1, 1]]),
+        (((0.0, 0.6, 0.8), (0.0, 0.6, 0.8)), (1.0, 1.0, 1.0), [[1, 0], [-1, 1]]),
+        (((0.0, 0.6, 0.8), (0.0, -0.6, 0.8)), (-1.0, -1.0, 1.0), [[1, 0], [-1, 1]]),
+        (((0.0, 0.6, 0.8), (0.0, -0.6, -0.8)), (1.0, 1.0, 1.0), [[1, 0], [1, 1]]),
+    ],
+    ids=["placed upside down", "slanted", "placed so that it is parallel", "against each other"],
+)
+def test_angles_from_the_world_are_told_by_how_the_joints_lie_there(
+    axes: tuple[Triple, Triple], turn: Triple, expected: list[list[int]]
+) -> None:
+    """Beside Pinocchio, which has the joints between the bodies."""
+    inertia = ca.SX(ca.DM(np.diag([0.03, 0.02, 0.025])))
+    body = Body(name="bar", mass=ca.SX(1.0), center=ca.SX(ca.DM([0.2, 0.1, 0.0])), inertia=inertia)
+    placed = Frame(ca.SX(ca.DM(np.diag(turn))), ca.SX(ca.DM([0.4, 0.1, 0.2])))
+    first = Node(name="a", parent=-1, placement=Frame.at(), joint=Revolute(axes[0]), bodies=(body,))
+    second = Node(name="b", parent=0, placement=placed, joint=Revolute(axes[1]), bodies=(body,), absolute=True)
+    robot = tree_system(Tree((first, second), ca.SX(ca.DM([1.0, -9.0, 2.0]))), parameters=NO_PARAMETERS)
+    np.testing.assert_array_equal(StateMap(robot, DRAKE, {"a": (0, 0), "b": (1, 1)}, (2, 2)).between, expected)
+    assert match(robot, export(robot)).same
 
 
 def test_a_direction_held_while_its_carrier_turns_about_another_axis_is_refused() -> None:

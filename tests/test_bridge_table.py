@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
-from erugin.bridges.table import compare, compare_bridges, runners
+from erugin.bridges.table import Row, compare, compare_bridges, runners
 from erugin.bridges.table.cases import NAMES, case
+from erugin.bridges.table.picture import draw
 from erugin.bridges.table.runners import RUNNERS
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.symbolic.errors import BridgeError
@@ -49,7 +52,28 @@ def test_both_scenarios_run_in_all_of_them_from_one_command(
     text = (tmp_path / "bridges.md").read_text(encoding="utf-8")
     assert all(f"| {bridge} |" in text for bridge in RUNNERS)
     assert (tmp_path / "bridges.png").stat().st_size > 10_000
-    assert name in console.export_text()
+    said = console.export_text()
+    assert name in said
+    assert all(head in said for head in compare.HEAD)
+
+
+def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[list[str]] = []
+    legend = Figure.legend
+
+    def seen(figure: Figure, handles: Any, labels: list[str], **options: Any) -> Any:  # noqa: ANN401
+        told.append(labels)
+        return legend(figure, handles, labels, **options)
+
+    monkeypatch.setattr(Figure, "legend", seen)
+    t, nothing = np.array([0.0, 1.0]), np.zeros(0)
+    rows = [
+        Row("a", RUNNERS["c"], nothing, nothing, np.nan, 1.0, "no compiler"),
+        Row("a", RUNNERS["casadi"], t, np.array([0.0, 1e-9]), 1e-9, 1.0),
+        Row("b", RUNNERS["c"], t, np.array([0.0, 1e-3]), 1e-3, 1.0),
+    ]
+    draw(rows, tmp_path / "picture.png")
+    assert told == [["c", "casadi"]]
 
 
 def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +91,6 @@ def test_a_motion_without_one_law_is_refused() -> None:
 
 
 def test_only_common_times_are_compared() -> None:
-    here, there = compare._common(np.array([0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.15, 0.2]))
+    here, there = compare.common_times(np.array([0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.15, 0.2]))
     np.testing.assert_array_equal(here, [0, 2])
     np.testing.assert_array_equal(there, [0, 2])

@@ -190,3 +190,16 @@ def test_unknown_words_are_refused() -> None:
         export(own, loops="cut")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(BridgeError, match="floating must be one of 'joint', 'root', got 'base'"):
         export(own, floating="base")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_joint_may_be_called_world(tmp_path: Path) -> None:
+    # Many readers take a link of that name for the world itself.
+    file = tmp_path / "arm.urdf"
+    own = planar_manipulator(LINKS[:2])
+    text = export(own, upright=True).replace('<joint name="q1"', '<joint name="world"')
+    file.write_text(text, encoding="utf-8")
+    again = export(load(file))
+    assert '<link name="world" />' in again
+    assert again.count('link name="world"') == 1
+    assert '<child link="world"' not in again
+    require_same(load(file), again)

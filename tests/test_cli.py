@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 
 import erugin
+from erugin.bridges.cli import main as bridges_main
 from erugin.scenarios.catalogue import SCENARIOS, two_link_arm_moving_obstacle
 from erugin.scenarios.cli import main
 from erugin.scenarios.commands.measured import expected_text
@@ -114,7 +115,7 @@ def test_no_words_give_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_program_is_installed() -> None:
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="erugin")
-    assert script.load() is main
+    assert script.load() is bridges_main
 
 
 @pytest.mark.parametrize("words", [["walk"], ["run"], ["run", NAME, "--st", "a=1"], ["list", NAME, "more"], ["--out"]])

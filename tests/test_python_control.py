@@ -17,6 +17,7 @@ from erugin.bridges.python_control import (
     export_loop,
     export_perturbations,
 )
+from erugin.bridges.python_control.signals import signal_names
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
 from erugin.controllers.rivals import Lqr, Weights
@@ -244,3 +245,10 @@ def test_what_python_control_cannot_hold_is_refused() -> None:
         plant.dynamics(0.0, np.zeros(4), np.zeros(2), params={"m1": -1.0})
     with pytest.raises(NotFiniteError, match="A number is not finite"):
         plant.dynamics(0.0, np.zeros(4), np.array([np.nan, 0.0]))
+
+
+def test_names_that_become_the_same_signal_are_told() -> None:
+    with pytest.raises(
+        ModelError, match=r"names of their own, but 'tip\[0\]', 'tip\.0' become 'tip_0' in python-contr"
+    ):
+        signal_names(["tip[0]", "tip.0", "other"])

@@ -18,6 +18,7 @@ from erugin.scenarios import DOP853, SimulationError, simulate
 from erugin.symbolic.errors import BridgeError, ModelError, ParameterError, ShapeError
 
 from .arms import two_link_arm
+from .bridge_simulators import Called
 from .test_python_control import START, tracking
 from .test_python_control_sampled import delayed, integrating, reaching
 
@@ -186,3 +187,30 @@ def test_what_is_not_of_mechanical_form_is_refused() -> None:
         BridgeError, match=r"mass_matrix must have shape \(2, 2\) and finite entries, got shape \(3, 3\)"
     ):
         bridge.load(mechanical(), mass_matrix=np.eye(3))
+
+
+def test_a_fault_of_a_law_ends_in_an_error_with_the_motion_so_far() -> None:
+    robot = two_link_arm()
+
+    def law(t: float, q: Array, v: Array) -> Array:
+        if t > 0.1:
+            raise ValueError("a fault of its own")
+        return np.zeros(2)
+
+    with pytest.raises(SimulationError, match=r"after t = 0\.1 s: ValueError: a fault of its own") as said:
+        bridge.simulate(robot, Called(robot, law), Q0, V0, 0.3, step=0.02)
+    assert len(said.value.trajectory) == 6
+    assert isinstance(said.value.__cause__, ValueError)
+
+
+def test_a_motion_that_goes_ever_faster_ends_in_an_error_too() -> None:
+    """The solver would follow it in ever shorter steps and never end."""
+    robot = two_link_arm()
+    law = Called(robot, lambda t, q, v: 1e6 * (1.0 + q**2) if t > 0.1 else np.zeros(2))
+    with pytest.raises(SimulationError, match="needs more than 200 steps from one sample to the next") as said:
+        bridge.simulate(robot, law, Q0, V0, 5.0, step=0.02, most_steps=200)
+    assert len(said.value.trajectory) >= 6
+    with pytest.raises(ModelError, match=r"method must be one of SciPy's RK23, RK45, .* got 'RK9'"):
+        bridge.simulate(robot, law, Q0, V0, 0.1, step=0.02, method="RK9")
+    with pytest.raises(ModelError, match="most_steps must be a whole number"):
+        bridge.simulate(robot, law, Q0, V0, 0.1, step=0.02, most_steps=1.5)  # type: ignore[arg-type]

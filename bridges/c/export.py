@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...controllers.controller import Controller, Law
-from ...controllers.program_controller import ProgramController
-from ...controllers.wrappers import Wrapper
+from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.close_loop import close_loop
 from ...scenarios.closed_loop import SymbolicLoop
@@ -25,6 +23,7 @@ from .identifiers import law_identifier
 from .law_text import LawText
 from .loop_text import LoopText
 from .readme_text import readme_text
+from .written_law import contradicts, written_law
 
 Values = Mapping[str, float] | ArrayLike | None
 
@@ -40,7 +39,7 @@ class CFolder:
         operations: of one tick, always the same.
         work: doubles for intermediate results of one tick.
         calls: functions of ``math.h`` that a tick calls.
-        renamed: names of signals and parameters that C cannot have, and the constants that stand for them.
+        renamed: names of signals and parameters that C cannot have, and all constants that stand for each.
     """
 
     folder: Path
@@ -49,7 +48,7 @@ class CFolder:
     operations: int
     work: int
     calls: frozenset[str]
-    renamed: Mapping[str, str]
+    renamed: Mapping[str, tuple[str, ...]]
 
 
 def export(
@@ -98,7 +97,7 @@ def export(
     Warns:
         BridgeWarning: if ``name`` is none that C can have; it tells what is written in its place.
     """
-    law = _law(controller)
+    law = written_law(controller, "be written as C")
     c, effort = controller.robot.coordinates, controller.robot.limits.effort
     if saturate and (controller.applies_force or not np.isfinite(effort).any()):
         why = "gives a force, not inputs" if controller.applies_force else f"drives {controller.robot.name}, which has"
@@ -107,9 +106,7 @@ def export(
     if not isinstance(name, str) or not name.strip():
         raise BridgeError(f"name must be a word such as 'law', got {name!r}")
     word = law_identifier(name)
-    inner = _innermost(controller)
-    contradictory = isinstance(inner, ProgramController) and inner.method.handles_dependence
-    text = LawText(word, controller, law, controller.parameters.values(p), contradictory, saturate)
+    text = LawText(word, controller, law, controller.parameters.values(p), contradicts(controller), saturate)
     q = np.zeros(c.nq) if q0 is None else vector("q0", q0, c.nq)
     v = np.zeros(c.nv) if v0 is None else vector("v0", v0, c.nv)
     files = {
@@ -133,45 +130,6 @@ def export(
     return CFolder(
         Path(path), word, tuple(files), text.kernel.operations, text.kernel.work, text.kernel.calls, text.renamed
     )
-
-
-def _law(controller: Controller) -> Law:
-    if not isinstance(controller, Controller):
-        raise BridgeError(f"a Controller can be written as C, got {controller!r}")
-    law = controller.law
-    if law is not None:
-        return law
-    raise BridgeError(
-        f"{type(controller).__name__} has no symbolic law, so it cannot be written as C: {_why_none(controller)}"
-    )
-
-
-def _why_none(controller: Controller) -> str:
-    """Why a controller has no symbolic law, and what to try."""
-    if isinstance(controller, Wrapper):
-        inner, inside = controller.inner, type(controller.inner).__name__
-        if inner.law is None:
-            return f"neither has the {inside} inside it: {_why_none(inner)}"
-        return f"it remembers from sample to sample, and a tick in C keeps nothing: write the {inside} inside it"
-    if isinstance(controller, ProgramController) and controller.program.is_affine:
-        return (
-            "its inputs come from a quadratic programme at each tick: take realization='actuated', and saturate=True "
-            "if the inputs are to be cut to the limits"
-        )
-    if isinstance(controller, ProgramController):
-        return (
-            "rows nonlinear in the accelerations are solved by iteration at each tick, on the branch that it "
-            "remembers: write them so that they are affine in the accelerations"
-        )
-    if controller.memory is not None:
-        return "it remembers from sample to sample, and a tick in C keeps nothing: take a law without memory"
-    return "it computes each tick in Python: take a law that is written as expressions, such as a ProgramController"
-
-
-def _innermost(controller: Controller) -> Controller:
-    while isinstance(controller, Wrapper):
-        controller = controller.inner
-    return controller
 
 
 def _loop(robot: Robot, controller: Controller) -> SymbolicLoop:

@@ -23,10 +23,13 @@ HEADERS = """
     stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
 """
 """Headers of C's library: a file of such a name would stand in its place."""
-TAKEN = frozenset(f"{C_WORDS} {CPP_WORDS} {HEADERS} main".split())
+MACROS = "f r w x"
+"""``F_OK`` and its like are macros of POSIX, and statuses are called so."""
+TAKEN = frozenset(f"{C_WORDS} {CPP_WORDS} {HEADERS} {MACROS} main".split())
 """What no law can be called."""
 LONGEST = 63
-"""Characters of a name that compilers tell apart; C99 promises as many inside a file, and 31 between files."""
+"""Characters of a name that compilers tell apart; C99 promises as many inside a file, and 31 between files: where a
+linker keeps to these, a law's name may have 13."""
 
 
 def identifier(name: str, otherwise: str) -> str:

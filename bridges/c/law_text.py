@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,15 +73,22 @@ class LawText:
         return ParameterText(self.name, "parameters of the law", self.controller.parameters, self.values)
 
     @property
-    def renamed(self) -> dict[str, str]:
-        """Names that C cannot have, and what stands for them."""
+    def renamed(self) -> dict[str, tuple[str, ...]]:
+        """Names that C cannot have, and their constants: a coordinate and its velocity may be called the same."""
         upper, labels = self.name.upper(), self.labels
         groups = {"Q": labels.coordinates.names, "V": labels.velocities.names, "U": labels.inputs.names}
-        found: dict[str, str] = {}
-        for letter, names in groups.items():
-            prefix = f"{upper}_{letter}_"
-            found |= _changed(prefix, dict(zip(names, constants(prefix, names), strict=True)))
-        return found | _changed(f"{upper}_P_", self.parameters.constants)
+        written = {f"{upper}_{letter}_": names for letter, names in groups.items()}
+        pairs = [
+            (prefix, pair)
+            for prefix, names in written.items()
+            for pair in zip(names, constants(prefix, names), strict=True)
+        ]
+        pairs += [(f"{upper}_P_", pair) for pair in self.parameters.constants.items()]
+        found: dict[str, tuple[str, ...]] = {}
+        for prefix, (name, constant) in pairs:
+            if constant != f"{prefix}{name.upper()}":
+                found[name] = (*found.get(name, ()), constant)
+        return found
 
     @property
     def work_said(self) -> str:
@@ -276,7 +282,3 @@ int {name}_tick(const {name}_parameters *parameters, double t, const double q[],
     return {name}_tick_in(parameters, t, q, v, u, work);
 }}
 """
-
-
-def _changed(prefix: str, written: Mapping[str, str]) -> dict[str, str]:
-    return {name: constant for name, constant in written.items() if constant != f"{prefix}{name.upper()}"}

@@ -21,8 +21,9 @@ def readme_text(law: LawText, *, with_plant: bool) -> str:
         f"`{name}_plant.h` has a plant: `{name}_plant_step` moves it between two ticks under inputs that are held, for "
         f"a controller that runs on its own hardware; `{name}_plant_closed_step` moves plant and law together."
     )
-    spelled = {given: found for given, found in law.renamed.items() if not found.endswith(f"_{_underscored(given)}")}
-    renamed = ", ".join(f"`{given}` is `{found}`" for given, found in spelled.items())
+    pairs = [(given, constant) for given, found in law.renamed.items() for constant in found]
+    spelled = [pair for pair in pairs if not pair[1].endswith(f"_{_underscored(pair[0])}")]
+    renamed = ", ".join(f"`{given}` is `{constant}`" for given, constant in spelled)
     told = (
         "What a C name cannot have is an underscore in the names of places; the tables of names have all as they are."
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from .identifiers import string
 from .law_text import LawText
 
 SAID = (
     "A controller that the controller manager loads is a class around `NAME_tick`. This is one, to be put into a "
     "package of your own and tried there. `update()` neither allocates nor waits for a lock; parameters come through "
     "a real-time buffer, and can be set by their names while it runs. Interfaces come in the order in which they were "
-    "asked for. An error from `update()` makes the controller manager deactivate the controller. Older releases have "
-    "no `get_optional()`: there it is `get_value()`, which returns the number itself, and `set_value()` returns "
-    "nothing."
+    "asked for. An error from `update()` makes the controller manager deactivate the controller from ROS 2 Jazzy on; "
+    "that of Humble tells it and goes on, so what is safe is written before. Humble has no `get_optional()` either: "
+    "there it is `get_value()`, which returns the number itself, and `set_value()` returns nothing."
 )
 ROS2 = """\
 #include <array>
@@ -38,14 +39,11 @@ public:
   // Names of the joints as the robot's description has them: change the parameters where the law's names differ.
   CallbackReturn on_init() override
   {
-    coordinates_ = auto_declare<std::vector<std::string>>("coordinates",
-      {NAME_coordinate_names, NAME_coordinate_names + UPPER_NQ});
-    velocities_ = auto_declare<std::vector<std::string>>("velocities",
-      {NAME_velocity_names, NAME_velocity_names + UPPER_NV});
-    outputs_ = auto_declare<std::vector<std::string>>("outputs", {NAME_output_names, NAME_output_names + UPPER_NU});
+    auto_declare<std::vector<std::string>>("coordinates", {NAME_coordinate_names, NAME_coordinate_names + UPPER_NQ});
+    auto_declare<std::vector<std::string>>("velocities", {NAME_velocity_names, NAME_velocity_names + UPPER_NV});
+    auto_declare<std::vector<std::string>>("outputs", {DRIVEN});
     NAME_parameters_nominal(&parameters_);
-    for (int i = 0; i < UPPER_NP; ++i)
-      parameters_.value[i] = auto_declare<double>(NAME_parameter_names[i], parameters_.value[i]);
+    for (int i = 0; i < UPPER_NP; ++i) auto_declare<double>(NAME_parameter_names[i], parameters_.value[i]);
     return CallbackReturn::SUCCESS;
   }
 
@@ -66,6 +64,12 @@ public:
 
   CallbackReturn on_configure(const rclcpp_lifecycle::State &) override
   {
+    // What has been set since they were declared.
+    coordinates_ = get_node()->get_parameter("coordinates").as_string_array();
+    velocities_ = get_node()->get_parameter("velocities").as_string_array();
+    outputs_ = get_node()->get_parameter("outputs").as_string_array();
+    for (int i = 0; i < UPPER_NP; ++i)
+      parameters_.value[i] = get_node()->get_parameter(NAME_parameter_names[i]).as_double();
     if (coordinates_.size() != UPPER_NQ || velocities_.size() != UPPER_NV || outputs_.size() != UPPER_NU)
       return CallbackReturn::ERROR;
     const int bad = NAME_check_parameters(&parameters_);
@@ -100,12 +104,9 @@ public:
     return CallbackReturn::SUCCESS;
   }
 
-  // What is safe without a law depends on the machine: brakes, damping, or no torque, as here.
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
-    bool written = true;
-    for (auto & command : command_interfaces_) written = command.set_value(0.0) && written;
-    return written ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+    return release() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
 
   // No allocation, no lock, no exception, no output to a terminal: for the real-time thread.
@@ -115,18 +116,32 @@ public:
     started_ = true;
     for (std::size_t i = 0; i < state_interfaces_.size(); ++i) {
       const auto value = state_interfaces_[i].get_optional();
-      if (!value.has_value()) return return_type::ERROR;
+      if (!value.has_value()) return fail();
       (i < UPPER_NQ ? q_[i] : v_[i - UPPER_NQ]) = *value;
     }
     status_ = NAME_tick(shared_.readFromRT(), (time - start_).seconds(), q_.data(), v_.data(), u_.data());
-    if (STOPPED) return return_type::ERROR;
+    if (STOPPED) return fail();
     bool written = true;
     for (std::size_t i = 0; i < command_interfaces_.size(); ++i)
       written = command_interfaces_[i].set_value(u_[i]) && written;
-    return written ? return_type::OK : return_type::ERROR;
+    return written ? return_type::OK : fail();
   }
 
 private:
+  // What is safe without a law depends on the machine: brakes, damping, or no torque, as here.
+  bool release()
+  {
+    bool written = true;
+    for (auto & command : command_interfaces_) written = command.set_value(0.0) && written;
+    return written;
+  }
+
+  return_type fail()
+  {
+    release();
+    return return_type::ERROR;
+  }
+
   std::vector<std::string> coordinates_, velocities_, outputs_;
   std::array<double, UPPER_NQ> q_{};
   std::array<double, UPPER_NV> v_{};
@@ -152,7 +167,16 @@ def ros2_text(law: LawText) -> str:
     """
     upper = law.name.upper()
     stopped = f"status_ != {upper}_OK" + f" && status_ != {upper}_LIMITED" * law.saturate
-    return ROS2.replace("STOPPED", stopped).replace("UPPER", upper).replace("NAME", law.name)
+    joints = ", ".join(map(string, _driven(law)))
+    outputs = joints or f"{law.name}_output_names, {law.name}_output_names + {upper}_NU"
+    return ROS2.replace("DRIVEN", outputs).replace("STOPPED", stopped).replace("UPPER", upper).replace("NAME", law.name)
+
+
+def _driven(law: LawText) -> list[str]:
+    """Names of the joints that the outputs drive, where the names of the outputs tell them; none otherwise."""
+    joints, outputs = set(law.labels.coordinates.names), law.labels.inputs.names
+    found = [name.removeprefix("u_") for name in outputs]
+    return found if not law.controller.applies_force and joints.issuperset(found) else []
 
 
 def ros2_said(law: LawText) -> str:

@@ -24,8 +24,8 @@ def functions(
 ) -> dict[str, ca.Function]:
     """What a model is made of, each as a function that takes numbers, SX and MX alike.
 
-    All take (t, q, v, u), and p after these unless its numbers are given: the model's parameters in their order, and for
-    a controller those of its robot that it does not have behind them. They return what they are called, but
+    All take (t, q, v, u), and p after these unless its numbers are given: the model's parameters in their order, and
+    for a controller those of its robot that it does not have behind them. They return what they are called, but
     ``acceleration``, which returns a and μ. Each can be called by name, ``function(q=…, v=…)["mass_matrix"]``, where
     what is left out is zero.
 

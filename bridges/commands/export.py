@@ -11,7 +11,7 @@ from ...scenarios.commands.choose import choose, own_lines
 from ...scenarios.commands.command import BAD_INPUT, OK, STOPPED, Commands, require_writable
 from ...scenarios.commands.pairs import pairs_of
 from ...symbolic.errors import BridgeError, unknown_name
-from .formats import FORMATS, VERSIONS, WHATS, Asked
+from .formats import FORMATS, MODELS, VERSIONS, WHATS, Asked
 
 
 def register(commands: Commands) -> None:
@@ -38,6 +38,13 @@ def register(commands: Commands) -> None:
         "--what", metavar="PART", help=f"one of {', '.join(WHATS)} (default: the plant as mjcf and urdf, else the law)"
     )
     parser.add_argument("--fmi", metavar="VERSION", help=f"of an FMU, one of {', '.join(VERSIONS)} (default: 3.0)")
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"leave out what {' or '.join(MODELS)} has no counterpart for, by its name; may be repeated",
+    )
     parser.add_argument("--out", metavar="PATH", help="the file, or for C the folder (default: out/NAME.…)")
     parser.add_argument("--overwrite", action="store_true", help="replace a folder of C that was exported before")
     parser.set_defaults(run=run, refuse=parser.error)
@@ -66,6 +73,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
             raise BridgeError(unknown_name(kind, given, known))
     if chosen.fmi is not None and to != "fmu":
         raise BridgeError(f"--fmi is the version of an FMU, and {to} has none: leave it out, or say --to fmu")
+    if chosen.ignore and to not in MODELS:
+        raise BridgeError(f"--ignore leaves a part of a robot out of {' or '.join(MODELS)}: {to} takes all of it")
     if chosen.fmi not in (None, *VERSIONS):
         raise BridgeError(unknown_name("version of FMI", chosen.fmi, VERSIONS))
     form = FORMATS[to]
@@ -83,7 +92,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     with own_lines(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
-        asked = Asked(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite)
+        asked = Asked(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite, tuple(chosen.ignore))
         asked.require()
         require_writable(out.parent)
         try:

@@ -27,6 +27,7 @@ class Asked:
         out: the file, or the folder.
         fmi: version of an FMU.
         overwrite: whether a folder of an earlier export gives way; files do.
+        ignore: names of what mjcf or urdf has no counterpart for, to be left out.
     """
 
     setup: Setup
@@ -35,6 +36,7 @@ class Asked:
     out: Path
     fmi: str
     overwrite: bool = False
+    ignore: tuple[str, ...] = ()
 
     @property
     def controller(self) -> Controller:
@@ -47,10 +49,10 @@ class Asked:
             phases = ", ".join(repr(phase.name) for phase in self.setup.phases)
             raise BridgeError(
                 f"{self.name} is a motion in phases ({phases}), each with a controller of its own, and only one can be "
-                "exported: put the one that you mean into a scenario of its own, or export the plant by --what plant"
+                f"exported: put the one that you mean into a scenario of its own, or export the plant, {PLANT_BY}"
             )
         if self.setup.controller is None:
-            raise BridgeError(f"nothing drives {self.name}: export its plant by --what plant")
+            raise BridgeError(f"nothing drives {self.name}: export its plant, {PLANT_BY}")
         return self.setup.controller
 
     def require(self) -> None:
@@ -131,14 +133,14 @@ def _mjcf(asked: Asked) -> None:
     from .. import mujoco
 
     setup = asked.setup
-    mujoco.export(setup.robot, asked.out, p=setup.p, q0=setup.q0, timestep=setup.step)
+    mujoco.export(setup.robot, asked.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=asked.ignore)
 
 
 def _urdf(asked: Asked) -> None:
     from .. import urdf
 
     # Whoever reads it takes gravity along −z.
-    urdf.export(asked.setup.robot, asked.out, p=asked.setup.p, upright=True)
+    urdf.export(asked.setup.robot, asked.out, p=asked.setup.p, upright=True, ignore=asked.ignore)
 
 
 FORMATS = {
@@ -149,3 +151,7 @@ FORMATS = {
     "casadi": Format("Erugin's file of a law, read by bridges.casadi.load", (LAW,), ".json", _casadi),
 }
 """By their names on the command line."""
+
+PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.whats)
+MODELS = tuple(name for name, form in FORMATS.items() if form.whats == (PLANT,))
+"""Formats of bodies and joints, in which not everything has a place."""

@@ -1,48 +1,36 @@
-"""Masses and principal moments of bodies that a robot and a MultibodyPlant both have."""
+"""Masses of the bodies of a MultibodyPlant."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...robots.robot import Robot
 from ..extras import require
-from .foreign import MultibodyPlant, RigidBody
+from ..tree_values import Mass
+from .foreign import ModelInstanceIndex, MultibodyPlant, RigidBody, SpatialInertia
+from .states import moving_joints
 
 Array = NDArray[np.float64]
-TOLERANCE = 1e-9
 
 
-def body_differences(
-    robot: Robot, plant: MultibodyPlant, p: Mapping[str, float] | ArrayLike | None = None
-) -> dict[str, str]:
-    """Name → what differs, of bodies with the same name.
+def carried(
+    plant: MultibodyPlant, names: Mapping[str, str], model_instance: ModelInstanceIndex | None = None
+) -> dict[str, Mass]:
+    """Joint here → all that moves with it there, bodies that are welded to each other as one.
 
     Args:
-        robot: here.
         plant: there.
-        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        names: joint here → joint there.
+        model_instance: in which the joints are looked for; all if not given.
     """
-    found: dict[str, str] = {}
-    bodies = [] if robot.tree is None else [body for node in robot.tree.nodes for body in node.bodies]
-    for body in bodies:
-        theirs = [other for other in all_bodies(plant) if other.name() == body.name]
-        if len(theirs) != 1:
-            continue
-        mass, _, inertia = mass_of(theirs[0])
-        own = float(robot.evaluate(body.mass, p=p))
-        own_moments = np.linalg.eigvalsh(robot.evaluate(body.inertia, p=p))
-        moments = np.linalg.eigvalsh(inertia)
-        said: list[str] = []
-        if abs(own - mass) > TOLERANCE * max(own, mass):
-            said.append(f"mass {own:.9g} kg here and {mass:.9g} kg there")
-        if np.abs(own_moments - moments).max() > TOLERANCE * max(own_moments[-1], moments[-1], 1e-300):
-            here, there = (", ".join(f"{x:.6g}" for x in values) for values in (own_moments, moments))
-            said.append(f"principal moments ({here}) kg m² here and ({there}) kg m² there")
-        if said:
-            found[body.name] = f"body {body.name!r}: {'; '.join(said)}"
+    theirs = {joint.name(): joint for joint in moving_joints(plant, model_instance)}
+    context, found = plant.CreateDefaultContext(), dict[str, Mass]()
+    for here, there in names.items():
+        body = theirs[there].child_body()
+        welded = [other.index() for other in plant.GetBodiesWeldedTo(body)]
+        found[here] = Mass(*_parts(plant.CalcSpatialInertia(context, body.body_frame(), welded)))
     return found
 
 
@@ -62,7 +50,10 @@ def mass_of(body: RigidBody) -> tuple[float, Array, Array]:
     Args:
         body: of a plant.
     """
-    spatial = body.default_spatial_inertia()
+    return _parts(body.default_spatial_inertia())
+
+
+def _parts(spatial: SpatialInertia) -> tuple[float, Array, Array]:
     mass, center = float(spatial.get_mass()), np.array(spatial.get_com())
     about_origin = np.array(spatial.CalcRotationalInertia().CopyToFullMatrix3())
     inertia = about_origin - mass * ((center @ center) * np.eye(3) - np.outer(center, center))

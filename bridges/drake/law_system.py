@@ -16,7 +16,7 @@ from ...controllers.status import Status, judge
 from ...robots.robot import Robot
 from ...symbolic.arrays import all_finite
 from ...symbolic.errors import BridgeError
-from ...symbolic.kernel import Kernel
+from ..applied import applied_force
 from ..extras import require
 from ..state_map import StateMap
 from .foreign import BasicVector, Context, MultibodyPlant, State
@@ -77,13 +77,8 @@ class LawSystem(LeafSystem):
         super().__init__()
         self.set_name(name)
         self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators
-        self._p, self._free = p, free
-        c = robot.coordinates
-        size = c.nv if controller.applies_force else robot.u.numel()
-        self._applied: Kernel | None = None
-        if not controller.applies_force:
-            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
-            self._applied = Kernel("applied", inputs, {"force": robot.input_matrix @ robot.u}, compiled=False)
+        self._free, self._applied = free, applied_force(robot, controller, p)
+        size = robot.coordinates.nv if controller.applies_force else robot.u.numel()
         self._state: Any = self.DeclareVectorInputPort("state", states.nq + states.nv)
         self._given: Any = self.DeclareVectorInputPort("parameters", len(law_p))
         model: Any = Vector
@@ -159,8 +154,7 @@ class LawSystem(LeafSystem):
     def _pushed(self, context: Context) -> Array:
         """Generalized force there."""
         t, q, v, output = self._asked(context)
-        R = output if self._applied is None else np.atleast_1d(self._applied(t, q, v, output, self._p)[0])
-        return self.states.force_there(q, R)
+        return self.states.force_there(q, self._applied(t, q, v, output))
 
     def _force(self, context: Context, force: BasicVector) -> None:
         force.SetFromVector(self._pushed(context))

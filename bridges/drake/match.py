@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ..carried import carried_differences
 from ..extras import require
 from ..matching import TOLERANCE, Match, compare_dynamics
-from .bodies import body_differences
+from .bodies import carried
 from .foreign import ModelInstanceIndex, MultibodyPlant
 from .states import moving_joints, states_of
 
@@ -27,7 +28,7 @@ def match(
     model_instance: ModelInstanceIndex | None = None,
     tolerance: float = TOLERANCE,
 ) -> Match:
-    """Compare names, M and h at states at random, and the masses of bodies that both have.
+    """Compare names, M and h at states at random, and what each joint carries.
 
     h holds gravity, joint damping and the plant's other force elements; geometry takes no part.
 
@@ -61,6 +62,6 @@ def match(
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
     result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
     if result.differs(tolerance):
-        # Bodies that are welded together may share their mass differently in one and the same robot.
-        result = dataclasses.replace(result, bodies=body_differences(robot, model, p))
+        bodies = carried_differences(robot, carried(model, found, model_instance), p)
+        result = dataclasses.replace(result, bodies=bodies)
     return result

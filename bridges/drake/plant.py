@@ -73,6 +73,7 @@ def build_plant(
     """
     from ..urdf import export as urdf
 
+    tree = own_tree(robot)
     multibody, parsing = require("pydrake.multibody.plant", "drake"), require("pydrake.multibody.parsing", "drake")
     if robot.natural:
         names = ", ".join(constraint.name for constraint in robot.natural)
@@ -81,7 +82,7 @@ def build_plant(
             "constraints that Drake gives a discrete one are not those of a rigid robot. Use erugin.scenarios, or "
             "MuJoCo for loops"
         )
-    if any(node.name == "world" for node in own_tree(robot).nodes):
+    if any(node.name == "world" for node in tree.nodes):
         raise BridgeError(f"{robot.name} has a joint 'world', which is the name of Drake's own body: rename it")
     whole = urdf(robot, path, p=p)
     if following := following_joints(whole):
@@ -101,7 +102,7 @@ def build_plant(
         parsing.Parser(plant).AddModelsFromString(text, "urdf")
     for joint in taken:
         put_in(plant, joint)
-    gravity = robot.evaluate(own_tree(robot).gravity, p=p)
+    gravity = robot.evaluate(tree.gravity, p=p)
     plant.mutable_gravity_field().set_gravity_vector(gravity)
     left = _add_actuators(robot, plant, p)
     plant.Finalize()

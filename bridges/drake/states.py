@@ -23,8 +23,10 @@ def moving_joints(plant: MultibodyPlant, model_instance: ModelInstanceIndex | No
         model_instance: only its joints; those of all if not given.
 
     Raises:
-        BridgeError: for a plant that is not finalized.
+        BridgeError: for what is no plant, or one that is not finalized.
     """
+    if not hasattr(plant, "is_finalized"):
+        raise BridgeError(f"a MultibodyPlant is needed, got {plant!r}; a file is made one by pydrake's Parser")
     if not plant.is_finalized():
         raise BridgeError("the MultibodyPlant is not finalized: call plant.Finalize() first")
     indices = plant.GetJointIndices() if model_instance is None else plant.GetJointIndices(model_instance)
@@ -55,7 +57,9 @@ def states_of(
     """
     ours = joint_names(robot)
     theirs = moving_joints(plant, model_instance)
-    at = places(list(ours), [joint.name() for joint in theirs], where=WHERE, names=names)
+    labels = [joint.name() for joint in theirs]
+    where = WHERE if len(set(labels)) == len(labels) else f"{WHERE} (model_instance= picks one of its models)"
+    at = places(list(ours), labels, where=where, names=names)
     slots: dict[str, tuple[int, int]] = {}
     for (name, coordinates), place in zip(ours.items(), at, strict=True):
         joint = theirs[place]

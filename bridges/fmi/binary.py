@@ -25,6 +25,15 @@ PLATFORMS: Mapping[tuple[str, str], Mapping[str, str]] = {
 """Name of the folder of machine code, by system and processor, and by version of FMI."""
 
 
+def override(version: str) -> str:
+    """Name of the macro with which names of functions do not begin with the model's.
+
+    Args:
+        version: of FMI.
+    """
+    return f"FMI{version[0]}_OVERRIDE_FUNCTION_PREFIX"
+
+
 @dataclass(frozen=True)
 class Binary:
     """Machine code and its place in the FMU.
@@ -64,7 +73,7 @@ def compile_sources(sources: Mapping[str, str], unit: str, name: str, version: s
             (place / file).write_text(text, encoding="utf-8")
         library = f"{name}.{'dylib' if machine[0] == 'Darwin' else 'so'}"
         # By names, not places: what the compiler writes down of them is then the same every time.
-        command = [*toolchain.command, *FLAGS, unit, "-o", library, "-lm"]
+        command = [*toolchain.command, *FLAGS, f"-D{override(version)}", unit, "-o", library, "-lm"]
         try:
             subprocess.run(
                 command,

@@ -127,15 +127,14 @@ class Block:
 
     @functools.cached_property
     def dependencies(self) -> Mapping[int, tuple[int, ...]]:
-        """For derivatives and outputs, by value reference: those of time, inputs and states on which each depends."""
-        knowns = ca.vertcat(self.t, self.i, self.x)
-        references = [0, *range(1, 1 + len(self.inputs)), *range(self.first_state, self.first_state + len(self.states))]
-        function = ca.Function("f", [knowns, self.p], [ca.densify(ca.vertcat(self.rate, self.y))])
-        found: dict[int, list[int]] = {
-            self.first_state + len(self.states) + k: [] for k in range(function.numel_out(0))
-        }
+        """For derivatives and outputs, by value reference: time, inputs, parameters and states they depend on."""
+        knowns = ca.vertcat(self.t, self.i, self.p, self.x)
+        function = ca.Function("f", [knowns], [ca.densify(ca.vertcat(self.rate, self.y))])
+        first = self.first_state + len(self.states)
+        found: dict[int, list[int]] = {first + k: [] for k in range(function.numel_out(0))}
         for row, column in zip(*function.jac_sparsity(0, 0).get_triplet(), strict=True):
-            found[self.first_state + len(self.states) + row].append(references[column])
+            # The knowns are in the order of their value references.
+            found[first + row].append(column)
         return {reference: tuple(sorted(on)) for reference, on in found.items()}
 
     @property

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...controllers.controller import Controller, Law
+from ...controllers.controller import Controller
 from ...robots.augmentation import require_regular
 from ...robots.robot import Robot
 from ...scenarios.close_loop import close_loop
@@ -18,6 +18,7 @@ from ...scenarios.natural_rank import natural_pivots
 from ...symbolic.errors import BridgeError, ParameterError, unknown_name
 from ...symbolic.parameters import Range
 from ...symbolic.semidefinite import TOLERANCE
+from ..c.written_law import written_law
 from .block import Block, Variable
 from .names import structured
 from .signals import (
@@ -36,26 +37,7 @@ from .signals import (
 )
 
 Values = Mapping[str, float] | ArrayLike | None
-
-
-def law_of(controller: Controller) -> Law:
-    """The law as expressions.
-
-    Args:
-        controller: any.
-
-    Raises:
-        BridgeError: if it is not written as expressions, or remembers.
-    """
-    law, kind = controller.law, type(controller).__name__
-    if law is None or controller.memory is not None:
-        why = "it has no symbolic law" if law is None else "it remembers from sample to sample"
-        raise BridgeError(
-            f"{kind} cannot become an FMU: {why}, and an FMU is made of expressions of (t, q, v, p). Take a law "
-            "without memory that is written as expressions, such as the one inside a wrapper, or a ProgramController "
-            "with realization='actuated' or 'ideal'"
-        )
-    return law
+BECOME = "become an FMU"
 
 
 def law_block(
@@ -71,7 +53,7 @@ def law_block(
         p: the controller's parameters: nominal, overridden by name, or the whole vector.
         step: that is proposed for communication [s].
     """
-    law, robot = law_of(controller), controller.robot
+    law, robot = written_law(controller, BECOME), controller.robot
     c, labels = robot.coordinates, Labels.of(robot, controller)
     # What depends on accelerations is known to the plant alone.
     known = [i for i in range(law.deviation.numel()) if not ca.depends_on(law.deviation[i], c.a)]
@@ -171,7 +153,7 @@ def loop_block(
         step: longest internal step [s].
         stop: scalar expression that becomes an output, positive where the motion is at its end; none if not given.
     """
-    law_of(controller)
+    written_law(controller, BECOME)
     loop = close_loop(robot, controller, stop, judged=judged(robot)).symbolic()
     if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
         raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -11,6 +12,7 @@ from .block import Block, Variable
 from .units import Unit
 
 Attributes = Mapping[str, str | float | None]
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 CATEGORIES = {
     "logStatusError": "what was asked for is not allowed, or a step failed",
     "logStatusDiscard": "the equations have no value at a point that a solver tried",
@@ -61,7 +63,7 @@ def description_2(block: Block, token: str, tool: str, unit: str) -> str:
         if references:
             part = SubElement(structure, kind)
             for reference in references:
-                on = None if kind == "InitialUnknowns" else _depends(block, reference)
+                on = None if kind == "InitialUnknowns" else _depends(block, reference, parameters=False)
                 indices = None if on is None else " ".join(str(other + 1) for other in on)
                 _add(part, "Unknown", {"index": str(reference + 1), "dependencies": indices})
     return _written(root)
@@ -89,23 +91,26 @@ def description_3(block: Block, token: str, tool: str) -> str:
     structure = SubElement(root, "ModelStructure")
     for kind, references in (("Output", _outputs(block)), ("ContinuousStateDerivative", _derivatives(block))):
         for reference in references:
-            on = " ".join(map(str, _depends(block, reference)))
+            on = " ".join(map(str, _depends(block, reference, parameters=True)))
             SubElement(structure, kind, valueReference=str(reference), dependencies=on)
     for reference in _initial(block):
         SubElement(structure, "InitialUnknown", valueReference=str(reference))
     return _written(root)
 
 
-def build_description(block: Block, unit: str) -> str:
-    """sources/buildDescription.xml of FMI 3.0.
+def build_description(block: Block, unit: str, macro: str) -> str:
+    """sources/buildDescription.xml, of FMI 3.0 and since 2.0.4: how a library that is loaded is made of the sources.
 
     Args:
         block: what the FMU computes.
         unit: the C file that is compiled.
+        macro: that must be defined for it.
     """
     root = Element("fmiBuildDescription", fmiVersion="3.0")
     build = SubElement(root, "BuildConfiguration", modelIdentifier=block.name)
-    SubElement(SubElement(build, "SourceFileSet", language="C99"), "SourceFile", name=unit)
+    sources = SubElement(build, "SourceFileSet", language="C99")
+    SubElement(sources, "SourceFile", name=unit)
+    SubElement(sources, "PreprocessorDefinition", name=macro)
     SubElement(build, "Library", name="m", external="true", description="mathematical functions of C")
     return _written(root)
 
@@ -132,7 +137,7 @@ def _common(root: Element, block: Block) -> None:
 
 
 def _add_unit(units: Element, unit: Unit) -> None:
-    element = SubElement(units, "Unit", name=unit.name)
+    element = _add(units, "Unit", {"name": unit.name})
     if unit.exponents is not None:
         factor = {} if unit.factor == 1.0 else {"factor": unit.factor}
         _add(element, "BaseUnit", {**{base: str(n) for base, n in unit.exponents.items()}, **factor})
@@ -183,11 +188,22 @@ def _initial(block: Block) -> list[int]:
     return [*_derivatives(block), *range(block.first_output, len(block.variables))]
 
 
-def _depends(block: Block, reference: int) -> tuple[int, ...]:
-    """Value references of time, inputs and, where a solver outside sees them, states on which a variable depends."""
+def _depends(block: Block, reference: int, *, parameters: bool) -> tuple[int, ...]:
+    """Value references of time, inputs and, where a solver outside sees them, states on which a variable depends.
+
+    Args:
+        block: what the FMU computes.
+        reference: of the variable.
+        parameters: whether those on which it depends are told, as FMI 3.0 wants it and 2.0 does not.
+    """
     states = range(block.first_state, block.first_state + len(block.states))
     on = (reference,) if reference in states else block.dependencies[reference]
-    return on if block.exchange else tuple(other for other in on if other not in states)
+    known = range(1 + len(block.inputs)), states if block.exchange else (), _parameters(block) if parameters else ()
+    return tuple(other for other in on if any(other in group for group in known))
+
+
+def _parameters(block: Block) -> range:
+    return range(1 + len(block.inputs), block.first_state)
 
 
 def _add(parent: Element, name: str, attributes: Attributes) -> Element:
@@ -196,10 +212,15 @@ def _add(parent: Element, name: str, attributes: Attributes) -> Element:
 
 def _text(attributes: Attributes) -> dict[str, str]:
     return {
-        key: value if isinstance(value, str) else repr(float(value))
+        key: _plain(value) if isinstance(value, str) else repr(float(value))
         for key, value in attributes.items()
         if value is not None
     }
+
+
+def _plain(text: str) -> str:
+    """Text as XML can hold it: what it cannot, such as a control character, is written as its number."""
+    return NOT_IN_XML.sub(lambda found: f"U+{ord(found[0]):04X}", text)
 
 
 def _written(root: Element) -> str:

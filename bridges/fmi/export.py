@@ -14,15 +14,14 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
-from ...controllers.program_controller import ProgramController
-from ...controllers.wrappers import Wrapper
 from ...robots.robot import Robot
 from ...scenarios.integrators import RK4
 from ...scenarios.setup import Setup
 from ...symbolic.arrays import positive
 from ...symbolic.errors import BridgeError, BridgeWarning
+from ..c.written_law import contradicts
 from .archive import token_of, write_archive
-from .binary import compile_sources
+from .binary import compile_sources, override
 from .block import Block, Variable
 from .blocks import law_block, loop_block, plant_block
 from .description import build_description, description_2, description_3
@@ -187,10 +186,7 @@ class _Parts:
     @property
     def contradictory(self) -> bool:
         """Whether dependent rows contradict each other where they are told."""
-        law = self.controller if self.kind != "plant" else None
-        while isinstance(law, Wrapper):
-            law = law.inner
-        return isinstance(law, ProgramController) and law.method.handles_dependence
+        return self.controller is not None and self.kind != "plant" and contradicts(self.controller)
 
     def block(
         self,
@@ -226,9 +222,9 @@ def _write(block: Block, path: Path, version: Version, parts: _Parts, binary: bo
     def texts(token: str) -> dict[str, str]:
         sources = source_files(block, version, token, contradictory=parts.contradictory)
         found = {f"sources/{file}": text for file, text in sources.items()}
+        found["sources/buildDescription.xml"] = build_description(block, UNIT[version], override(version))
         if version == "2.0":
             return {**found, "modelDescription.xml": description_2(block, token, tool, UNIT[version])}
-        found["sources/buildDescription.xml"] = build_description(block, UNIT[version])
         return {**found, "modelDescription.xml": description_3(block, token, tool)}
 
     token = token_of(texts(""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import MappingProxyType, TracebackType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fmpy.model_description import ScalarVariable
 
 Array = NDArray[np.float64]
+LINES = 10
 
 
 class Instance:
@@ -48,7 +50,8 @@ class Instance:
             MissingPackageError: if FMPy is not installed.
         """
         fmpy = require("fmpy", "fmi")
-        self._said: list[str] = []
+        # What the last call said, for its error: with logging on an FMU may say much that is none.
+        self._said: deque[str] = deque(maxlen=LINES)
         self._stack = ExitStack()
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="erugin-fmu-"))
@@ -57,7 +60,9 @@ class Instance:
                 fmpy.extract(os.fspath(path), folder)
                 if description.coSimulation is None:
                     raise BridgeError(f"{os.fspath(path)} is not for co-simulation")
-                self._fmu: Any = fmpy.instantiate_fmu(folder, description, "CoSimulation", logger=self._log)
+                self._fmu: Any = fmpy.instantiate_fmu(
+                    folder, description, "CoSimulation", debug_logging=True, logger=self._log
+                )
             except BridgeError:
                 raise
             except Exception as error:  # FMPy raises what its parts raise, of no class of its own
@@ -165,6 +170,7 @@ class Instance:
         return found
 
     def _call(self, name: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401 - FMPy has no types
+        self._said.clear()
         try:
             return getattr(self._fmu, name)(*arguments, **named)
         except Exception as error:  # FMPy raises plain exceptions, too
@@ -176,8 +182,7 @@ class Instance:
         self._said.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
 
     def _told(self, error: Exception) -> str:
-        said, self._said[:] = "; ".join(self._said), []
-        return said or str(error)
+        return "; ".join(self._said) or str(error)
 
 
 def _unit(unit: fmpy.model_description.Unit) -> Unit:

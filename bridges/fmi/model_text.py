@@ -54,6 +54,7 @@ def _header(block: Block, token: str, contradictory: bool) -> str:
         "PIVOTS_ROOM": max(pivots, 1),
         "WORK": max(rate.work, outputs.work),
         "STEP": block.step.hex(),
+        "PREFIX": f"{block.name}_",
     }
     status = Status.CONTRADICTORY if contradictory else Status.SINGULAR
     texts = {
@@ -63,6 +64,9 @@ def _header(block: Block, token: str, contradictory: bool) -> str:
     }
     lines = [f"#define MODEL_{key} {number}" for key, number in numbers.items()]
     lines += [f"#define MODEL_{key} {_quoted(text)}" for key, text in texts.items()]
+    lines += [
+        f"\n/* By CMake, for a library that is loaded. */\n#ifdef {block.name}_EXPORTS\n#define MODEL_LOADED\n#endif"
+    ]
     return f"/* Sizes and texts of {block.name}. */\n#ifndef MODEL_H\n#define MODEL_H\n\n" + "\n".join(
         [*lines, "\n#endif\n"]
     )

@@ -53,7 +53,8 @@ def identifier(name: str) -> str:
     words = re.findall(r"[A-Za-z0-9]+", name)
     if not words:
         raise BridgeError(f"a model needs a name with letters or digits from A to Z, got {name!r}; pass name=")
-    joined = "_".join(words)
+    # A folder takes file names of 255 bytes at most.
+    joined = "_".join(words)[:100]
     return joined if joined[0].isalpha() else f"model_{joined}"
 
 

@@ -65,14 +65,16 @@ def described(task: Task) -> dict[str, Any]:
     """
     labels = [label for part in task.parts for label in part.labels]
     units = [unit for part in task.parts for unit in part.units]
-    share = [f"{unit} of {high:g}" if task.normalized else unit for unit, high in
-             zip(task.actions.units, task.high, strict=True)]  # fmt: skip
+    acts = list(task.actions.units)
+    if task.normalized:
+        bounds = zip(task.low, task.high, acts, strict=True)
+        acts = [f"share of {low:g} … {high:g} {unit}".rstrip() for low, high, unit in bounds]
     return {
         "render_fps": max(1, round(1.0 / task.period)),
         "period": task.period,
         "steps_per_period": task.substeps,
         "action_names": list(task.actions.names),
-        "action_units": share,
+        "action_units": acts,
         "observation_names": labels,
         "observation_units": units,
     }

@@ -19,7 +19,7 @@ from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
 from ...symbolic.arrays import positive
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, unknown_name
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .draws import Draws
 from .observation import Angles, Part, parts_of
@@ -88,7 +88,10 @@ class Task:
         """Check, and put together; the arguments are those of :func:`~erugin.bridges.gymnasium.export`."""
         setup = what() if isinstance(what, Scenario) else what
         if not isinstance(setup, Setup):
-            raise BridgeError(f"an environment is made of a Setup or a Scenario, got {type(what).__name__}")
+            raise BridgeError(
+                "an environment is made of a Setup or a Scenario, such as one of erugin.scenarios.catalogue, got "
+                f"{what!r}"
+            )
         if setup.phases:
             raise BridgeError(
                 f"a motion in phases cannot be an environment: its {len(setup.phases)} phases have a law each, and "
@@ -106,6 +109,8 @@ class Task:
         forces = _acts_by_forces(setup, base, acts)
         h = positive("step", setup.step if step is None else step)
         span = positive("period", h if period is None else period)
+        if span > setup.duration * (1.0 + 1e-9):
+            raise BridgeError(f"a period of {span:g} s is longer than an episode, {setup.duration:g} s")
         substeps = max(1, math.ceil(span / h - 1e-9))
         periods = max(1, math.ceil(setup.duration / span - 1e-9))
         low, high = _bounds(setup, forces, bounds)
@@ -262,20 +267,22 @@ def _bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
     names = _actions(setup, forces).names
     effort = np.full(len(names), np.inf) if forces else setup.robot.limits.effort
     low, high = -effort, np.array(effort)
-    if isinstance(bounds, Mapping):
-        unknown = [name for name in bounds if name not in names]
-        if unknown:
-            raise BridgeError(f"bounds of {', '.join(map(repr, unknown))}: the action has {', '.join(names)}")
-        for name, pair in bounds.items():
-            low[names.index(name)], high[names.index(name)] = pair
-    elif bounds is not None:
-        try:
-            given = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(names),))
-        except (TypeError, ValueError) as error:
-            raise BridgeError(
-                f"bounds are a number, one for each of {', '.join(names)}, or pairs (low, high) by name, got {bounds!r}"
-            ) from error
-        low, high = -given, np.array(given)
+    taken = (
+        f"bounds are a number, one for each of {', '.join(names)}, or (low, high) by name, {{{names[0]!r}: (-1, 2)}}"
+    )
+    for name in bounds if isinstance(bounds, Mapping) else ():
+        if name not in names:
+            raise BridgeError(unknown_name("action in bounds=", name, names))
+    try:
+        if isinstance(bounds, Mapping):
+            for name, (least, most) in bounds.items():
+                low[names.index(name)], high[names.index(name)] = least, most
+        elif bounds is not None:
+            high = np.array(np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(names),)))
+            low = -high
+    except (TypeError, ValueError) as error:
+        raise BridgeError(f"{taken}; got {bounds!r}") from error
     if np.isnan(low).any() or np.isnan(high).any() or not (low < high).all():
-        raise BridgeError(f"bounds must be low < high for each of {', '.join(names)}, got {low} and {high}")
+        given = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(names, low, high, strict=True))
+        raise BridgeError(f"{taken}; a number b means ±b, and low < high: {given} is none")
     return low, high

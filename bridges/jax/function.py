@@ -124,6 +124,6 @@ def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
     if array.shape == () and size == 1 and scalar:
         return array.reshape(1)
     if array.shape != (size,):
-        wanted = f"({size},), or be a number," if size == 1 and scalar else f"({size},)"
-        raise ShapeError(f"{name} must have shape {wanted} got {array.shape}: jax.vmap takes batches apart")
+        wanted = f"({size},), or be a number" if size == 1 and scalar else f"({size},)"
+        raise ShapeError(f"{name} must have shape {wanted}, got {array.shape}; batches go through jax.vmap")
     return array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...symbolic.code import Tape
 from ...symbolic.errors import BridgeError
@@ -40,13 +40,13 @@ def translate(tape: Tape) -> Callable[..., tuple[Array, ...]]:
     def step(values: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
         kind, operands, target = row
         given = values.at[operands].get(mode="promise_in_bounds")
-        result = lax.switch(kind, branches, given[:WIDTH], given[WIDTH:])
+        result = cast("Array", lax.switch(kind, branches, given[:WIDTH], given[WIDTH:]))
         return lax.dynamic_update_slice(values, result, (target,)), None
 
     def function(*inputs: Array) -> tuple[Array, ...]:
         values = jnp.concatenate([*inputs, jnp.asarray(plan.constants), jnp.zeros(room)])
         if branches:
-            values, _ = lax.scan(step, values, tuple(map(jnp.asarray, tables)))
+            values, _ = lax.scan(step, values, tuple(jnp.asarray(table) for table in tables))
         return tuple(values[places] for places in plan.outputs)
 
     return function

@@ -20,6 +20,7 @@ from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import NO_PARAMETERS
 from ..extras import require
+from ..law_memory import remembers
 from ..recorder import Recorder
 from .asked import Asked, ask
 from .joints import Joints
@@ -78,14 +79,16 @@ class Drive:
         self._robot, self._numbers = robot, robot.parameters.values(p)
         parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.p = parameters.values(law_p)
+        self._remembers = False
         self._act: Asked | None = None
         self._outlet: Outlet | None = None
         if controller is not None:
+            self._remembers = remembers(controller, self.p)
             self._act, self.p = ask(controller, self.p)
             self._outlet = outlet(robot, joints, controller.applies_force, self._numbers, apply)
         self._eyes = Eyes(self._mujoco, self.model, parameters, obstacles or {}, self.p)
         self._read, self._watch = joints.reader(), Watch(self._mujoco, self.model)
-        self._log = SampleLog(float(self.model.opt.timestep))
+        self._log = SampleLog(self.model)
         self._whole = int(self._mujoco.mjtState.mjSTATE_INTEGRATION)
         self._saved = np.zeros(self._mujoco.mj_stateSize(self.model, self._whole))
         self._raised: Exception | None = None
@@ -108,7 +111,7 @@ class Drive:
             raise BridgeError("this drive was made for another MjModel: make one for each by drive(controller, model)")
         if self.controller is None or self._act is None or self._outlet is None:
             return
-        if self.controller.memory is not None:
+        if self._remembers:
             raise BridgeError(
                 f"{type(self.controller).__name__} has a memory, and MuJoCo does not tell its callback which call "
                 "begins a step: take the steps by drive.step(data) or drive.run(data, duration)"
@@ -150,24 +153,31 @@ class Drive:
     def step(self, data: MjData) -> None:
         """One step of MuJoCo under the law: the law takes in the state, and acts at all stages of the step.
 
+        With other data, or at an earlier time, another motion begins, and the law forgets what it remembers.
+
         Args:
             data: MuJoCo's.
 
         Raises:
-            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached, and ``data`` is
-                what it was before the step.
+            SimulationError: if the law or MuJoCo's motion has to stop; the samples so far are attached, and ``data``
+                and the law's memory are what they were before the step.
         """
         controller = self.controller
-        if data is not self._data:
+        if data is not self._data or self._log.is_before(data.time):
             self._begin(data)
+            if controller is not None:
+                controller.reset()
+        memory = None if controller is None else controller.memory
         with self._installed():
             try:
                 q, v = self._sample(data)
                 self._log.add(data.time, q, v, self.p if self._eyes else None)
-                if controller is not None and controller.memory is not None:
+                if controller is not None and self._remembers:
                     controller.advance(float(data.time), q, v, self.p)
                 self._take(data)
             except Exception as error:
+                if controller is not None and self._remembers:
+                    controller.memory = memory
                 raise self._failure(error) from error
 
     def run(self, data: MjData, duration: float) -> Trajectory:
@@ -231,7 +241,7 @@ class Drive:
         """Another motion: what was seen and counted belongs to the one before."""
         if data.model is not self.model:
             raise BridgeError("the MjData is of another MjModel than this drive: make it by mujoco.MjData(drive.model)")
-        self._data, self._log = data, SampleLog(float(self.model.opt.timestep))
+        self._data, self._log = data, SampleLog(self.model)
         self._watch.forget()
 
     @contextmanager

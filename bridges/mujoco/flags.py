@@ -33,3 +33,14 @@ def disabled(model: MjModel, flag: Flag) -> bool:
     """
     bit = getattr(require("mujoco", "mujoco").mjtDisableBit, f"mjDSBL_{flag}")
     return bool(model.opt.disableflags & int(bit))
+
+
+def acts(model: MjModel, k: int) -> bool:
+    """Whether the group of an actuator is not disabled.
+
+    Args:
+        model: MuJoCo's.
+        k: number of the actuator.
+    """
+    group = int(model.actuator_group[k])
+    return not (0 <= group < 31 and model.opt.disableactuator >> group & 1)

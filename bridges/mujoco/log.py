@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,9 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.simulation_errors import SimulationError
 from ..recorder import Recorder
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 Array = NDArray[np.float64]
 KEPT = 10_000
@@ -32,14 +36,22 @@ class Sample:
 class SampleLog:
     """Samples at whole steps; those that an integrator only tries in between are left out or replaced."""
 
-    def __init__(self, step: float) -> None:
+    def __init__(self, model: MjModel) -> None:
         """Nothing yet.
 
         Args:
-            step: MuJoCo's timestep [s].
+            model: MuJoCo's, whose timestep may be changed: the samples begin anew then.
         """
-        self._step, self._start = step, 0.0
+        self._model, self._step, self._start = model, float(model.opt.timestep), 0.0
         self._samples: deque[Sample] = deque(maxlen=KEPT)
+
+    def is_before(self, t: float) -> bool:
+        """Whether a time is before that of the last sample.
+
+        Args:
+            t: [s].
+        """
+        return bool(self._samples) and t < self._samples[-1].t - 1e-6 * self._step
 
     def add(self, t: float, q: Array, v: Array, p: Array | None = None) -> None:
         """Take in a state, which replaces all that were later.
@@ -50,8 +62,9 @@ class SampleLog:
             v: velocities, shape (nv,).
             p: the law's parameters, shape (np,), if they change.
         """
-        samples, h = self._samples, self._step
-        if samples and t > samples[-1].t + 1.5 * h:
+        samples, h = self._samples, self._model.opt.timestep
+        if h != self._step or (samples and t > samples[-1].t + 1.5 * h):
+            self._step = h
             samples.clear()
         while samples and samples[-1].t >= t - 1e-6 * h:
             samples.pop()

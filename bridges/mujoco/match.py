@@ -63,7 +63,13 @@ def match(
     def theirs(q_there: Array, v_there: Array) -> tuple[Array, Array]:
         data.qpos[:], data.qvel[:] = model.qpos0, 0.0
         joints.place(data, q_there, v_there)
-        mujoco.mj_fwdPosition(model, data)
+        # All but contacts and constraints, which take time and room, and no part.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_flex(model, data)
+        mujoco.mj_tendon(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_transmission(model, data)
         mujoco.mj_fwdVelocity(model, data)
         M = np.zeros((model.nv, model.nv))
         for column, unit in zip(M, np.eye(model.nv), strict=True):

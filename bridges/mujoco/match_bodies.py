@@ -16,6 +16,8 @@ from .model_read import rotation
 Array = NDArray[np.float64]
 DIFFERENT = 1e-9
 """Relative difference of masses and moments of inertia that is told."""
+LEAST = 1e-14
+"""Difference in kg or kg m² that is not: MuJoCo demands more than 1e-15 of each body."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +69,13 @@ def body_differences(robot: Robot, joints: Joints, p: Mapping[str, float] | Arra
         here, there = _here(robot, nodes, p), _there(joints, group)
         name = nodes[-1].name
         told: list[str] = []
-        if abs(here.mass - there.mass) > DIFFERENT * max(here.mass, there.mass):
+        if abs(here.mass - there.mass) > max(LEAST, DIFFERENT * max(here.mass, there.mass)):
             told.append(f"mass {here.mass:.9g} kg here and {there.mass:.9g} kg there")
         # Planar bodies have one moment; what a model in space says of the others does not matter.
         planar = robot.tree.is_planar
         mine = here.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
         other = there.moments(_axis(joints, group) if planar else None)
-        if np.abs(mine - other).max() > DIFFERENT * max(np.abs(mine).max(), np.abs(other).max()):
+        if np.abs(mine - other).max() > max(LEAST, DIFFERENT * max(np.abs(mine).max(), np.abs(other).max())):
             what = "moment of inertia" if planar else "principal moments of inertia"
             told.append(f"{what} {_listed(mine)} kg m² here and {_listed(other)} kg m² there")
         if told:

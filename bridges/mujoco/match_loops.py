@@ -14,6 +14,7 @@ from ...robots.robot import Robot
 from ...symbolic.kernel import Kernel
 from .joints import Joints
 from .model_foreign import EQUALITIES
+from .model_read import dense_rows
 
 if TYPE_CHECKING:
     from mujoco import MjData
@@ -118,15 +119,9 @@ def _jacobian(mujoco: ModuleType, joints: Joints, data: MjData) -> Array:
     """All constraint rows, shape (nefc, nv')."""
     model = joints.model
     flat = np.asarray(data.efc_J, dtype=np.float64)
-    count = data.nefc
     if not mujoco.mj_isSparse(model):
-        return flat.reshape(count, model.nv)
-    J = np.zeros((count, model.nv))
-    first, length, columns = data.efc_J_rowadr, data.efc_J_rownnz, data.efc_J_colind
-    for i in range(count):
-        at = slice(int(first[i]), int(first[i]) + int(length[i]))
-        J[i, columns[at]] = flat[at]
-    return J
+        return flat.reshape(data.nefc, model.nv)
+    return dense_rows(flat, data.efc_J_rowadr, data.efc_J_rownnz, data.efc_J_colind, model.nv)
 
 
 def _row_space(A: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,14 +12,16 @@ from ...symbolic.errors import BridgeError
 from ..passive import Passive
 from ..poses import Poses
 from ..solids import Mass, Share, Solid, SolidTree
-from .model_elements import Element, turn_of
+from .model_elements import Element, Value, turn_of
 
 Array = NDArray[np.float64]
 
 LEAST = 2e-15
 """Mass [kg] and moments [kg m²] of a body that has none: MuJoCo demands more than 1e-15."""
-THIN = 0.015
+THIN = 0.02
 """Radius of what is drawn of a body, as a share of the longest body."""
+COLOR = (0.9, 0.7, 0.4, 1.0)
+"""Of what is drawn: MuJoCo's own is dark before its black background."""
 
 
 class BodyWriter:
@@ -48,7 +52,7 @@ class BodyWriter:
         self.starts: dict[str, float] = {}
         self.followers: list[tuple[str, str, float, float]] = []
         self._robot, self._tree, self._forces, self._limits = robot, tree, forces, limits
-        self._q0 = q0
+        self._q0, self._labels = q0, tree.labels
         self._elements: dict[str, Element] = {}
         self._sites: set[str] = set()
         wanted = {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
@@ -57,7 +61,10 @@ class BodyWriter:
         lost = [name for name in (*wanted, *points) if name not in self._places]
         if lost:
             self.told.append(f"the points {', '.join(lost)}, which are fixed in none of its bodies")
-        self._size = max((float(np.linalg.norm(solid.position)) for solid in tree.solids), default=0.0) or 1.0
+        inner = self._between(q0)
+        lengths = [np.linalg.norm(solid.position) for solid in tree.solids]
+        lengths += [abs(inner[solid.at_v]) for solid in tree.solids if solid.kind == "slide"]
+        self._size = float(max(lengths, default=0.0)) or 1.0
 
     def write(self, world: Element) -> None:
         """Put all bodies into an element.
@@ -70,11 +77,10 @@ class BodyWriter:
         inner = self._between(self._q0)
         for solid in tree.solids:
             parent = self._elements["" if solid.parent < 0 else tree.solids[solid.parent].name]
-            if solid.parent >= 0:
-                _draw(parent, solid.position, self._size)
             self._elements[solid.name] = self._body(parent, solid, inner)
             for share in solid.shares:
                 self._elements[share.name] = self._share(self._elements[solid.name], solid, share, inner)
+        self._draw()
         for name, (body, R, x) in self._places.items():
             self.site(name, body, x, R)
 
@@ -114,7 +120,7 @@ class BodyWriter:
                     "joints in the world's frame only: place it there"
                 )
             place, e = self._q0[solid.at_q : solid.at_q + 3], self._q0[solid.at_q + 3 : solid.at_q + 7]
-            body = parent.add("body", name=solid.name, pos=place, quat=np.roll(e, 1) / np.linalg.norm(e))
+            body = parent.add("body", name=self._labels[solid.name], pos=place, quat=np.roll(e, 1) / np.linalg.norm(e))
             body.add("freejoint", name=solid.name)
             self._inertial(body, solid.mass)
             return body
@@ -128,7 +134,7 @@ class BodyWriter:
         for kind, axis, _, _, value in moves:
             if kind == "hinge":
                 R = R @ _turn(axis, float(value))
-        body = parent.add("body", name=solid.name, pos=x, **turn_of(R))
+        body = parent.add("body", name=self._labels[solid.name], pos=x, **turn_of(R))
         for kind, axis, name, at, value in moves:
             # All joints of one body are given in its own axes, where it is set up.
             own = axis if solid.kind != "planar" else _turn(solid.axes[2], float(q[2])).T @ axis
@@ -181,7 +187,35 @@ class BodyWriter:
             return
         moments, axes = _principal(mass.inertia)
         body.add("inertial", pos=mass.center, mass=max(mass.mass, LEAST), diaginertia=moments, **turn_of(axes))
-        _draw(body, mass.center, self._size)
+
+    def _draw(self) -> None:
+        """Thin capsules, which touch nothing and weigh nothing, from the origin of each body to what is in it."""
+        solids, least = self._tree.solids, 1e-3 * self._size
+        for k, solid in enumerate(solids):
+            ends = [after.position for after in solids if after.parent == k]
+            if not ends:
+                # The last of a chain reaches to the farthest of its points.
+                inside = [x for body, _, x in self._places.values() if body == solid.name]
+                ends = sorted(inside, key=lambda x: float(x @ x))[-1:]
+            if solid.mass is not None:
+                ends.append(solid.mass.center)
+            if solid.kind == "slide":
+                # What slides is as long as it is drawn out where the model is set up.
+                ends.append(-solid.axes[0] * self.starts[solid.names[0]])
+            self._capsules(solid.name, ends, least)
+            for share in solid.shares:
+                self._capsules(share.name, [share.mass.center], least)
+
+    def _capsules(self, body: str, ends: Sequence[Array], least: float) -> None:
+        """To places in a body, each once, but for those that are at the origin."""
+        drawn = [np.zeros(3)]
+        for end in ends:
+            if min(float(np.linalg.norm(end - other)) for other in drawn) > least:
+                drawn.append(end)
+                ends_there = np.concatenate([np.zeros(3), end])
+                look: dict[str, Value] = {"size": THIN * self._size, "rgba": COLOR, "group": 1}
+                nothing: dict[str, Value] = {"mass": 0, "contype": 0, "conaffinity": 0}
+                self._elements[body].add("geom", type="capsule", fromto=ends_there, **look, **nothing)
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
@@ -205,10 +239,3 @@ def _turn(axis: Array, angle: float) -> Array:
     x, y, z = axis
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K)
-
-
-def _draw(body: Element, end: Array, size: float) -> None:
-    """A thin capsule to a place, which touches nothing and weighs nothing."""
-    if np.linalg.norm(end) > 1e-3 * size:
-        ends = np.concatenate([np.zeros(3), end])
-        body.add("geom", type="capsule", fromto=ends, size=THIN * size, mass=0, contype=0, conaffinity=0, group=1)

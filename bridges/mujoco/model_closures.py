@@ -12,15 +12,17 @@ from ...constraints.constraint import Constraint, holonomic
 from ...robots.frame import Frame
 from ...robots.mechanism import Closure
 from ...robots.tree import Tree
+from ...symbolic.arrays import constant_values
+from ...symbolic.errors import BridgeError
 from .flags import disabled
-from .model_foreign import JOINT
+from .model_foreign import BODY, JOINT
 from .model_passive import fixed_tendon
 from .model_read import Named, rotation
 from .model_tree import site_label
 
 Array = NDArray[np.float64]
-BODY = 1
-"""MuJoCo's number of the kind of object that a body is."""
+OPEN = 1e-9
+"""By which what no joint moves may be open, from rounding [m]."""
 
 
 def closures(
@@ -50,7 +52,7 @@ def closures(
                     _point(names, poses, number, data[3 * i : 3 * i + 3], int(model.eq_objtype[k]))
                     for i, number in enumerate((first, second))
                 ]
-                found.append(Closure(ends[0], ends[1], name))
+                found += _closed(name, ends[0], ends[1], tree)
             case 1:
                 kind = int(model.eq_objtype[k])
                 # The place is given in the axes of the second body first.
@@ -58,11 +60,13 @@ def closures(
                     _point(names, poses, number, anchor, kind)
                     for number, anchor in ((first, data[3:6]), (second, data[:3]))
                 ]
-                found.append(Closure(ends[0], ends[1], name))
+                found += _closed(name, ends[0], ends[1], tree)
+                if not data[10]:
+                    continue  # a torquescale of zero lets them turn
                 relative = np.eye(3) if kind != BODY else rotation(data[6:10])
                 turn = (_axes(names, poses, first, kind) @ ca.SX(ca.DM(relative))).T @ _axes(names, poses, second, kind)
                 across = ca.vertcat(turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]) / 2
-                found.append(Closure(across, ca.SX.zeros(3), f"{name} (turn)"))
+                found += _closed(f"{name} (turn)", across, ca.SX.zeros(3), tree)
             case 2 | 3 as kind:
                 gaps = [_gap(names, tree, kind, number) for number in (first, second)]
                 other = ca.SX(0)
@@ -72,6 +76,20 @@ def closures(
             case _:
                 pass  # none is left: they are refused before
     return found, constraints
+
+
+def _closed(name: str, first: ca.SX, second: ca.SX, tree: Tree) -> list[Closure]:
+    """The rows that joints can move; others hold by themselves, or never do."""
+    gap, q = ca.densify(first - second), tree.coordinates.q
+    rows = tuple(i for i in range(3) if ca.depends_on(gap[i], q))
+    still = constant_values(gap[[i for i in range(3) if i not in rows]])
+    apart = 0.0 if still is None else float(np.abs(still).max(initial=0.0))
+    if apart > OPEN:
+        raise BridgeError(
+            f"equality {name} is open by {apart:.3g} in a direction in which no joint moves what it holds, and cannot "
+            "be closed; correct its anchor or relpose"
+        )
+    return [Closure(first, second, name, rows=rows)] if rows else []
 
 
 def _point(names: Named, poses: Mapping[str, Frame], number: int, anchor: Array, kind: int) -> ca.SX:

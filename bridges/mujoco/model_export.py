@@ -82,7 +82,7 @@ def export(
     Raises:
         BridgeError: for a robot without a tree, and for what has no counterpart; names all of it.
         ParameterError: for an unknown parameter.
-        ShapeError: for coordinates of a wrong shape.
+        ShapeError: for coordinates, solref or solimp of a wrong shape.
         ModelError: for a timestep that is not positive.
     """
     if integrator not in INTEGRATORS:
@@ -90,6 +90,7 @@ def export(
     tree = SolidTree.of(robot, p)
     poses = Poses(robot, tree)
     forces = passive(robot, tree)
+    soft = vector("solref", solref, 2), vector("solimp", solimp, 5)
     start = reference(robot, tree, forces) if q0 is None else vector("q0", q0, robot.coordinates.nq)
     require_quaternions(robot, tree, start)
     closed = held(robot, tree, poses, start)
@@ -107,7 +108,7 @@ def export(
     lost |= branched(tree, forces)
     ignored = refuse("MJCF", robot.name, lost, ignore)
     model = Element("mujoco", model=name or robot.name)
-    model.add("compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass=0, boundinertia=0)
+    model.add("compiler", angle="radian")
     option = model.add(
         "option", timestep=positive("timestep [s]", timestep), gravity=tree.gravity, integrator=integrator
     )
@@ -123,7 +124,7 @@ def export(
             label = robot.coordinates.v[i].name().removeprefix("v_")
             custom.add("numeric", name=f"speed limit of {label}", data=float(robot.limits.speed[i]))
     model.extend([world])
-    equality = loops(tree, closed, writer, solref, solimp)
+    equality = loops(tree, closed, writer, *soft)
     tendons = [*wires.tendons, *equality.tendons, *across(forces, writer)]
     if tendons:
         model.add("tendon").extend(tendons)
@@ -133,7 +134,7 @@ def export(
         model.add("actuator").extend(wires.motors)
     told = [*(lost[name] for name in ignored), *writer.told, *wires.told]
     if forces.friction.any():
-        told.append("dry friction, which MuJoCo's solver holds softly at rest")
+        told.append("the firm hold of dry friction at rest, which is soft in MuJoCo")
     if told:
         warnings.warn(f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=2)
     text = to_text(model)

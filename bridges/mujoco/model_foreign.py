@@ -6,16 +6,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...symbolic.errors import BridgeError
 from .flags import disabled
 from .model_read import Named
 
 if TYPE_CHECKING:
     from mujoco import MjModel
 
-FREE = 0
+FREE, BALL = 0, 1
 CONNECT, WELD, JOINT, TENDON = 0, 1, 2, 3
 FIXED_TENDON = 1
+BODY = 1
+"""MuJoCo's number of the kind of object that a body is."""
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")
+
+
+def require_no_balls(names: Named) -> None:
+    """Raise BridgeError for ball joints, which cannot be left out.
+
+    Args:
+        names: of the model's parts.
+    """
+    model = names.model
+    balls = [
+        f"{name!r} of body {names.bodies[int(model.jnt_bodyid[j])]!r}"
+        for j, name in enumerate(names.joints)
+        if model.jnt_type[j] == BALL
+    ]
+    if balls:
+        raise BridgeError(
+            f"ball joints, which no joint here is: {', '.join(balls)}; three hinges in one body, about x, y and z, "
+            "move alike away from where the second stands at a right angle"
+        )
 
 
 def foreign(names: Named) -> dict[str, str]:
@@ -36,8 +58,6 @@ def foreign(names: Named) -> dict[str, str]:
         found["flex"] = "flex: bodies that bend"
     if model.nplugin:
         found["plugins"] = "plugins: what they do is not known here"
-    if model.opt.disableactuator:
-        found["disabled actuators"] = "disabled actuators: groups of actuators that are turned off"
     for b in np.flatnonzero(model.body_gravcomp):
         found[f"gravcomp of {names.bodies[b]}"] = f"gravcomp of {names.bodies[b]}: gravity that is taken away"
     found |= _of_joints(names) | _of_tendons(names) | _of_equalities(names)
@@ -100,9 +120,23 @@ def _of_equalities(names: Named) -> dict[str, str]:
             t >= 0 and model.wrap_type[model.tendon_adr[t]] != FIXED_TENDON
             for t in (int(model.eq_obj1id[k]), int(model.eq_obj2id[k]))
         )
-        if model.eq_active0[k] and (kind not in (CONNECT, WELD, JOINT, TENDON) or spatial):
-            found[f"equality {name}"] = f"equality {name}: a {EQUALITIES[kind]}{' of spatial tendons' * spatial}"
+        led = [names.bodies[b] for b in _held(model, k) if model.body_mocapid[model.body_rootid[b]] >= 0]
+        if model.eq_active0[k] and (kind not in (CONNECT, WELD, JOINT, TENDON) or spatial or led):
+            of = (
+                " of spatial tendons"
+                if spatial
+                else f" to the mocap body {led[0]!r}, which is led from outside" * bool(led)
+            )
+            found[f"equality {name}"] = f"equality {name}: a {EQUALITIES[kind]}{of}"
     return found
+
+
+def _held(model: MjModel, k: int) -> list[int]:
+    """Bodies that a connect or a weld holds."""
+    if int(model.eq_type[k]) not in (CONNECT, WELD):
+        return []
+    ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
+    return ends if int(model.eq_objtype[k]) == BODY else [int(model.site_bodyid[site]) for site in ends]
 
 
 def branches(model: MjModel, k: int) -> bool:

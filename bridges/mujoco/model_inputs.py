@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from ...robots.joints import Floating
 from ...robots.spatial import cross
 from ...symbolic.parameters import NO_PARAMETERS
-from .flags import disabled
+from .flags import acts, disabled
 from .model_foreign import FIXED_TENDON
 from .model_passive import fixed_tendon
 from .model_read import Named
@@ -51,7 +52,7 @@ class Inputs:
         model, tree, c = self.names.model, growth.tree, growth.tree.coordinates
         B = ca.SX(ca.DM.zeros(c.nv, len(self.chosen)))
         for column, k in enumerate(self.chosen):
-            gain, gear = float(model.actuator_gainprm[k][0]), ca.SX(ca.DM(model.actuator_gear[k].tolist()))
+            gain, gear = float(model.actuator_gainprm[k][0]), ca.SX(ca.DM(_gear(self.names, k).tolist()))
             target = int(model.actuator_trnid[k][0])
             if model.actuator_trntype[k] == TENDON:
                 B[:, column] = gain * gear[0] * fixed_tendon(self.names, target, tree)[1].T
@@ -84,6 +85,8 @@ def inputs(names: Named) -> Inputs:
     efforts: list[float] = []
     lost: dict[str, str] = {}
     for k, name in enumerate([] if disabled(model, "ACTUATION") else names.actuators):
+        if not acts(model, k):
+            continue
         why = _strange(names, k)
         if why:
             lost[f"actuator {name}"] = f"actuator {name}: {why}"
@@ -118,7 +121,7 @@ def _strange(names: Named, k: int) -> str:
     for field in ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay"):
         if hasattr(model, field) and np.any(getattr(model, field)[k]):
             return f"it has {field.removeprefix('actuator_')}"
-    if hasattr(model, "actuator_ctrlnum") and int(model.actuator_ctrlnum[k]) != 1:
+    if int(model.actuator_ctrlnum[k]) != 1 or int(model.actuator_outnum[k]) != 1:
         return "it has several controls"
     return ""
 
@@ -127,8 +130,9 @@ def _effort(names: Named, k: int) -> tuple[float, str]:
     """Greatest |u|, and the bounds if they differ."""
     model = names.model
     bounds: list[tuple[float, float]] = []
-    if model.actuator_ctrllimited[k] and not disabled(model, "CLAMPCTRL"):
-        low, high = (float(x) for x in model.actuator_ctrlrange[k])
+    at = int(model.actuator_ctrladr[k])
+    if model.actuator_ctrllimited[at] and not disabled(model, "CLAMPCTRL"):
+        low, high = (float(x) for x in model.actuator_ctrlrange[at])
         bounds.append((low, high))
     gain = float(model.actuator_gainprm[k][0])
     if model.actuator_forcelimited[k] and gain:
@@ -140,9 +144,14 @@ def _effort(names: Named, k: int) -> tuple[float, str]:
     return max(-low, high, 0.0), "" if low == -high else f"{low:g} and {high:g}"
 
 
+def _gear(names: Named, k: int) -> NDArray[np.float64]:
+    """Of an actuator with one force; from MuJoCo 4 on one may have several."""
+    return np.asarray(names.model.actuator_gear[int(names.model.actuator_outadr[k])])
+
+
 def _unit(names: Named, k: int) -> str:
     model, kind = names.model, int(names.model.actuator_trntype[k])
-    gear, target = model.actuator_gear[k], int(names.model.actuator_trnid[k][0])
+    gear, target = _gear(names, k), int(model.actuator_trnid[k][0])
     if kind == SITE:
         return "N" if np.any(gear[:3]) else "N m"
     if kind == TENDON:

@@ -21,7 +21,7 @@ from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import BridgeError, BridgeWarning
 from ..refused import refuse
 from .model_closures import closures
-from .model_foreign import foreign
+from .model_foreign import foreign, require_no_balls
 from .model_inputs import inputs
 from .model_passive import declared, passive
 from .model_read import Named, compiled
@@ -47,7 +47,8 @@ def load(
     here: (x, y, z, qx, qy, qz, qw) and velocities in the body's axes. Bodies without joints are part of what carries
     them. A joint without a name is called like its body.
 
-    *Inputs.* Each motor on a joint, a fixed tendon or a site, with its gear; the input is its control.
+    *Inputs.* Each motor on a joint, a fixed tendon or a site, with its gear; the input is its control. Groups of
+    actuators that are disabled are left out.
 
     *Closed loops.* ``connect``, ``weld``, ``joint`` and ``tendon`` (fixed ones) become natural constraints, rigid here;
     rows that depend on others, as those of a loop in a plane do, get reactions of least norm.
@@ -67,8 +68,8 @@ def load(
         formulation: how the equations are derived; ``Articulated()`` if not given.
 
     Raises:
-        BridgeError: for what MuJoCo itself refuses, a model in which nothing moves, features without a counterpart
-            that are not ignored, or names in ``ignore`` that the model has not.
+        BridgeError: for what MuJoCo itself refuses, a model in which nothing moves, ball joints, features without a
+            counterpart that are not ignored, or names in ``ignore`` that the model has not.
         MissingPackageError: without MuJoCo.
     """
     model = compiled(source)
@@ -76,9 +77,15 @@ def load(
     label = name or model.names[: model.names.index(b"\0")].decode() or "MuJoCo model"
     if not model.njnt:
         raise BridgeError(f"{label}: nothing in this model moves")
+    require_no_balls(names)
     drives = inputs(names)
     lost = {**foreign(names), **drives.lost}
-    ignored = refuse("a Robot", label, lost, ignore)
+    hint = (
+        "or write <motor> in place of actuators that are none"
+        if any(": it is no motor" in x for x in lost.values())
+        else ""
+    )
+    ignored = refuse("a Robot", label, lost, ignore, hint=hint)
     if ignored:
         told = "; ".join(lost[word] for word in ignored)
         warnings.warn(f"{label}: left out of the model: {told}", BridgeWarning, stacklevel=2)

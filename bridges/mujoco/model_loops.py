@@ -40,8 +40,8 @@ def loops(
     tree: SolidTree,
     closed: Held,
     writer: BodyWriter,
-    solref: tuple[float, ...],
-    solimp: tuple[float, ...],
+    solref: Array,
+    solimp: Array,
 ) -> Loops:
     """Pins as ``connect`` of two sites, couplings of one or two joints as ``joint``, of more as ``tendon``.
 
@@ -49,10 +49,10 @@ def loops(
         tree: the bodies.
         closed: what holds them.
         writer: which has written them.
-        solref: time constant [s] and damping ratio.
-        solimp: impedance.
+        solref: time constant [s] and damping ratio, shape (2,).
+        solimp: impedance, shape (5,).
     """
-    soft = {"solref": np.array(solref), "solimp": np.array(solimp)}
+    soft = {"solref": solref, "solimp": solimp}
     elements: list[Element] = []
     tendons: list[Element] = []
     for pin in closed.pins:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, BridgeWarning
 from ..extras import require
+from .watch import without_log
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -45,12 +47,15 @@ def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
         raise BridgeError(f"{file}: there is no such file")
     try:
         _require_mjcf(where, file if is_text else Path(file).read_bytes()[:_HEAD].decode("utf-8", "replace"))
-        model = mujoco.MjModel.from_xml_string(file) if is_text else mujoco.MjModel.from_xml_path(file)
+        with without_log(mujoco) as told:
+            model = mujoco.MjModel.from_xml_string(file) if is_text else mujoco.MjModel.from_xml_path(file)
     except BridgeError:
         raise
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
         raise BridgeError(f"{where}: MuJoCo cannot read this model: {reason[:_SHOWN]}") from error
+    if told:
+        warnings.warn(f"{where}: MuJoCo warns: {'; '.join(' '.join(word.split()) for word in told)}", BridgeWarning, 3)
     return model  # type: ignore[no-any-return]
 
 
@@ -95,6 +100,24 @@ class Named:
 def _names(model: MjModel, kind: str, count: int) -> list[str]:
     part = getattr(model, kind)
     return [str(part(i).name) or f"{kind} {i}" for i in range(count)]
+
+
+def dense_rows(
+    values: Array, first: NDArray[np.int32], count: NDArray[np.int32], columns: NDArray[np.int32], width: int
+) -> Array:
+    """A matrix that MuJoCo keeps as entries of its rows, shape (rows, width).
+
+    Args:
+        values: of the entries.
+        first: place of the first entry of each row.
+        count: entries of each row.
+        columns: of the entries.
+        width: number of columns.
+    """
+    A = np.zeros((len(first), width))
+    for row, start, size in zip(A, first, count, strict=True):
+        row[columns[start : start + size]] = values[start : start + size]
+    return A
 
 
 def rotation(quaternion: Array) -> Array:

@@ -12,13 +12,12 @@ from ...robots.frame import Frame
 from ...robots.joints import Floating, Joint, Prismatic, Revolute
 from ...robots.tree import WORLD, Body, Node, Tree
 from ...symbolic.arrays import constant_values
-from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import Parameters
 from .flags import disabled
 from .model_read import ROUNDING, Named, rotation
 
 Array = NDArray[np.float64]
-FREE, BALL, SLIDE, HINGE = range(4)
+FREE, SLIDE, HINGE = 0, 2, 3
 AXES = "xyz"
 
 
@@ -77,9 +76,6 @@ def grow(names: Named, p: Parameters) -> Growth:
     Args:
         names: of the model's parts.
         p: parameters, with those of :func:`mass_parameters`.
-
-    Raises:
-        BridgeError: for a ball joint.
     """
     model, symbols = names.model, dict(p)
     nodes: list[tuple[str, int, Frame, Joint]] = []
@@ -129,7 +125,8 @@ def site_label(names: Named, site: int) -> str:
 def _moving(names: Named) -> list[int]:
     """Bodies that joints move."""
     model = names.model
-    return [b for b in range(1, model.nbody) if model.body_weldid[b] != 0]
+    # A mocap body, and what hangs on it, is welded to itself and not to the world, and no joint moves it.
+    return [b for b in range(1, model.nbody) if model.body_jntnum[model.body_weldid[b]]]
 
 
 def _joint(names: Named, j: int) -> tuple[Joint, Array, Array]:
@@ -146,14 +143,9 @@ def _joint(names: Named, j: int) -> tuple[Joint, Array, Array]:
             return hinge, turn, np.zeros(3)
         case 2:
             return Prismatic(direction), np.eye(3), -reference * axis
-        case 0:
-            return Floating(), np.eye(3), np.zeros(3)
         case _:
-            raise BridgeError(
-                f"joint {names.joints[j]!r} of body {names.bodies[int(model.jnt_bodyid[j])]!r} is a ball joint, which "
-                "no joint here is; three hinges in one body, about x, y and z, move alike away from where the second "
-                "stands at a right angle"
-            )
+            # Ball joints have been refused.
+            return Floating(), np.eye(3), np.zeros(3)
 
 
 def _body(names: Named, b: int, place: _Place, symbols: dict[str, ca.SX]) -> Body:

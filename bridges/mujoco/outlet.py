@@ -35,7 +35,7 @@ class Outlet:
 
     Attributes:
         joints: of the robot in the model.
-        force: (t, q, v, output) → generalized force there, shape (nv',).
+        force: (t, q, v, output) → generalized force: ours, shape (nv,), for motors; theirs, shape (nv',), without.
         drives: motors that give it; None if it is written as it is.
         gains: controls of a unit of each input, shape (motors, nu), where they are constant.
     """
@@ -126,34 +126,30 @@ def outlet(robot: Robot, joints: Joints, applies_force: bool, p: Array, apply: A
             "the MuJoCo model has actuation disabled (option flag actuation): its control callback is never called, so "
             "no law can act; enable it"
         )
-    states, c = joints.states, robot.coordinates
-    through_motors = apply == "ctrl" or (apply == "auto" and not applies_force)
+    c = robot.coordinates
     B = ca.SX(ca.DM.eye(c.nv)) if applies_force else robot.input_matrix
     constant = not ca.depends_on(B, ca.vertcat(c.t, c.q, c.v)) if B.numel() else True
-    floating = any(int(joints.model.jnt_type[place]) == 0 for place in joints.at)
-    names = [c.v[i].name() for i in range(c.nv)] if applies_force else robot.input_names
-    zero = np.zeros(c.nq)
-    if constant and not floating:
-        numbers = robot.evaluate(B, p=p).reshape(B.shape) if B.numel() else np.zeros(B.shape)
-        turned = np.array([states.force_there(zero, column) for column in numbers.T]).reshape(-1, states.nv).T
-        if not through_motors:
-            refuse_servos(joints)
-            return Outlet(joints, lambda t, q, v, output: np.asarray(turned @ output), None, None)
-        drives = motors(joints, turned, names)
-        return Outlet(joints, lambda t, q, v, output: np.asarray(turned @ output), drives, drives.matrix @ turned)
-    force = _varying(robot, joints, B, p)
-    if not through_motors:
-        refuse_servos(joints)
-        return Outlet(joints, force, None, None)
-    return Outlet(joints, force, motors(joints, np.zeros((states.nv, 0)), ()), None)
+    columns = robot.evaluate(B, p=p).reshape(B.shape) if constant and B.numel() else np.zeros((c.nv, 0))
+    force = _constant(columns) if constant else _varying(robot, B, p)
+    if apply == "ctrl" or (apply == "auto" and not applies_force):
+        names = [c.v[i].name() for i in range(c.nv)] if applies_force else robot.input_names
+        drives = motors(joints, columns, names)
+        return Outlet(joints, force, drives, drives.matrix @ columns if constant else None)
+    refuse_servos(joints)
+    if constant and not any(int(joints.model.jnt_type[place]) == 0 for place in joints.at):
+        zero, states = np.zeros(c.nq), joints.states
+        turned = np.array([states.force_there(zero, column) for column in columns.T]).reshape(-1, states.nv).T
+        return Outlet(joints, _constant(turned), None, None)
+    return Outlet(joints, lambda t, q, v, output: joints.states.force_there(q, force(t, q, v, output)), None, None)
 
 
-def _varying(robot: Robot, joints: Joints, B: ca.SX, p: Array) -> Force:
-    """The force there, where it depends on the state."""
+def _constant(columns: Array) -> Force:
+    """The force of outputs each of which acts in the same way everywhere."""
+    return lambda t, q, v, output: np.asarray(columns @ output)
+
+
+def _varying(robot: Robot, B: ca.SX, p: Array) -> Force:
+    """Our force, where it depends on the state."""
     c, u = robot.coordinates, ca.SX.sym("output", B.size2())
     kernel = Kernel("applied", {"t": c.t, "q": c.q, "v": c.v, "u": u, "p": robot.p}, {"force": B @ u}, compiled=False)
-
-    def force(t: float, q: Array, v: Array, output: Array) -> Array:
-        return joints.states.force_there(q, np.atleast_1d(kernel(t, q, v, output, p)[0]))
-
-    return force
+    return lambda t, q, v, output: np.atleast_1d(kernel(t, q, v, output, p)[0])

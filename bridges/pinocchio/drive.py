@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError
-from ...symbolic.kernel import Kernel
+from ..applied import applied_force
+from ..extras import require
 from ..law_memory import remembers
 from ..law_model import Values, model_values
+from ..matching import TOLERANCE
 from .exported import PinocchioModel
 from .match import match
 from .state import ModelState
@@ -32,6 +34,7 @@ def drive(
     p: Values = None,
     names: Mapping[str, str] | None = None,
     dissipation: bool = False,
+    tolerance: float | None = TOLERANCE,
 ) -> Drive:
     """A law as a function of Pinocchio's q', v' and t that gives τ'; joints are told by name.
 
@@ -45,15 +48,21 @@ def drive(
         names: name of a joint here → name there, for those that differ.
         dissipation: whether the loop around the model adds its damping and friction, which Pinocchio's algorithms leave
             out.
+        tolerance: by which M and h of the model may differ from those of the law's, relative; None for a model that is
+            meant to be another robot.
 
     Raises:
         BridgeError: if joints do not match, or M or h differ; lists both sides, and tells where and by how much.
     """
     if not isinstance(controller, Controller):
         raise BridgeError(f"a Controller drives a model, got {controller!r}; for a program that is ProgramController")
-    robot, own = controller.robot, model_values(controller, p)
-    match(robot, model, p=own, names=names, dissipation=dissipation).require()
+    pin: Any = require("pinocchio", "pinocchio")
     inner = model.model if isinstance(model, PinocchioModel) else model
+    if not isinstance(inner, pin.Model):
+        raise BridgeError(f"a law drives a pinocchio.Model, got {model!r}")
+    robot, own = controller.robot, model_values(controller, p)
+    if tolerance is not None:
+        match(robot, model, p=own, names=names, dissipation=dissipation, tolerance=tolerance).require(tolerance)
     states = ModelState(robot, inner, names)
     return Drive(controller, states, controller.parameters.values(p), robot.parameters.values(own))
 
@@ -79,11 +88,8 @@ class Drive:
             p: the controller's parameters, shape (np,).
             robot_p: those of its robot, shape (np of the robot,).
         """
-        self.controller, self.states, self.p, self._robot_p = controller, states, p, robot_p
-        c, robot = controller.robot.coordinates, controller.robot
-        force = robot.input_matrix @ robot.u
-        inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
-        self._applied = None if controller.applies_force else Kernel("applied", inputs, {"R": force}, compiled=False)
+        self.controller, self.states, self.p = controller, states, p
+        self._applied = applied_force(controller.robot, controller, robot_p)
         self._remembers = remembers(controller, p)
         self.reset()
 
@@ -108,9 +114,7 @@ class Drive:
         if self._remembers:
             self._take_in(t, *here)
         output = np.asarray(self.controller.control(t, *here, self.p), dtype=np.float64)
-        if self._applied is not None:
-            output = np.atleast_1d(self._applied(t, *here, output, self._robot_p)[0])
-        return self.states.force_there(here[0], output)
+        return self.states.force_there(here[0], self._applied(t, *here, output))
 
     def _take_in(self, t: float, q: Array, v: Array) -> None:
         """A sample, unless it is the last one again."""

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
+from ..carried import carried_differences
 from ..extras import require
-from ..matching import STATES, Match
-from ..tree_values import TreeValues
+from ..matching import STATES, TOLERANCE, Match
+from ..tree_values import Mass
 from .exported import PinocchioModel, mass_matrix, own_dynamics
 from .remainder import label, random_state
 from .state import ModelState
@@ -30,6 +31,7 @@ def match(
     p: Mapping[str, float] | ArrayLike | None = None,
     names: Mapping[str, str] | None = None,
     dissipation: bool = False,
+    tolerance: float = TOLERANCE,
 ) -> Match:
     """Compare a robot and a Pinocchio model: joints by name, masses, and M and h at states at random.
 
@@ -42,6 +44,7 @@ def match(
         p: the robot's parameters: nominal, overridden by name, or the whole vector.
         names: name of a joint here → name there, for those that differ.
         dissipation: whether h' is to have the model's damping and friction, which Pinocchio's algorithms leave out.
+        tolerance: relative difference of M, h and masses above which it is looked for what causes it.
 
     Raises:
         BridgeError: if names do not match, or a joint there has no counterpart here.
@@ -79,23 +82,19 @@ def match(
                 said[key] = f"{key}[{where}] is {here[key][at]:.9g} here and {there[key][at]:.9g} there"
         rubbed = max(rubbed, float(np.abs(here["h"] - there["h"] - losses).max()) / max(size, 1e-300))
     told = [text for text in said.values() if text]
-    if exported is None and not dissipation and worst["h"] > 1e-9 >= rubbed:
+    if exported is None and not dissipation and worst["h"] > TOLERANCE >= rubbed:
         told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")
-    bodies = _bodies(robot, inner, states, numbers)
+    differs = not max(worst.values()) <= tolerance
+    bodies = carried_differences(robot, _carried(robot, inner, states), numbers, moments=differs, tolerance=tolerance)
     return Match(robot.name, "Pinocchio", dict(states.names), worst["M"], worst["h"], tuple(told), bodies)
 
 
-def _bodies(robot: Robot, model: Any, states: ModelState, p: Array) -> dict[str, str]:  # noqa: ANN401
-    """Masses on joints of one name that differ."""
-    tree = robot.tree
-    if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
-        return {}
-    values, found = TreeValues(robot, p, tree), dict[str, str]()
+def _carried(robot: Robot, model: Any, states: ModelState) -> dict[str, Mass]:  # noqa: ANN401
+    """Joint here → what it carries there."""
     index = {piece.name: piece.index for piece in states.pieces if piece.last}
-    for k, node in enumerate(tree.nodes):
-        joint = index.get(states.names.get(node.name, node.name))
-        mass = sum(values.mass(k, i).mass for i in range(len(node.bodies)))
-        other = mass if joint is None else float(model.inertias[joint].mass)
-        if abs(mass - other) > 1e-9 * max(mass, other):
-            found[node.name] = f"what the joint {node.name!r} carries has {mass:.9g} kg here and {other:.9g} kg there"
+    found: dict[str, Mass] = {}
+    for node in () if robot.tree is None else robot.tree.nodes:
+        if (joint := index.get(states.names.get(node.name, node.name))) is not None:
+            body = model.inertias[joint]
+            found[node.name] = Mass(float(body.mass), np.array(body.lever), np.array(body.inertia))
     return found

@@ -11,7 +11,7 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...symbolic.arrays import finite
 from ...symbolic.errors import BridgeError
-from ...symbolic.kernel import Kernel
+from ..applied import applied_force
 from ..law_model import model_values
 from ..matching import TOLERANCE
 from .body import Body
@@ -53,12 +53,8 @@ class Drive:
             t0: time of the start [s].
         """
         self.controller, self.body, self.t = controller, body, finite("t0", t0)
-        self.p, self._robot_p = controller.parameters.values(law_p), robot.parameters.values(p)
-        self._applied: Kernel | None = None
-        if not controller.applies_force:
-            c = robot.coordinates
-            inputs = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
-            self._applied = Kernel("applied", inputs, {"force": robot.input_matrix @ robot.u}, compiled=False)
+        self.p = controller.parameters.values(law_p)
+        self._applied = applied_force(robot, controller, robot.parameters.values(p))
 
     def observed(self, p: Values) -> None:
         """Set parameters of the law that the world tells, such as an obstacle's place.
@@ -93,8 +89,7 @@ class Drive:
             v: velocities, shape (nv,).
             output: u, shape (nu,), or R, shape (nv,).
         """
-        R = output if self._applied is None else np.atleast_1d(self._applied(self.t, q, v, output, self._robot_p)[0])
-        self.body.push(self.body.states.force_there(q, R))
+        self.body.push(self.body.states.force_there(q, self._applied(self.t, q, v, output)))
 
     def step(self, count: int = 1) -> Array:
         """Tick and step the world, so many times; its output at the last tick.
@@ -148,6 +143,8 @@ def drive(
         BridgeError: if joints do not match, or the body is another robot.
         MissingPackageError: if PyBullet is not installed.
     """
+    if not isinstance(controller, Controller):
+        raise BridgeError(f"a Controller drives a body, got {controller!r}; for a program that is ProgramController")
     own = model_values(controller, p)
     if tolerance is not None:
         match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).require(tolerance)

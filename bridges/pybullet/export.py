@@ -78,6 +78,7 @@ def spawn(robot: Robot, *, client: int = 0, p: Values = None, limits: bool = Fal
 def _written(robot: Robot, path: str | os.PathLike[str] | None, p: Values, limits: bool) -> tuple[str, str | None]:
     from ..urdf import export as urdf
 
+    own_tree(robot)
     if robot.natural:
         names = ", ".join(constraint.name for constraint in robot.natural)
         raise BridgeError(

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...robots.robot import Robot
+from ..carried import carried_differences
 from ..matching import TOLERANCE, Match, compare_dynamics
-from .body import Body
+from ..state_map import rotation
+from ..tree_values import Mass, joined
+from .body import FIXED, Body
 from .dynamics import dynamics
 from .package import bullet
 
@@ -24,7 +27,7 @@ def match(
     names: Mapping[str, str] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Match:
-    """Compare names, M and h at states at random, and the masses of links that both have; moves nothing.
+    """Compare names, M and h at states at random, and what each joint carries; moves nothing.
 
     h holds the world's gravity and the joints' damping. PyBullet does not tell of the damping of links that it adds by
     itself: :func:`drive` switches it off, and what it does is in ``docs/bridges.md``.
@@ -48,30 +51,27 @@ def match(
         robot, lambda q, v: dynamics(there, q, v), there.states, names=there.names, p=p, notes=notes
     )
     if result.differs(tolerance):
-        # Links that are fixed to each other may share their mass differently in one and the same robot.
-        result = dataclasses.replace(result, bodies=_differences(robot, there, p))
+        result = dataclasses.replace(result, bodies=carried_differences(robot, _carried(robot, there), p))
     return result
 
 
-def _differences(robot: Robot, there: Body, p: Mapping[str, float] | ArrayLike | None) -> dict[str, str]:
-    pybullet = bullet()
-    links = {pybullet.getBodyInfo(there.number, there.client)[0].decode("utf-8", errors="replace"): -1}
-    for i in range(pybullet.getNumJoints(there.number, there.client)):
-        links[pybullet.getJointInfo(there.number, i, there.client)[12].decode("utf-8", errors="replace")] = i
-    found: dict[str, str] = {}
-    bodies = [] if robot.tree is None else [body for node in robot.tree.nodes for body in node.bodies]
-    for body in bodies:
-        if body.name not in links:
-            continue
-        info = pybullet.getDynamicsInfo(there.number, links[body.name], physicsClientId=there.client)
-        mass, own = float(info[0]), float(robot.evaluate(body.mass, p=p))
-        here, theirs = np.linalg.eigvalsh(robot.evaluate(body.inertia, p=p)), np.sort(np.array(info[2]))
-        said: list[str] = []
-        if abs(own - mass) > TOLERANCE * max(own, mass):
-            said.append(f"mass {own:.9g} kg here and {mass:.9g} kg there")
-        if np.abs(here - theirs).max() > TOLERANCE * max(here[-1], theirs[-1], 1e-300):
-            both = (", ".join(f"{x:.6g}" for x in values) for values in (here, theirs))
-            said.append("principal moments ({}) kg m² here and ({}) kg m² there".format(*both))
-        if said:
-            found[body.name] = f"body {body.name!r}: {'; '.join(said)}"
-    return found
+def _carried(robot: Robot, there: Body) -> dict[str, Mass]:
+    """Joint here → all that moves with it there, links that are fixed to each other as one."""
+    pybullet, args = bullet(), {"physicsClientId": there.client}
+    parts: dict[int, list[Mass]] = {}
+    # Fixed links belong to what carries them, which comes before them.
+    owner = {-1: -1}
+    for link in range(-1, pybullet.getNumJoints(there.number, **args)):
+        if link >= 0:
+            joint = pybullet.getJointInfo(there.number, link, **args)
+            owner[link] = owner[joint[16]] if joint[2] == FIXED else link
+            place, turn = pybullet.getLinkState(there.number, link, computeForwardKinematics=1, **args)[:2]
+        else:
+            place, turn = pybullet.getBasePositionAndOrientation(there.number, **args)
+        mass, moments = (pybullet.getDynamicsInfo(there.number, link, **args)[i] for i in (0, 2))
+        R = rotation(np.array(turn))
+        parts.setdefault(owner[link], []).append(Mass(float(mass), np.array(place), (R * moments) @ R.T))
+    found = {name: there.joints[there.labels.index(label)] for name, label in there.names.items()}
+    if there.floats and robot.tree is not None:
+        found[robot.tree.nodes[0].name] = -1
+    return {name: whole for name, link in found.items() if (whole := joined(parts[link])) is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
@@ -18,11 +18,17 @@ def signal_names(names: Iterable[str]) -> tuple[str, ...]:
     Raises:
         ModelError: if two of them become the same.
     """
-    found = tuple(re.sub(r"\W+", "_", name).strip("_") for name in names)
+    given = tuple(names)
+    found = tuple(re.sub(r"\W+", "_", name).strip("_") for name in given)
     doubled = sorted({name for name in found if found.count(name) > 1})
     if doubled:
-        raise ModelError(f"signals need names of their own; given more than once: {', '.join(doubled)}")
+        said = (f"{', '.join(map(repr, _those(given, found, name)))} become {name!r}" for name in doubled)
+        raise ModelError(f"signals need names of their own, but {'; '.join(said)} in python-control: rename them")
     return found
+
+
+def _those(given: Sequence[str], found: Sequence[str], name: str) -> list[str]:
+    return [own for own, made in zip(given, found, strict=True) if made == name]
 
 
 def input_signals(names: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
+from ...scenarios.batch import whole
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive, vector
-from ...symbolic.errors import EruginError, ModelError
+from ...symbolic.errors import ModelError, NotFiniteError
 from ..law_memory import remembers
 from ..recorder import Recorder
 from .systems import export, export_loop
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
+METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 
 def simulate(
@@ -38,6 +40,7 @@ def simulate(
     method: str = "DOP853",
     relative: float = 1e-10,
     absolute: float = 1e-12,
+    most_steps: int = 5_000,
 ) -> Trajectory:
     """Run :func:`export_loop` by ``control.input_output_response`` and record it as a simulation here would.
 
@@ -58,6 +61,7 @@ def simulate(
         method: of ``scipy.integrate.solve_ivp``, in continuous time.
         relative: its relative tolerance.
         absolute: its absolute tolerance, in the units of the state.
+        most_steps: that it may take from one sample to the next; a motion that needs more has diverged, most often.
 
     Returns:
         The samples.
@@ -85,28 +89,32 @@ def simulate(
     if system.nstates > len(x):
         # How many samples a memory has taken in.
         x = np.append(x, 0.0)
+    if method not in METHODS:
+        raise ModelError(f"method must be one of SciPy's {', '.join(METHODS)}, got {method!r}")
     options = {"method": method, "rtol": positive("relative", relative), "atol": positive("absolute", absolute)}
     params, times = _params(robot, controller, recorder), recorder.times
+    most = whole("most_steps", most_steps)
 
     def run(ticks: Array, state: Array) -> Array:
+        watched = {**options, "events": _watch(ticks, most)}
         # Overflow ends in a number that is not finite, for which the system itself raises.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
             found = library.input_output_response(
-                system, ticks, 0.0, state, params=params, solve_ivp_kwargs={} if system.dt else options
+                system, ticks, 0.0, state, params=params, solve_ivp_kwargs={} if system.dt else watched
             )
         return np.array(found.states, dtype=np.float64).reshape(system.nstates, -1).T
 
     cause: BaseException | None = None
     try:
         states = list(run(times, x))
-    except (EruginError, RuntimeError):
+    except Exception:
         # What stopped it stops it again sample by sample, after those that are good.
         states = [x]
         for k in range(steps):
             try:
                 states.append(run(times[k : k + 2], states[-1])[-1])
-            except (EruginError, RuntimeError) as error:
+            except Exception as error:
                 cause = error
                 break
     # What the law remembers of those runs is not of the record.
@@ -116,6 +124,24 @@ def simulate(
     if cause is not None:
         raise recorder.fail(cause) from cause
     return recorder.trajectory()
+
+
+def _watch(ticks: Array, most: int) -> Callable[[float, Array], float]:
+    """What SciPy calls after each of its steps: a motion that goes faster and faster would never end."""
+    passed = count = 0
+
+    def watch(t: float, x: Array) -> float:
+        nonlocal passed, count
+        before, passed = passed, int(np.searchsorted(ticks, t))
+        count = count + 1 if passed == before else 0
+        if count > most:
+            raise NotFiniteError(
+                f"the solver needs more than {most} steps from one sample to the next and has come to t = {t:.9g}: the "
+                "motion diverges, or is stiff. Take slower gains or method='Radau', or more of them by most_steps="
+            )
+        return 1.0
+
+    return watch
 
 
 def _system(robot: Robot, controller: Controller | None, period: float) -> Any:  # noqa: ANN401

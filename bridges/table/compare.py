@@ -83,12 +83,12 @@ def compare_bridges(
             began = time.perf_counter()
             try:
                 t, q = RUNNERS[name].run(closed, step)
-            except EruginError as error:
+            except Exception as error:  # of another program, too: its row says it, and the others run
                 spent, nothing = time.perf_counter() - began, np.zeros(0)
-                rows.append(Row(closed.name, RUNNERS[name], nothing, nothing, np.nan, spent, str(error)))
+                rows.append(Row(closed.name, RUNNERS[name], nothing, nothing, np.nan, spent, _said(error)))
                 continue
             spent = time.perf_counter() - began
-            here, there = _common(reference.t, t)
+            here, there = common_times(reference.t, t)
             off = np.abs(q[there] - reference.q[here]).max(initial=0.0)
             apart = np.linalg.norm(closed.places(q[there]) - wanted[here], axis=1)
             rows.append(Row(closed.name, RUNNERS[name], t[there], apart, float(off), spent))
@@ -114,7 +114,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     cases = [case(choose(name, None).scenario) for name in NAMES]
     rows = compare_bridges(cases, console=errors)
     for closed in cases:
-        console.print(f"\n[bold]{closed.name}[/], {closed.duration:.3g} s at 1 kHz, largest differences from here")
+        console.print(f"\n[bold]{closed.name}[/]: {closed.duration:.3g} s at 1 kHz, largest differences from here")
+        console.print(f"point: {closed.label}", markup=False)
         table = Table(box=None, pad_edge=False)
         for head in HEAD:
             # As text: units in brackets would be taken for markup.
@@ -138,6 +139,10 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     return STOPPED if failed else OK
 
 
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, EruginError) else f"{type(error).__name__}: {error}"
+
+
 def markdown(rows: Sequence[Row]) -> str:
     """Tables, one for each scenario.
 
@@ -156,8 +161,13 @@ def _line(words: Iterable[str]) -> str:
     return f"| {' | '.join(word.replace('|', '/') for word in words)} |"
 
 
-def _common(ours: Array, theirs: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the times that both have, to a nanosecond."""
+def common_times(ours: Array, theirs: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the times that both have, to a nanosecond, in the first and in the second.
+
+    Args:
+        ours: ascending, shape (n,) [s].
+        theirs: ascending, shape (m,) [s].
+    """
     if not len(ours) or not len(theirs):
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     near = np.clip(np.searchsorted(theirs, ours), 0, len(theirs) - 1)

@@ -13,6 +13,8 @@ from .compare import Row
 FLOOR, ROUNDING = 1e-13, 2e-12
 """Distances below the first are drawn there, each bridge's a little higher than that before it; below the second they
 are rounding [mm]."""
+BOTTOM = FLOOR / 10.0
+"""Leaves room for a word below the lines [mm]."""
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
@@ -39,17 +41,16 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             dashes = "-" if place < 5 else "--"
             panel.plot(row.t[::every], distance[::every], dashes, color=f"C{place}", label=row.runner.bridge, lw=1.3)
         panel.set_yscale("log")
-        panel.axhspan(FLOOR / 2.0, ROUNDING, color="0.92", zorder=0)
-        behind = {"facecolor": "0.92", "edgecolor": "none", "pad": 1.5}
-        panel.text(0.985, 0.025, "rounding", transform=panel.transAxes, ha="right", va="bottom", bbox=behind, zorder=5)
-        panel.set_ylim(bottom=FLOOR / 2.0)
+        panel.axhspan(BOTTOM, ROUNDING, color="0.92", zorder=0)
+        panel.text(0.985, 0.015, "rounding", transform=panel.transAxes, ha="right", va="bottom", color="0.4")
+        panel.set_ylim(bottom=BOTTOM)
         panel.set_xlabel("t [s]")
         panel.set_title(name, fontsize=10)
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("distance from where the point is here [mm]")
-    # One that did not run in the first panel may have a line in another. From above as the lines are.
+    # One that did not run in the first panel may have a line in another. In the order of the lines from above.
     handles = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    far = {name: max((row.apart.max(initial=0.0) for row in rows if row.runner.bridge == name)) for name in bridges}
+    far = {name: max(row.apart.max(initial=0.0) for row in rows if row.runner.bridge == name) for name in bridges}
     shown = sorted(handles, key=lambda name: -far[name])
     if shown:
         figure.legend([handles[name] for name in shown], shown, loc="outside right center", frameon=False)

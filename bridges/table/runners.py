@@ -166,12 +166,15 @@ def in_jax(case: Case, step: float) -> Motion:
             after = rk4_step(rate, k * h, x, h)
             return after, after
 
+        def march(x: Any) -> Any:  # noqa: ANN401 - likewise
+            return jax.lax.scan(follow, x, jax.numpy.arange(steps))[1]
+
         start = jax.numpy.asarray(np.concatenate([setup.q0, setup.v0]))
-        states = jax.jit(lambda x: jax.lax.scan(follow, x, jax.numpy.arange(steps))[1])(start)
+        states = jax.jit(march)(start)
         found = np.concatenate([np.asarray(start)[None], np.asarray(states)])
     finally:
         jax.config.update("jax_enable_x64", before)
-    return np.asarray(h * np.arange(steps + 1)), np.asarray(found[:, : c.nq], dtype=np.float64)
+    return np.asarray(h * np.arange(steps + 1), dtype=np.float64), np.asarray(found[:, : c.nq], dtype=np.float64)
 
 
 def as_environment(case: Case, step: float) -> Motion:
@@ -239,4 +242,4 @@ def _marched(
     for k in range(steps):
         x = follow(k * h, x, h)
         found.append(coordinates(x))
-    return np.asarray(h * np.arange(steps + 1)), np.array(found)
+    return np.asarray(h * np.arange(steps + 1), dtype=np.float64), np.array(found)

@@ -60,7 +60,7 @@ class LinkWriter:
         self._mimics: dict[int, tuple[int, float, float]] = {}
         for coupling in couplings:
             self._couple(coupling)
-        taken = {solid.name for solid in tree.solids}
+        self._labels = tree.labels
         first = [solid for solid in tree.solids if solid.parent < 0]
         alone = len(first) == 1 and first[0].kind == "free"
         if floating_root and not (alone and first[0].rotation.trace() == 3.0 and not first[0].position.any()):
@@ -69,7 +69,7 @@ class LinkWriter:
                 f"frame; on the world hang {', '.join(f'{solid.name} ({solid.kind})' for solid in first)}"
             )
         self._root = first[0].name if floating_root else ""
-        self._world = self._root or ("world" if "world" not in taken else "ground")
+        self._world = self._labels[self._root] if floating_root else "world"
         self._document = ET.Element("robot")
         self._efforts = _efforts(robot, tree)
 
@@ -87,8 +87,9 @@ class LinkWriter:
         if not self._root:
             ET.SubElement(self._document, "link", name=self._world)
         for solid in self._tree.solids:
-            parent = self._world if solid.parent < 0 else self._tree.solids[solid.parent].name
-            self._link(solid.name, solid.mass)
+            label = self._labels[solid.name]
+            parent = self._world if solid.parent < 0 else self._labels[self._tree.solids[solid.parent].name]
+            self._link(label, solid.mass)
             if solid.name != self._root:
                 R, x = (
                     (turn @ solid.rotation, turn @ solid.position)
@@ -101,7 +102,7 @@ class LinkWriter:
                 self._joint(solid, parent, R, x)
             for share in solid.shares:
                 self._link(share.name, share.mass)
-                joint = self._child("fixed" if share.ratio == 1.0 else _TYPES[solid.kind], share.name, solid.name)
+                joint = self._child("fixed" if share.ratio == 1.0 else _TYPES[solid.kind], share.name, label)
                 if share.ratio != 1.0:
                     ET.SubElement(joint, "axis", xyz=_numbers(solid.axes[0]))
                     if solid.kind == "slide":
@@ -130,7 +131,7 @@ class LinkWriter:
             if self._root and not body:
                 continue
             ET.SubElement(self._document, "link", name=name)
-            joint = self._child("fixed", name, body or self._world, f"{name} fixed")
+            joint = self._child("fixed", name, self._labels[body] if body else self._world, f"{name} fixed")
             joint.append(_origin(R, x))
         lost = [name for name in wanted if name not in found and name not in taken]
         return [f"the points {', '.join(lost)}, which are fixed in none of its bodies"] if lost else []
@@ -165,7 +166,7 @@ class LinkWriter:
         kind = _TYPES[solid.kind]
         if solid.kind == "hinge" and not np.isfinite((lower, upper)).any():
             kind = "continuous"
-        joint = self._child(kind, solid.name, parent)
+        joint = self._child(kind, self._labels[solid.name], parent, solid.name)
         joint.append(_origin(R, x))
         if solid.kind == "free":
             return

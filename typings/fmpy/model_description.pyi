@@ -10,6 +10,9 @@ class BaseUnit:
     rad: int
     factor: float
 
+class LogCategory:
+    name: str
+
 class ScalarVariable:
     name: str
     valueReference: int
@@ -28,6 +31,7 @@ class Unknown:
     dependencies: list[ScalarVariable] | None
 
 class ModelDescription:
+    logCategories: list[LogCategory]
     guid: str
     fmiVersion: str
     modelName: str

@@ -37,6 +37,24 @@ static core_outcome core_require(core *c, const char *call, int modes)
     return CORE_REFUSED;
 }
 
+static core_outcome core_log(core *c, int on, size_t count, const char *const categories[])
+{
+    int which = count ? 0 : CORE_ERRORS | CORE_DISCARDS;
+    for (size_t i = 0; i < count; ++i) {
+        if (strcmp(categories[i], "logStatusError") == 0) {
+            which |= CORE_ERRORS;
+        } else if (strcmp(categories[i], "logStatusDiscard") == 0) {
+            which |= CORE_DISCARDS;
+        } else {
+            snprintf(c->text, sizeof c->text, "there is no log category %s: there are logStatusError and logStatusDiscard",
+                     categories[i]);
+            return CORE_REFUSED;
+        }
+    }
+    c->logged = on ? c->logged | which : c->logged & ~which;
+    return CORE_OK;
+}
+
 /* Whether a parameter may have a value; model_limit has one letter for each. */
 static int allowed(char limit, double number, const char **what)
 {

@@ -11,6 +11,10 @@
 
 #define CORE_TEXT 1024
 
+/* Categories of messages, one bit each. */
+#define CORE_ERRORS 1
+#define CORE_DISCARDS 2
+
 /* REFUSED: what was asked for is not allowed. UNDEFINED: the equations have no value here. */
 typedef enum { CORE_OK, CORE_REFUSED, CORE_UNDEFINED } core_outcome;
 
@@ -34,6 +38,7 @@ typedef struct {
     double slope[4][MODEL_STATES_ROOM];
     double stage[MODEL_STATES_ROOM];
     char text[CORE_TEXT]; /* why the last call failed */
+    int logged;           /* categories of messages that are wanted */
 } core;
 
 /* All values as they are at the start. */
@@ -41,6 +46,9 @@ static void core_reset(core *c);
 
 /* Whether a call is allowed now: `modes` has the bits 1 << mode. */
 static core_outcome core_require(core *c, const char *call, int modes);
+
+/* Turns categories of messages on or off, all of them if `count` is zero. */
+static core_outcome core_log(core *c, int on, size_t count, const char *const categories[]);
 
 static core_outcome core_set(core *c, uint32_t reference, double number);
 static core_outcome core_get(core *c, uint32_t reference, double *number);

@@ -43,7 +43,9 @@ static void tell(fmi2CallbackLogger logger, fmi2ComponentEnvironment environment
 
 static fmi2Status fail(instance *c, fmi2Status status)
 {
-    tell(c->logger, c->environment, c->name, status, c->core.text);
+    if (c->core.logged & (status == fmi2Discard ? CORE_DISCARDS : CORE_ERRORS)) {
+        tell(c->logger, c->environment, c->name, status, c->core.text);
+    }
     return status;
 }
 
@@ -85,44 +87,42 @@ EXPORTED fmi2Component NAMED(fmi2Instantiate)(fmi2String name, fmi2Type type, fm
                                               const fmi2CallbackFunctions *functions, fmi2Boolean visible,
                                               fmi2Boolean logging)
 {
-    const fmi2CallbackLogger logger = functions ? functions->logger : NULL;
+    const fmi2CallbackLogger logger = functions ? functions->logger : NULL, told = logging ? logger : NULL;
     const fmi2ComponentEnvironment environment = functions ? functions->componentEnvironment : NULL;
     const char *const called = name ? name : "";
     instance *c;
     (void)resources;
     (void)visible;
-    (void)logging;
     if (!guid || strcmp(guid, MODEL_TOKEN) != 0) {
-        tell(logger, environment, called, fmi2Error, "the GUID is not that of this binary, which is " MODEL_TOKEN);
+        tell(told, environment, called, fmi2Error, "the GUID is not that of this binary, which is " MODEL_TOKEN);
         return NULL;
     }
     if (type == fmi2ModelExchange && !MODEL_EXCHANGE) {
-        tell(logger, environment, called, fmi2Error, "this FMU is for co-simulation only");
+        tell(told, environment, called, fmi2Error, "this FMU is for co-simulation only");
         return NULL;
     }
     c = calloc(1, sizeof *c + strlen(called));
     if (!c) {
-        tell(logger, environment, called, fmi2Error, "there is no memory for another instance");
+        tell(told, environment, called, fmi2Error, "there is no memory for another instance");
         return NULL;
     }
     strcpy(c->name, called);
     c->logger = logger;
     c->environment = environment;
     c->type = type;
+    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : 0;
     core_reset(&c->core);
     return c;
 }
 
 EXPORTED void NAMED(fmi2FreeInstance)(fmi2Component c) { free(c); }
 
-/* Errors are always told, and there is nothing else to tell. */
 EXPORTED fmi2Status NAMED(fmi2SetDebugLogging)(fmi2Component c, fmi2Boolean on, size_t count,
                                                const fmi2String categories[])
 {
-    (void)on;
-    (void)count;
-    (void)categories;
-    return require(c, "fmi2SetDebugLogging", ANYTIME);
+    instance *const it = c;
+    const fmi2Status status = require(it, "fmi2SetDebugLogging", ANYTIME);
+    return status == fmi2OK ? finish(it, core_log(&it->core, on, count, categories)) : status;
 }
 
 EXPORTED fmi2Status NAMED(fmi2SetupExperiment)(fmi2Component c, fmi2Boolean tolerance_defined, fmi2Real tolerance,

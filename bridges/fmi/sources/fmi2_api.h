@@ -6,11 +6,20 @@
 
 #include <stddef.h>
 
-/* A program that links several FMUs statically defines FMI2_FUNCTION_PREFIX as the model's identifier and "_". */
-#ifdef FMI2_FUNCTION_PREFIX
+#include "model.h"
+
+/* As the standard has it: in sources all names begin with the model's, so that several FMUs can be linked together.
+   Whoever makes a library that is loaded defines FMI2_OVERRIDE_FUNCTION_PREFIX, and they do not; CMake says by itself
+   that it makes one (MODEL_LOADED). */
 #define FMI2_JOIN(prefix, name) prefix##name
 #define FMI2_JOINED(prefix, name) FMI2_JOIN(prefix, name)
+#ifndef FMI2_FUNCTION_PREFIX
+#define FMI2_FUNCTION_PREFIX MODEL_PREFIX
+#endif
+#if !defined(FMI2_OVERRIDE_FUNCTION_PREFIX) && !defined(MODEL_LOADED)
 #define NAMED(name) FMI2_JOINED(FMI2_FUNCTION_PREFIX, name)
+#elif defined(FMI2_ACTUAL_FUNCTION_PREFIX)
+#define NAMED(name) FMI2_JOINED(FMI2_ACTUAL_FUNCTION_PREFIX, name)
 #else
 #define NAMED(name) name
 #endif

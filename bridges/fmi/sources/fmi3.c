@@ -30,7 +30,9 @@ static void tell(fmi3LogMessageCallback log, fmi3InstanceEnvironment environment
 
 static fmi3Status fail(instance *c, fmi3Status status)
 {
-    tell(c->log, c->environment, status, c->core.text);
+    if (c->core.logged & (status == fmi3Discard ? CORE_DISCARDS : CORE_ERRORS)) {
+        tell(c->log, c->environment, status, c->core.text);
+    }
     return status;
 }
 
@@ -64,38 +66,40 @@ static fmi3Status change(instance *c, const char *call, int modes, core_mode mod
     return status;
 }
 
-static fmi3Instance make(fmi3String token, bool exchanged, fmi3InstanceEnvironment environment,
+static fmi3Instance make(fmi3String token, bool exchanged, fmi3Boolean logging, fmi3InstanceEnvironment environment,
                          fmi3LogMessageCallback log)
 {
+    const fmi3LogMessageCallback told = logging ? log : NULL;
     instance *c;
     if (!token || strcmp(token, MODEL_TOKEN) != 0) {
-        tell(log, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
+        tell(told, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
         return NULL;
     }
     if (exchanged && !MODEL_EXCHANGE) {
-        tell(log, environment, fmi3Error, "this FMU is for co-simulation only");
+        tell(told, environment, fmi3Error, "this FMU is for co-simulation only");
         return NULL;
     }
     c = calloc(1, sizeof *c);
     if (!c) {
-        tell(log, environment, fmi3Error, "there is no memory for another instance");
+        tell(told, environment, fmi3Error, "there is no memory for another instance");
         return NULL;
     }
     c->log = log;
     c->environment = environment;
     c->exchanged = exchanged;
+    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : 0;
     core_reset(&c->core);
     return c;
 }
 
 EXPORTED const char *NAMED(fmi3GetVersion)(void) { return "3.0"; }
 
-/* Errors are always told, and there is nothing else to tell. */
 EXPORTED fmi3Status NAMED(fmi3SetDebugLogging)(fmi3Instance c, fmi3Boolean on, size_t count,
                                                const fmi3String categories[])
 {
-    (void)on, (void)count, (void)categories;
-    return require(c, "fmi3SetDebugLogging", ANYTIME);
+    instance *const it = c;
+    const fmi3Status status = require(it, "fmi3SetDebugLogging", ANYTIME);
+    return status == fmi3OK ? finish(it, core_log(&it->core, on, count, categories)) : status;
 }
 
 EXPORTED fmi3Instance NAMED(fmi3InstantiateModelExchange)(fmi3String name, fmi3String token, fmi3String resources,
@@ -103,8 +107,8 @@ EXPORTED fmi3Instance NAMED(fmi3InstantiateModelExchange)(fmi3String name, fmi3S
                                                           fmi3InstanceEnvironment environment,
                                                           fmi3LogMessageCallback log)
 {
-    (void)name, (void)resources, (void)visible, (void)logging;
-    return make(token, true, environment, log);
+    (void)name, (void)resources, (void)visible;
+    return make(token, true, logging, environment, log);
 }
 
 EXPORTED fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
@@ -112,12 +116,12 @@ EXPORTED fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     fmi3Boolean events, fmi3Boolean early_return, const fmi3ValueReference intermediate[], size_t intermediate_count,
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log, fmi3IntermediateUpdateCallback update)
 {
-    (void)name, (void)resources, (void)visible, (void)logging, (void)early_return, (void)intermediate, (void)update;
+    (void)name, (void)resources, (void)visible, (void)early_return, (void)intermediate, (void)update;
     if (events || intermediate_count) {
-        tell(log, environment, fmi3Error, "this FMU has neither event mode nor intermediate updates");
+        tell(logging ? log : NULL, environment, fmi3Error, "this FMU has neither event mode nor intermediate updates");
         return NULL;
     }
-    return make(token, false, environment, log);
+    return make(token, false, logging, environment, log);
 }
 
 EXPORTED fmi3Instance NAMED(fmi3InstantiateScheduledExecution)(
@@ -125,8 +129,8 @@ EXPORTED fmi3Instance NAMED(fmi3InstantiateScheduledExecution)(
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log, fmi3ClockUpdateCallback update,
     fmi3LockPreemptionCallback lock, fmi3UnlockPreemptionCallback unlock)
 {
-    (void)name, (void)token, (void)resources, (void)visible, (void)logging, (void)update, (void)lock, (void)unlock;
-    tell(log, environment, fmi3Error, "this FMU is not for scheduled execution");
+    (void)name, (void)token, (void)resources, (void)visible, (void)update, (void)lock, (void)unlock;
+    tell(logging ? log : NULL, environment, fmi3Error, "this FMU is not for scheduled execution");
     return NULL;
 }
 

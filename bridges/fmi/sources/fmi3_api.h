@@ -8,11 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A program that links several FMUs statically defines FMI3_FUNCTION_PREFIX as the model's identifier and "_". */
-#ifdef FMI3_FUNCTION_PREFIX
+#include "model.h"
+
+/* As the standard has it: in sources all names begin with the model's, so that several FMUs can be linked together.
+   Whoever makes a library that is loaded defines FMI3_OVERRIDE_FUNCTION_PREFIX, and they do not; CMake says by itself
+   that it makes one (MODEL_LOADED). */
 #define FMI3_JOIN(prefix, name) prefix##name
 #define FMI3_JOINED(prefix, name) FMI3_JOIN(prefix, name)
+#ifndef FMI3_FUNCTION_PREFIX
+#define FMI3_FUNCTION_PREFIX MODEL_PREFIX
+#endif
+#if !defined(FMI3_OVERRIDE_FUNCTION_PREFIX) && !defined(MODEL_LOADED)
 #define NAMED(name) FMI3_JOINED(FMI3_FUNCTION_PREFIX, name)
+#elif defined(FMI3_ACTUAL_FUNCTION_PREFIX)
+#define NAMED(name) FMI3_JOINED(FMI3_ACTUAL_FUNCTION_PREFIX, name)
 #else
 #define NAMED(name) name
 #endif

@@ -1,0 +1,55 @@
+"""What the joints of a robot carry, here and in another program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..robots.inertia import impossible_moments
+from ..robots.robot import Robot
+from .matching import TOLERANCE
+from .tree_values import Mass, TreeValues, joined
+
+NOTHING = Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def carried_differences(
+    robot: Robot,
+    theirs: Mapping[str, Mass],
+    p: Mapping[str, float] | ArrayLike | None = None,
+    *,
+    moments: bool = True,
+    tolerance: float = TOLERANCE,
+) -> dict[str, str]:
+    """Joint → what differs of all that moves with it; of bodies that are fixed to each other it is one and the same.
+
+    Args:
+        robot: here.
+        theirs: name of a joint here → what it carries there, in any frame of its own.
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+        moments: whether principal moments of inertia are compared, too. Not all of them can be felt in all robots.
+        tolerance: relative, of both.
+    """
+    tree, found = robot.tree, dict[str, str]()
+    if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
+        return found
+    values = TreeValues(robot, robot.parameters.values(p), tree)
+    for k, node in enumerate(tree.nodes):
+        if node.name not in theirs:
+            continue
+        own = joined([values.mass(k, i) for i in range(len(node.bodies))]) or NOTHING
+        other, said = theirs[node.name], list[str]()
+        if abs(own.mass - other.mass) > tolerance * max(own.mass, other.mass):
+            said.append(f"{own.mass:.9g} kg here and {other.mass:.9g} kg there")
+        here, there = np.linalg.eigvalsh(own.inertia), np.linalg.eigvalsh(other.inertia)
+        # Bodies that move in a plane alone need not have an inertia of a body in space.
+        is_known = moments and impossible_moments(own.inertia) is None
+        if is_known and np.abs(here - there).max() > tolerance * max(here[-1], there[-1], 1e-300):
+            both = (", ".join(f"{x:.6g}" for x in each) for each in (here, there))
+            said.append("principal moments ({}) kg m² here and ({}) kg m² there".format(*both))
+        if said:
+            bodies = ", ".join(repr(body.name) for body in node.bodies)
+            found[node.name] = f"what the joint {node.name!r} carries ({bodies or 'nothing'}) has {'; '.join(said)}"
+    return found
