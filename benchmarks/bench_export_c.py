@@ -238,8 +238,8 @@ def main(given: Options) -> None:
         row = (name, written.operations, stack, number(median * 1e-3), number(worst), number(slowest / median))
         last = "–" if counted is None else number(counted)
         rows.append((*row, round(over), round(often), number(cold / median), last))
-    heads = ("law", "operations", "stack [bytes]", "tick [µs]", "worst tick", "by the clock", "over 3×")
-    heads = (*heads, "three of five", "after other work", "instructions")
+    heads = ["law", "operations", "stack [bytes]", "tick [µs]", "worst tick", "by the clock", "over 3×"]
+    heads += ["three of five", "after other work", "instructions"]
     caption = f"{states:,} states, {PASSES} passes; times but the first are multiples of the median."
     conclude(given, [Table("export-c", tuple(map(Column, heads)), tuple(rows), caption)])
 

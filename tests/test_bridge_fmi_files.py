@@ -100,7 +100,7 @@ def test_names_begin_with_the_models_but_not_in_a_library_that_is_loaded(
         if element.tag == "PreprocessorDefinition"
     )
     # What the build description and the standard's own headers say, what CMake says by itself, and another prefix.
-    flags = {
+    flags: dict[str, list[list[str]]] = {
         f"fmi{number}": [[f"-D{macro}"], [f"-DFMI{number}_OVERRIDE_FUNCTION_PREFIX"], ["-Dtwo_link_arm_EXPORTS"]],
         f"two_link_arm_fmi{number}": [[]],
         f"other_fmi{number}": [
@@ -226,8 +226,8 @@ def test_sanitizers_find_nothing(unpacked: dict[str, Path], tmp_path: Path) -> N
     folder = tmp_path / "sources"
     shutil.copytree(unpacked["3.0"] / "sources", folder)
     (folder / "main.c").write_text(CALLER, encoding="utf-8")
-    flags = ("-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    flags = (*flags, "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
+    flags = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags.append("-DFMI3_OVERRIDE_FUNCTION_PREFIX")
     call("gcc", *flags, "main.c", "-o", "main", "-lm", cwd=folder)
     told = call("./main", cwd=folder)
     assert "the instantiation token is not that of this binary" in told
