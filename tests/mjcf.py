@@ -20,6 +20,7 @@ from erugin.symbolic.errors import BridgeWarning
 from .mechanisms import crank_rocker, parallel_robot, stephenson
 
 Array = NDArray[np.float64]
+MUJOCO_4 = int(mujoco.__version__.split(".")[0]) >= 4
 
 LIGHT = TelescopicLink(1.4, 0.06, 0.45, 700.0, 0.8)
 HEAVY = TelescopicLink(2.1, 0.09, 0.6, 900.0, 0.7, hinge_mass=0.5, damping=3.0)
@@ -106,7 +107,7 @@ class Model:
     def mass_matrix(self) -> Array:
         """At the data's state."""
         M = np.zeros((self.model.nv, self.model.nv))
-        mujoco.mj_fullM(self.model, self.data, M)
+        mujoco.mj_fullM(*((self.model, self.data, M) if MUJOCO_4 else (self.model, M, self.data.qM)))
         return M
 
 

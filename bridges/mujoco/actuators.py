@@ -15,6 +15,7 @@ from ..extras import require
 from ..passive import random_places
 from .flags import acts, disabled
 from .model_read import dense_rows
+from .versions import Channels, actuators, first_forces
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -99,11 +100,11 @@ class _Levers:
             mujoco.mj_tendon(model, data)
             mujoco.mj_transmission(model, data)
             rows = data.moment_rowadr, data.moment_rownnz, data.moment_colind
-            there.append(dense_rows(data.actuator_moment, *rows, model.nv)[model.actuator_outadr])
+            there.append(dense_rows(data.actuator_moment, *rows, model.nv)[first_forces(model)])
         here = np.array([moment @ states.velocities(q) for moment, q in zip(there, places, strict=True)])
         own = set(model.dof_jntid[joints.own].tolist())
-        felt = [bool(there[0][k][joints.own].any()) or _joint(model, k) in own for k in range(model.nactuator)]
-        strange = [bool(there[0][k][~joints.own].any()) for k in range(model.nactuator)]
+        felt = [bool(there[0][k][joints.own].any()) or _joint(model, k) in own for k in range(actuators(model))]
+        strange = [bool(there[0][k][~joints.own].any()) for k in range(actuators(model))]
         return cls(places[0], here, there[0], np.array(felt, dtype=bool), np.array(strange, dtype=bool))
 
     def varies(self, k: int) -> bool:
@@ -129,7 +130,7 @@ def motors(joints: Joints, forces: Array, inputs: Sequence[str]) -> Motors:
     """
     model, levers = joints.model, _Levers.of(joints)
     _refuse_servos(model, levers)
-    found = [k for k in range(model.nactuator) if levers.felt[k] and acts(model, k)]
+    found = [k for k in range(actuators(model)) if levers.felt[k] and acts(model, k)]
     bad = [f"{_name(model, k)!r} also drives what is not the robot's" for k in found if levers.strange[k]]
     bad += [f"the lever of {_name(model, k)!r} depends on the position" for k in found if levers.varies(k)]
     if bad:
@@ -156,7 +157,7 @@ def motors(joints: Joints, forces: Array, inputs: Sequence[str]) -> Motors:
             f"{', '.join(inputs[int(i)] for i in lost)} need; its motors: {', '.join(driven) or 'none'}. Add "
             "<motor joint=…/> for each, or pass apply='qfrc_applied'"
         )
-    at = np.array([int(model.actuator_ctrladr[k]) for k in found], dtype=np.int64)
+    at = np.array([Channels.of(model, k).control for k in found], dtype=np.int64)
     ranges = np.array([_range(model, k, levers.there[k]) for k in found]).reshape(-1, 2)
     return Motors(tuple(_name(model, k) for k in found), at, matrix, moments, ranges)
 
@@ -173,7 +174,7 @@ def refuse_servos(joints: Joints) -> None:
 def _refuse_servos(model: MjModel, levers: _Levers) -> None:
     bad = [
         f"{_name(model, k)!r} {odd}"
-        for k in range(model.nactuator)
+        for k in range(actuators(model))
         if levers.felt[k] and acts(model, k) and (odd := _oddity(model, k))
     ]
     if bad:
@@ -197,7 +198,8 @@ def _refuse_shared(names: Sequence[str], moments: Array) -> None:
 
 def _oddity(model: MjModel, k: int) -> str:
     """Why a drive is no motor; empty if it is one."""
-    if int(model.actuator_ctrlnum[k]) != 1 or int(model.actuator_outnum[k]) != 1:
+    channels = Channels.of(model, k)
+    if channels.controls != 1 or channels.forces != 1:
         return "has several controls or forces"
     if int(model.actuator_dyntype[k]) != NONE:
         return "has dynamics of its own (a filter, an integrator or a muscle)"
@@ -205,7 +207,7 @@ def _oddity(model: MjModel, k: int) -> str:
     if gain != FIXED or bias != NONE:
         kind = "a position or velocity servo" if bias == 1 else "a drive whose force depends on its motion"
         return f"is {kind} (gain type {gain}, bias type {bias})"
-    return "has a delay" if float(model.actuator_delay[k]) else ""
+    return "has a delay" if hasattr(model, "actuator_delay") and float(model.actuator_delay[k]) else ""
 
 
 def _joint(model: MjModel, k: int) -> int:
@@ -228,7 +230,7 @@ def _name(model: MjModel, k: int) -> str:
 
 def _range(model: MjModel, k: int, moment: Array) -> tuple[float, float]:
     """Controls between which nothing clips the force: ranges of the control, the force, and of joints and tendons."""
-    low, high, at = -np.inf, np.inf, int(model.actuator_ctrladr[k])
+    low, high, at = -np.inf, np.inf, Channels.of(model, k).control
     if model.actuator_ctrllimited[at] and not disabled(model, "CLAMPCTRL"):
         low, high = map(float, model.actuator_ctrlrange[at])
     gain = float(model.actuator_gainprm[k, 0])
@@ -239,7 +241,7 @@ def _range(model: MjModel, k: int, moment: Array) -> tuple[float, float]:
         int(model.actuator_trntype[k]) == TENDON
         and model.tendon_actfrclimited[target := int(model.actuator_trnid[k, 0])]
     ):
-        gear = float(model.actuator_gear[int(model.actuator_outadr[k]), 0])
+        gear = float(model.actuator_gear[Channels.of(model, k).force, 0])
         bounds.append((gain * gear, model.tendon_actfrcrange[target]))
     for v in np.flatnonzero(moment):
         if model.jnt_actfrclimited[joint := int(model.dof_jntid[v])]:

@@ -17,6 +17,7 @@ from .flags import disabled
 from .joints import Joints
 from .match_bodies import body_differences
 from .match_loops import loop_differences
+from .versions import make_inertia
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -68,7 +69,7 @@ def match(
         mujoco.mj_comPos(model, data)
         mujoco.mj_flex(model, data)
         mujoco.mj_tendon(model, data)
-        mujoco.mj_makeM(model, data)
+        make_inertia(model, data)
         mujoco.mj_transmission(model, data)
         mujoco.mj_fwdVelocity(model, data)
         M = np.zeros((model.nv, model.nv))

@@ -18,6 +18,7 @@ from .model_foreign import FIXED_TENDON
 from .model_passive import fixed_tendon
 from .model_read import Named
 from .model_tree import SLIDE, Growth, site_label
+from .versions import Channels
 
 JOINT, IN_PARENT, TENDON, SITE = 0, 1, 3, 4
 TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body", "so3")
@@ -121,7 +122,8 @@ def _strange(names: Named, k: int) -> str:
     for field in ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay"):
         if hasattr(model, field) and np.any(getattr(model, field)[k]):
             return f"it has {field.removeprefix('actuator_')}"
-    if int(model.actuator_ctrlnum[k]) != 1 or int(model.actuator_outnum[k]) != 1:
+    channels = Channels.of(model, k)
+    if channels.controls != 1 or channels.forces != 1:
         return "it has several controls"
     return ""
 
@@ -130,7 +132,7 @@ def _effort(names: Named, k: int) -> tuple[float, str]:
     """Greatest |u|, and the bounds if they differ."""
     model = names.model
     bounds: list[tuple[float, float]] = []
-    at = int(model.actuator_ctrladr[k])
+    at = Channels.of(model, k).control
     if model.actuator_ctrllimited[at] and not disabled(model, "CLAMPCTRL"):
         low, high = (float(x) for x in model.actuator_ctrlrange[at])
         bounds.append((low, high))
@@ -146,7 +148,7 @@ def _effort(names: Named, k: int) -> tuple[float, str]:
 
 def _gear(names: Named, k: int) -> NDArray[np.float64]:
     """Of an actuator with one force; from MuJoCo 4 on one may have several."""
-    return np.asarray(names.model.actuator_gear[int(names.model.actuator_outadr[k])])
+    return np.asarray(names.model.actuator_gear[Channels.of(names.model, k).force])
 
 
 def _unit(names: Named, k: int) -> str:

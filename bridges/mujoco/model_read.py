@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError, BridgeWarning
 from ..extras import require
+from .versions import actuators
 from .watch import without_log
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Named:
         ]
         self.sites = _names(model, "site", model.nsite)
         self.tendons = _names(model, "tendon", model.ntendon)
-        self.actuators = _names(model, "actuator", int(model.nactuator) if hasattr(model, "nactuator") else model.nu)
+        self.actuators = _names(model, "actuator", actuators(model))
         self.equalities = _names(model, "equality", model.neq)
 
 
