@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges.applied import applied_force
-from erugin.bridges.extras import require
 from erugin.bridges.matching import Dynamics, compare_dynamics
 from erugin.bridges.recorder import Recorder
 from erugin.bridges.state_map import PINOCCHIO, StateMap
@@ -21,6 +20,7 @@ from erugin.robots import Link, Robot, planar_manipulator
 from erugin.scenarios import SimulationError, simulate
 from erugin.scenarios.integrators import Euler
 from erugin.symbolic.errors import BridgeError, MissingPackageError, ShapeError
+from erugin.symbolic.extras import require
 
 Array = NDArray[np.float64]
 LINKS = [Link(0.5, 1.0, 0.25, 0.02), Link(0.4, 0.8, 0.2, 0.01)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import require
+from ...symbolic.extras import require
 from ..tree_values import Mass
 from .foreign import ModelInstanceIndex, MultibodyPlant, RigidBody, SpatialInertia
 from .states import moving_joints

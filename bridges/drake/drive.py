@@ -11,7 +11,7 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...symbolic.arrays import positive
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..law_memory import remembers
 from ..law_model import model_values
 from ..matching import TOLERANCE

@@ -16,8 +16,8 @@ from ...controllers.status import Status, judge
 from ...robots.robot import Robot
 from ...symbolic.arrays import all_finite
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ..applied import applied_force
-from ..extras import require
 from ..state_map import StateMap
 from .foreign import BasicVector, Context, MultibodyPlant, State
 

@@ -17,8 +17,8 @@ from ...robots.robot import Robot
 from ...robots.tree import WORLD, Body, Node, Tree
 from ...robots.tree_system import tree_system
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ...symbolic.parameters import Parameters, Range
-from ..extras import require
 from .bodies import all_bodies, mass_of
 from .foreign import ModelInstanceIndex, MultibodyPlant
 from .joints import LoadedJoint, loaded_joints

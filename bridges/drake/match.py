@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.extras import require
 from ..carried import carried_differences
-from ..extras import require
 from ..matching import TOLERANCE, Match, compare_dynamics
 from .bodies import carried
 from .foreign import ModelInstanceIndex, MultibodyPlant

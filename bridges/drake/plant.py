@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...robots.robot import Robot
 from ...symbolic.arrays import finite
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ..extras import require
+from ...symbolic.extras import require
 from ..solids import SolidTree, own_tree
 from ..urdf_text import following_joints, rubbing_joints
 from .foreign import MultibodyPlant

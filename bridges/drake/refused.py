@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ..extras import require
+from ...symbolic.extras import require
 from .bodies import all_bodies
 from .foreign import MultibodyPlant
 

@@ -16,7 +16,7 @@ from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import not_negative, positive, vector
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..recorder import Recorder
 from .drive import law_system
 from .foreign import Simulator

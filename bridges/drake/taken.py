@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...robots.joints import Planar
 from ...symbolic.arrays import constant_values
-from ..extras import require
+from ...symbolic.extras import require
 from .foreign import MultibodyPlant, RigidBody
 
 Array = NDArray[np.float64]

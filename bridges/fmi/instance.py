@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError, unknown_name
-from ..extras import require
+from ...symbolic.extras import require
 from .units import BASE, Unit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...robots.robot import Robot
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..recorder import Recorder
 from .export import Version, export
 from .instance import Instance

@@ -11,7 +11,7 @@ from ...controllers.controller import Controller
 from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
-from ..extras import require
+from ...symbolic.extras import require
 from .observation import Angles
 from .task import Acts, Bounds, Paid, Task
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ..casadi.functions import require_law
-from ..extras import require
 from .function import JaxFunction
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..passive import random_places
 from .flags import acts, disabled
 from .model_read import dense_rows

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError, ModelError
-from ..extras import require
+from ...symbolic.extras import require
 from ..law_model import model_values
 from .driver import Drive
 from .joints import Joints

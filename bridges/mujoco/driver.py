@@ -18,8 +18,8 @@ from ...scenarios.simulation_errors import SimulationError, SimulationInterrupte
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ...symbolic.parameters import NO_PARAMETERS
-from ..extras import require
 from ..law_memory import remembers
 from ..recorder import Recorder
 from .asked import Asked, ask

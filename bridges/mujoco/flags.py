@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..extras import require
+from ...symbolic.extras import require
 
 if TYPE_CHECKING:
     from mujoco import MjModel

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..matching import TOLERANCE, Dynamics, Match, compare_dynamics
 from .flags import disabled
 from .joints import Joints

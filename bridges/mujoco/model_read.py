@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ..extras import require
+from ...symbolic.extras import require
 from .versions import actuators
 from .watch import without_log
 

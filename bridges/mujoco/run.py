@@ -15,7 +15,7 @@ from ...scenarios.integrators import RK4
 from ...scenarios.step_limit import StepLimit
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive, vector
-from ..extras import require
+from ...symbolic.extras import require
 from .driver import Drive
 from .joints import Joints
 from .model_export import export

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import require
+from ...symbolic.extras import require
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel

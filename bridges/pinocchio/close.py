@@ -16,7 +16,7 @@ from ...robots.frame import Frame
 from ...robots.mechanism import Closure, mechanism
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ..extras import require
+from ...symbolic.extras import require
 from ..solids import own_tree
 from .pieces import Piece
 

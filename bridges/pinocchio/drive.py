@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ..applied import applied_force
-from ..extras import require
 from ..law_memory import remembers
 from ..law_model import Values, model_values
 from ..matching import TOLERANCE

@@ -15,7 +15,7 @@ from ...robots.robot import Robot
 from ...robots.tree import WORLD
 from ...symbolic.arrays import constant_values, vector
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ..extras import require
+from ...symbolic.extras import require
 from ..held import Pin, held
 from ..poses import Poses
 from ..solids import Mass, Solid, SolidTree

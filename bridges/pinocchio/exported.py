@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.extras import require
 from ...symbolic.kernel import Kernel
-from ..extras import require
 from .state import ModelState
 
 if TYPE_CHECKING:

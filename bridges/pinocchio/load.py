@@ -20,8 +20,8 @@ from ...robots.robot import Robot
 from ...robots.tree import WORLD, Body, Node, Tree
 from ...robots.tree_system import tree_system
 from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.extras import require
 from ...symbolic.parameters import Parameters, Range
-from ..extras import require
 from .armature import with_armature
 from .close import close
 from .exported import PinocchioModel

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ..carried import carried_differences
-from ..extras import require
 from ..matching import STATES, TOLERANCE, Match
 from ..tree_values import Mass
 from .exported import PinocchioModel, mass_matrix, own_dynamics

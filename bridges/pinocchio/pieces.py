@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...robots.joints import Floating, Joint, Planar, Prismatic, Revolute
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 
 if TYPE_CHECKING:
     import pinocchio

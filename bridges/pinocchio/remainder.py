@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 from ..passive import random_places
 from .exported import mass_matrix, own_dynamics
 from .state import ModelState

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import cast
 
 from ...symbolic.errors import BridgeError
-from ..extras import require
+from ...symbolic.extras import require
 
 _LOCK = threading.RLock()
 _OUTPUTS = (1, 2)

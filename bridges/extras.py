@@ -1,5 +1,0 @@
-"""Packages of other programs."""
-
-from ..symbolic.extras import require
-
-__all__ = ["require"]
