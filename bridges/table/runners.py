@@ -201,8 +201,8 @@ RUNNERS: Mapping[str, Runner] = {
     runner.bridge: runner
     for runner in (
         Runner("mujoco", "robot from MJCF, law as callback", "MuJoCo's RK4", simulated("mujoco")),
-        Runner("drake", "robot from URDF, law as LeafSystem", "Drake's Runge-Kutta 5, error 1e-10", simulated("drake")),
-        Runner("pybullet", "robot from URDF, law once a step", "Bullet's Euler", simulated("pybullet")),
+        Runner("drake", "robot from URDF, law as LeafSystem", "Drake's Runge-Kutta 5, equal steps", simulated("drake")),
+        Runner("pybullet", "robot from URDF, law once a step", "Bullet's semi-implicit Euler", simulated("pybullet")),
         Runner("pinocchio", "robot as Model, law in its coordinates", "RK4 here", in_pinocchio),
         Runner("python_control", "robot and law as systems", "SciPy, by python-control", simulated("python_control")),
         Runner("gymnasium", "all, as an environment", "RK4 inside", as_environment),
