@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from erugin.bridges.table import Row, compare, compare_bridges, runners
-from erugin.bridges.table.cases import NAMES, case
+from erugin.bridges.table.cases import NAMES, Case, case
 from erugin.bridges.table.picture import draw
 from erugin.bridges.table.runners import RUNNERS
 from erugin.scenarios.catalogue import SCENARIOS
+from erugin.scenarios.scenario import Scenario
 from erugin.symbolic.errors import BridgeError
 
 FIRST_ORDER = {"pybullet"}
@@ -94,3 +95,18 @@ def test_only_common_times_are_compared() -> None:
     here, there = compare.common_times(np.array([0.0, 0.1, 0.2, 0.3]), np.array([0.0, 0.15, 0.2]))
     np.testing.assert_array_equal(here, [0, 2])
     np.testing.assert_array_equal(there, [0, 2])
+
+
+def test_a_scenario_without_its_model_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def missing(scenario: Scenario) -> Case:
+        if scenario.name == NAMES[1]:
+            raise BridgeError("its file comes with another package")
+        return case(scenario, 0.02)
+
+    monkeypatch.setattr(compare, "case", missing)
+    monkeypatch.setattr(compare, "compare_bridges", lambda cases, console: compare_bridges(cases, bridges=["casadi"]))
+    console = Console(record=True, width=120, file=io.StringIO())
+    chosen = argparse.Namespace(out=str(tmp_path), compare=True)
+    assert compare.run(Console(quiet=True), console, chosen) == 1
+    assert f"{NAMES[1]} did not run: its file comes with another package" in console.export_text()
+    assert "| casadi |" in (tmp_path / "bridges.md").read_text(encoding="utf-8")

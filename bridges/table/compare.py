@@ -104,14 +104,20 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         chosen: words of the command line.
 
     Returns:
-        0; 1 if a bridge could not run a scenario.
+        0; 1 if a scenario, or a bridge with one, could not run.
 
     Raises:
         EruginError: for a folder that cannot be written.
     """
     out = Path(chosen.out or "out")
     require_writable(out)
-    cases = [case(choose(name, None).scenario) for name in NAMES]
+    cases, left = list[Case](), dict[str, str]()
+    for name in NAMES:
+        try:
+            cases.append(case(choose(name, None).scenario))
+        except EruginError as error:
+            # Without the package of its model one scenario is left out, and the other still runs.
+            left[name] = str(error)
     rows = compare_bridges(cases, console=errors)
     for closed in cases:
         console.print(f"\n[bold]{closed.name}[/]: {closed.duration:.3g} s at 1 kHz, largest differences from here")
@@ -133,10 +139,12 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
 
     draw(rows, out / PICTURE)
     console.print(f"{out}: {TABLE}, {PICTURE}", markup=False)
+    for name, why in left.items():
+        errors.print(f"{name} did not run: {why}", markup=False, soft_wrap=True)
     failed = sorted({f"{row.runner.bridge} ({row.scenario})" for row in rows if row.said})
     if failed:
         errors.print(f"did not run: {', '.join(failed)}", markup=False, soft_wrap=True)
-    return STOPPED if failed else OK
+    return STOPPED if failed or left else OK
 
 
 def _said(error: Exception) -> str:
