@@ -108,9 +108,9 @@ def simulate(
     cause: BaseException | None = None
     try:
         states = list(run(times, x))
-    except Exception:
-        # What stopped it stops it again sample by sample, after those that are good.
-        states = [x]
+    except Exception as first:
+        # What stopped it stops it again sample by sample, after those that are good; if not, it is told all the same.
+        states, cause = [x], first
         for k in range(steps):
             try:
                 states.append(run(times[k : k + 2], states[-1])[-1])
