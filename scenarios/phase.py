@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -80,6 +81,21 @@ class Phase:
         for contact in self.contacts:
             assert self.robot is not None
             contact_rows(self.robot, contact)
+
+    @property
+    def law_values(self) -> dict[str, float]:
+        """Parameters of its controller that are not nominal, by name."""
+        if self.controller is None or self.law_p is None:
+            return {}
+        if isinstance(self.law_p, Mapping):
+            return dict(self.law_p)
+        own = self.controller.parameters
+        return dict(zip(own.names, own.values(self.law_p), strict=True))
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Names of the parameters that say where its contacts stand."""
+        return tuple(name for contact in self.contacts for name in contact.places)
 
     def plant(self, robot: Robot) -> Robot:
         """The plant in this phase.

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..controllers.consistent_velocity import ConsistentVelocity, consistent_velocity
-from ..controllers.program_controller import ProgramController
+from ..controllers.consistent_velocity import ConsistentVelocity
 from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
 from ..symbolic.errors import EruginError, ParameterError, ShapeError
 from .phase import Phase
+from .phase_start import NoVelocityError, start_phase
 from .phased_trajectory import PhasedTrajectory
 from .simulation_errors import SimulationError, SimulationInterrupted
 from .simulator import Simulator, Values
-from .stands import Stands, merged, touch, with_places
+from .stands import Stands, with_places
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -62,10 +62,6 @@ class PhasedSimulationInterrupted(KeyboardInterrupt):
         """
         super().__init__(message)
         self.trajectory = trajectory
-
-
-class NoVelocityError(Exception):
-    """No velocities are consistent with a program, or with contacts that are made."""
 
 
 class PhaseRecord:
@@ -127,14 +123,9 @@ class PhaseRecord:
         self._names.append(phase.name)
         try:
             p = own_values(phase.plant(self._robot), self._p, self._shared)
-            self._stands, made = _touch(self._robot, phase, t, q, v, p, self._stands)
-            blow = made or blow
-            v = v if made is None else made.velocity
-            plant_p, law_p = with_places(phase, p, merged(self._stands))
-            if phase.velocities == "consistent":
-                jump = _jump(phase.plant(self._robot), phase, t, q, v, plant_p, law_p)
-                v = jump.velocity
-            segment = run(v, plant_p, law_p)
+            start = start_phase(self._robot, phase, t, q, v, p, phase.law_p, self._stands)
+            self._stands, jump, blow = start.stands, start.jump, start.impact or blow
+            segment = run(start.v, start.p, start.law_p)
         except SimulationError as error:
             self._append(error.trajectory, jump, blow)
             raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), error.status) from error
@@ -180,30 +171,8 @@ def require_values(phase: Phase, simulator: Simulator, p: Values, word: str = "p
     Raises:
         ParameterError, ShapeError: if they are no parameters of plant and controller.
     """
-    found = dict.fromkeys((name for contact in phase.contacts for name in contact.places), 0.0)
+    found = dict.fromkeys(phase.places, 0.0)
     try:
-        simulator.values(*with_places(phase, p, found))
+        simulator.values(*with_places(phase, p, phase.law_p, found))
     except (ParameterError, ShapeError) as error:
         raise type(error)(f"{word} {phase.name!r}: {error}") from error
-
-
-def _touch(
-    robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, before: Stands | None
-) -> tuple[Stands, Impact | None]:
-    try:
-        return touch(robot, phase, t, q, v, p, before)
-    except EruginError as error:
-        raise NoVelocityError(str(error)) from error
-
-
-def _jump(robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, law_p: Values) -> ConsistentVelocity:
-    """The impulse acts on the plant: what it shares with the model has the plant's values."""
-    assert isinstance(phase.controller, ProgramController)
-    parameters = phase.controller.parameters
-    numbers = dict(zip(parameters.names, parameters.values(law_p), strict=True))
-    plant = dict(zip(robot.parameters.names, robot.parameters.values(p), strict=True))
-    numbers |= {name: value for name, value in plant.items() if name in numbers}
-    try:
-        return consistent_velocity(phase.controller.program, t, q, v, numbers)
-    except EruginError as error:
-        raise NoVelocityError(str(error)) from error

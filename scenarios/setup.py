@@ -184,7 +184,7 @@ class Setup:
             values |= {} if phase.controller is None else phase.controller.parameters.nominal
         values |= {**self.robot.nominal, **self.law_p}
         for phase in self.phases:
-            values |= _own_values(phase)
+            values |= phase.law_values
         return values | dict(self.p)
 
     def with_parameters(self, values: Mapping[str, float]) -> Setup:
@@ -271,16 +271,7 @@ class Setup:
 def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:
     names = () if phase.controller is None else phase.controller.parameters.names
     own = {name: x for name, x in values.items() if name in names}
-    return replace(phase, law_p={**_own_values(phase), **own}) if own else phase
-
-
-def _own_values(phase: Phase) -> dict[str, float]:
-    """A phase's parameters of its controller that are not nominal, by name."""
-    if phase.controller is None or phase.law_p is None:
-        return {}
-    if isinstance(phase.law_p, Mapping):
-        return dict(phase.law_p)
-    return dict(zip(phase.controller.parameters.names, phase.controller.parameters.values(phase.law_p), strict=True))
+    return replace(phase, law_p={**phase.law_values, **own}) if own else phase
 
 
 def _single(name: str, value: object) -> float:

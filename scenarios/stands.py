@@ -30,7 +30,7 @@ def require_names(phases: Iterable[Phase], p: Values) -> None:
         ModelError: for a whole vector where contacts bring parameters of their own, or a place that is passed.
     """
     for phase in phases:
-        found = [name for contact in phase.contacts for name in contact.places]
+        found = list(phase.places)
         law = [] if phase.controller is None else [x for x in found if x in phase.controller.parameters.names]
         for word, given, own in (("p", p, found), (f"law_p of {phase.name!r}", phase.law_p, law)):
             if not own or given is None:
@@ -88,17 +88,18 @@ def merged(stands: Stands) -> dict[str, float]:
     return {name: value for place in stands.values() for name, value in place.items()}
 
 
-def with_places(phase: Phase, p: Values, found: Mapping[str, float]) -> tuple[Values, Values]:
+def with_places(phase: Phase, p: Values, law_p: Values, found: Mapping[str, float]) -> tuple[Values, Values]:
     """Parameters of plant and controller with the places of contacts among them.
 
     Args:
-        phase: whose controller and parameters they are.
+        phase: whose controller it is.
         p: the plant's.
+        law_p: the controller's.
         found: the places by name; the controller gets those that it has.
     """
     if not found:
-        return p, phase.law_p
+        return p, law_p
     names = () if phase.controller is None else phase.controller.parameters.names
     law = {name: value for name, value in found.items() if name in names}
     plant_p = {**(p if isinstance(p, Mapping) else {}), **found}
-    return plant_p, {**phase.law_p, **law} if isinstance(phase.law_p, Mapping) else (law or phase.law_p)
+    return plant_p, {**law_p, **law} if isinstance(law_p, Mapping) else (law or law_p)

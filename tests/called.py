@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.controllers import Controller, ProgramController
+from erugin.controllers import Controller
 
 Array = NDArray[np.float64]
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 class Called(Controller):
     """A controller that hides the law of another, as any Python object has none."""
 
-    def __init__(self, inner: ProgramController) -> None:
+    def __init__(self, inner: Controller) -> None:
         self.inner, self.robot, self.parameters = inner, inner.robot, inner.parameters
         self.applies_force = inner.applies_force
         self.resets = 0

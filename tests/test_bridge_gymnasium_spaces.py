@@ -15,15 +15,14 @@ from gymnasium.utils.env_checker import check_env
 from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import export, export_vector, register
-from erugin.scenarios.catalogue import SCENARIOS, exoskeleton_steps, larin_pendulum, two_link_arm_moving_obstacle
+from erugin.scenarios.catalogue import SCENARIOS, larin_pendulum, two_link_arm_moving_obstacle
 from erugin.scenarios.scenario import Scenario
 from erugin.scenarios.setup import Setup
 from erugin.symbolic.errors import BridgeError, EruginError, ModelError, ParameterError
 
 from .compared import program_control, swing
 
-LARGE = ("seven-joint-arm-on-a-sphere", "standing-up", "two-wheel-moving-obstacles")
-IN_PHASES = ("exoskeleton-steps",)
+LARGE = ("exoskeleton-steps", "seven-joint-arm-on-a-sphere", "standing-up", "two-wheel-moving-obstacles")
 ADVICE = (
     # What is not bounded is not, and what has a unit is not normalized.
     "ignore:.*infinity. This is probably too:UserWarning",
@@ -45,7 +44,7 @@ def checked(scenario: Scenario, residual: bool) -> None:
 
 
 @pytest.mark.filterwarnings(*ADVICE)
-@pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.name not in (*LARGE, *IN_PHASES)], ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.name not in LARGE], ids=lambda s: s.name)
 def test_gymnasium_accepts_every_scenario(scenario: Scenario) -> None:
     checked(scenario, residual=False)
 
@@ -59,18 +58,14 @@ def test_gymnasium_accepts_the_large_scenarios(scenario: Scenario) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(*ADVICE)
-@pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.name not in (*LARGE, *IN_PHASES)], ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_gymnasium_accepts_every_law_under_an_action(scenario: Scenario) -> None:
-    if scenario().controller is None:
+    setup = scenario()
+    if setup.controller is None and not setup.phases:
         with pytest.raises(BridgeError, match="no controller"):
             export(scenario, residual=True)
         return
     checked(scenario, residual=True)
-
-
-def test_a_motion_in_phases_is_refused_by_name() -> None:
-    with pytest.raises(BridgeError, match="2 phases have a law each"):
-        export(exoskeleton_steps)
 
 
 def test_what_is_seen_has_names_and_units() -> None:

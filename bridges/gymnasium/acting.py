@@ -141,6 +141,10 @@ class Acting(Controller):
         if self._every and self._count % self._every == 0:
             self._held = self._law.observe(t, q, v, p)
 
+    def begin_period(self) -> None:
+        """The next sample is the first of a period, whatever came before."""
+        self._count = -1
+
     def reset(self) -> None:
         """A new episode."""
         self._count, self._held = -1, None

@@ -18,6 +18,8 @@ from .judge import Told
 from .task import Task
 
 Array = NDArray[np.float64]
+Kept = tuple[Array, float, int, object]
+"""State, the time from which steps are counted, their number, and what the law remembers."""
 
 
 class CalledLane(Engine):
@@ -45,47 +47,92 @@ class CalledLane(Engine):
             "environment_paid", {**symbols, "applied": task.output}, {"rate": task.rate}, compiled=False
         )
         self._advance: Advance | None = None
-        self._x, self._p, self._count = np.zeros(self._loop.nx), np.zeros(0), 0
+        self._x, self._p, self._t0, self._count, self._begun = np.zeros(self._loop.nx), np.zeros(0), 0.0, 0, False
 
-    def begin(self, rows: Rows, starts: Starts) -> Period:
+    def begin(self, rows: Rows, starts: Starts, t0: float) -> Period:
         """A new run."""
         self._acting.reset()
-        self._x, self._p, self._count = starts.x[0].copy(), starts.numbers[0].copy(), 0
-        self._advance = self._start(self._p, self.task.h, 0.0)
+        self._x, self._p, self._begun = starts.x[0].copy(), starts.numbers[0].copy(), True
+        self._settle(t0)
         sizes = self._loop.sizes
         still = {key: np.ones((1, 1, sizes[key])) for key in sizes}
-        paid = np.zeros(1)
-        return self._period(self._told(still), paid, [(0.0, self._x)], None)
+        return self._period(self._told(still), np.zeros(1), [(t0, self._x)], None)
 
     def go(self, rows: Rows, actions: Array) -> Period:
         """A block of steps."""
-        if self._advance is None:
+        return self._regular(actions[0], self.task.substeps)
+
+    def step(self, row: Rows, action: Array, length: float | None) -> Period:
+        """A block of one; behind one of another length the integrator begins anew."""
+        if length is None:
+            return self._regular(action, 1)
+        t = self.time(row)
+        period = self._steps(self._start(self._p, length, t), action, (t, length), 0, 1)
+        self._settle(t + length)
+        return period
+
+    def begin_period(self, row: Rows) -> None:
+        """The law's output is asked for before the next step, if it is held."""
+        self._acting.begin_period()
+
+    def keep(self, rows: Rows) -> Kept:
+        """The state, and what the law remembers."""
+        return self._x.copy(), self._t0, self._count, self._acting.memory
+
+    def put_back(self, row: Rows, kept: Kept, place: int) -> None:
+        """The integrator begins anew."""
+        self._x, self._t0, self._count, self._acting.memory = kept
+        self._advance = None
+
+    def time(self, row: Rows) -> float:
+        """As integrators reckon it."""
+        return self._t0 + self._count * self.task.h
+
+    def state(self, row: Rows) -> Array:
+        """As it was left."""
+        return self._x.copy()
+
+    def halt(self, rows: Rows, states: Array) -> None:
+        """The run is over."""
+        self._x, self._begun = states[0].copy(), False
+
+    def _settle(self, t: float) -> None:
+        """Count steps from a time."""
+        self._t0, self._count, self._advance = t, 0, None
+
+    def _regular(self, action: Array, n: int) -> Period:
+        if not self._begun:
             raise BridgeError("an episode begins with reset(): call it before step()")
-        h, n, first = self.task.h, self.task.substeps, self._count
-        self._acting.action = np.array(actions[0])
+        h = self.task.h
+        if self._advance is None:
+            self._advance = self._start(self._p, h, self._t0)
+        period = self._steps(self._advance, action, (self._t0, h), self._count, n)
+        self._count += n
+        return period
+
+    def _steps(self, advance: Advance, action: Array, clock: tuple[float, float], first: int, n: int) -> Period:
+        """Some steps from the state as it is, on a clock (t₀, h) that counts from ``first``."""
+        t0, h = clock
+        self._acting.action = np.array(action)
         recorded = {key: np.full((n, size), np.nan) for key, size in self._loop.sizes.items()}
         block = Block(first, False, np.full((n, self._loop.nx), np.nan), recorded, self._x)
-        self._advance(block, self._x)
+        advance(block, self._x)
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         filled, error = block.filled, block.error
         if filled == 0 and error is None:
-            raise BridgeError(f"{type(self.task.integrator).__name__} took no step at t = {first * h:g} s")
+            raise BridgeError(f"{type(self.task.integrator).__name__} took no step at t = {t0 + first * h:g} s")
         after = np.full(self._loop.nx, np.nan) if error is not None or filled < n else block.after
-        self._x, self._count = np.array(after), first + n
+        self._x = np.array(after)
         paid = 0.0
         if self.task.rate.numel():
             for i in range(filled):
-                t, output = (first + i) * h, recorded["output"][i]
+                t, output = t0 + (first + i) * h, recorded["output"][i]
                 paid += float(self._rate(t, block.states[i], self._p, output)[0])
         states = [*block.states[1:filled], after]
-        ends = [((first + 1 + i) * h, x) for i, x in enumerate(states)]
+        ends = [(t0 + (first + 1 + i) * h, x) for i, x in enumerate(states)]
         told = self._told({key: room[None, : max(filled, 1)] for key, room in recorded.items()})
         return self._period(told, np.array([paid * h]), ends, error)
-
-    def halt(self, rows: Rows, states: Array) -> None:
-        """The run is over."""
-        self._x, self._advance = states[0].copy(), None
 
     def _told(self, recorded: dict[str, Array]) -> Told:
         keys = ("output", "pivots", "relative_pivots", "active", *NATURAL)

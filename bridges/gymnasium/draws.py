@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...scenarios.setup import Setup
 from ...scenarios.starts import Starts
 from ...symbolic.arrays import finite
 from ...symbolic.errors import BridgeError, ParameterError
-from ...symbolic.parameters import NO_PARAMETERS
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
 
 Array = NDArray[np.float64]
 Seeds = NDArray[np.int64]
@@ -38,27 +38,63 @@ def later_seeds(seeds: Seeds, episode: NDArray[np.int64]) -> Seeds:
 
 
 @dataclass(frozen=True, eq=False)
+class LawValues:
+    """A controller, and what a setup says of its parameters.
+
+    Attributes:
+        controller: whose parameters are among what varies, or None.
+        values: parameters that are not nominal, by name.
+        places: names of those that say where contacts stand, which the motion finds.
+    """
+
+    controller: Controller | None
+    values: Mapping[str, float]
+    places: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, setup: Setup) -> tuple[LawValues, ...]:
+        """Those of the phases of a setup, or the only one.
+
+        Args:
+            setup: who moves.
+        """
+        found = tuple(cls(phase.controller, phase.law_values, phase.places) for phase in setup.phases)
+        return found or (cls(setup.controller, setup.law_p),)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The controller's."""
+        return NO_PARAMETERS if self.controller is None else self.controller.parameters
+
+
+@dataclass(frozen=True, eq=False)
 class Draws:
     """What episodes begin with.
 
     Attributes:
         setup: who moves, from where.
-        controller: whose parameters are among what varies, or None.
+        laws: of the setup, one for each of its phases, or the only one.
         varied: what seeds vary, by name.
     """
 
     setup: Setup
-    controller: Controller | None
+    laws: tuple[LawValues, ...]
     varied: Mapping[str, Distribution]
 
     def __post_init__(self) -> None:
         """Refuse a name that there is not, or a number that varies twice, before anything runs."""
         self.starts(np.zeros(1, dtype=np.int64), {})
 
+    @property
+    def size(self) -> int:
+        """Number of parameters of the plant and of the laws."""
+        return len(self.setup.robot.parameters) + sum(len(law.parameters) for law in self.laws)
+
     @functools.cached_property
-    def names(self) -> VariedNames:
-        """Names of what can be set or varied."""
-        return VariedNames(self.setup.robot, self.controller, self.setup.parameters)
+    def names(self) -> tuple[VariedNames, ...]:
+        """Names of what can be set or varied, as seen from each law."""
+        known = self.setup.parameters
+        return tuple(VariedNames(self.setup.robot, law.controller, known) for law in self.laws)
 
     def nominal(self, name: str) -> float:
         """Value of what can be varied, without variation; of a parameter of both the plant's.
@@ -69,20 +105,21 @@ class Draws:
         Raises:
             ParameterError: for an unknown name, or one without a value.
         """
-        setup, places = self.setup, self.names.places(name)
-        if places and places[0].where in ("q0", "v0"):
-            start = setup.q0 if places[0].where == "q0" else setup.v0
-            return float(np.asarray(start, dtype=np.float64)[places[0].index])
-        if places:
-            plant = places[0].where == "plant"
-            law = NO_PARAMETERS if self.controller is None else self.controller.parameters
-            known = {**setup.robot.nominal, **setup.p} if plant else {**law.nominal, **setup.law_p}
-            if places[0].name in known:
-                return float(known[places[0].name])
+        setup = self.setup
+        for law, names in zip(self.laws, self.names, strict=True):
+            places = names.places(name)
+            if places and places[0].where in ("q0", "v0"):
+                start = setup.q0 if places[0].where == "q0" else setup.v0
+                return float(np.asarray(start, dtype=np.float64)[places[0].index])
+            if places:
+                plant = places[0].where == "plant"
+                known = {**setup.robot.nominal, **setup.p} if plant else {**law.parameters.nominal, **law.values}
+                if places[0].name in known:
+                    return float(known[places[0].name])
         raise ParameterError(f"{name!r} has no nominal value about which it could vary: give absolute values")
 
     def starts(self, seeds: Seeds, told: Mapping[str, float]) -> Starts:
-        """States and parameters, one row for each seed.
+        """States and parameters, one row for each seed: of the plant, then of the laws in their order.
 
         Args:
             seeds: shape (n,).
@@ -94,33 +131,43 @@ class Draws:
         """
         if not isinstance(told, Mapping):
             raise BridgeError(f"parameters are given by name, such as {{'m1': 2.0}}, got {told!r}")
-        n, setup, names = len(seeds), self.setup, self.names
+        n, setup = len(seeds), self.setup
         columns: dict[str, Array] = dict(draw(self.varied, seeds, self.nominal)) if self.varied else {}
-        law = NO_PARAMETERS if self.controller is None else self.controller.parameters
+        # What is told comes last, and stays.
+        given = columns, {name: np.full(n, finite(name, value)) for name, value in told.items()}
+        starts = [self._one(law, names, n, given) for law, names in zip(self.laws, self.names, strict=True)]
+        plant = len(setup.robot.parameters)
+        numbers = [starts[0].numbers, *(other.numbers[:, plant:] for other in starts[1:])]
+        return Starts(starts[0].x, np.concatenate(numbers, axis=1), starts[0].batch)
+
+    def _one(self, law: LawValues, names: VariedNames, n: int, given: Sequence[Mapping[str, Array]]) -> Starts:
+        """Starts for one of the laws."""
+        setup, own = self.setup, law.parameters.names
         values: dict[str, dict[str, Array | float]] = {
             "plant": dict(setup.p),
-            "law": {name: value for name, value in setup.law_p.items() if name in law.names},
+            "law": {key: x for key, x in {**law.values, **dict.fromkeys(law.places, 0.0)}.items() if key in own},
         }
         starts = {
             "q0": np.tile(np.asarray(setup.q0, dtype=np.float64), (n, 1)),
             "v0": np.tile(np.asarray(setup.v0, dtype=np.float64), (n, 1)),
         }
-        # What is told comes last, and stays.
-        for which in (columns, {name: np.full(n, finite(name, value)) for name, value in told.items()}):
+        for which in given:
             taken: dict[tuple[str, str], str] = {}
             for name, column in which.items():
                 for place in names.places(name):
                     other = taken.setdefault((place.where, place.name), name)
                     if other != name:
                         raise ParameterError(f"{other!r} and {name!r} are the same number: give one of them")
+                    if place.name in law.places:
+                        raise ParameterError(
+                            f"{name!r} says where a contact stands, which the motion finds: leave it out"
+                        )
                     if place.where in starts:
                         starts[place.where][:, place.index] = column
                     else:
                         values[place.where][place.name] = column
-        p = {
-            name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) for name, value in values["plant"].items()
-        }
-        law_p = {
-            name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) for name, value in values["law"].items()
-        }
-        return Starts.of(setup.robot, law, starts["q0"], starts["v0"], p, law_p)
+        p, law_p = (
+            {name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) for name, value in values[where].items()}
+            for where in ("plant", "law")
+        )
+        return Starts.of(setup.robot, law.parameters, starts["q0"], starts["v0"], p, law_p)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,16 @@ class Period:
     clearance: Array
     error: BaseException | None = None
 
+    def of(self, places: Rows) -> Period:
+        """The same of some of the lanes.
+
+        Args:
+            places: among the k.
+        """
+        told = {each.name: getattr(self.told, each.name)[places] for each in fields(Told)}
+        arrays = {name: getattr(self, name)[places] for name in ("paid", "state", "seen", "stop", "clearance")}
+        return Period(Told(**told), **arrays, error=self.error)
+
 
 class Engine(ABC):
     """Lanes of one task, each at its own time in its own episode.
@@ -51,12 +62,13 @@ class Engine(ABC):
     rows: tuple[str, ...]
 
     @abstractmethod
-    def begin(self, rows: Rows, starts: Starts) -> Period:
-        """Put some lanes at the starts of new episodes.
+    def begin(self, rows: Rows, starts: Starts, t0: float) -> Period:
+        """Put some lanes at the starts of new runs.
 
         Args:
             rows: which, shape (k,).
             starts: one row for each of them.
+            t0: time there [s].
 
         Returns:
             What is seen there, in place of the end of a period.
@@ -69,6 +81,58 @@ class Engine(ABC):
         Args:
             rows: which lanes, shape (k,).
             actions: in the units of the inputs, shape (k, n).
+        """
+
+    @abstractmethod
+    def step(self, row: Rows, action: Array, length: float | None) -> Period:
+        """Take one step of a control period.
+
+        Args:
+            row: which lane, shape (1,).
+            action: in the units of the inputs, shape (n,).
+            length: of the step [s]; the task's if not given. Steps of the task's length that follow go on from there.
+        """
+
+    @abstractmethod
+    def begin_period(self, row: Rows) -> None:
+        """The next step is the first of a control period, whatever came before.
+
+        Args:
+            row: which lane, shape (1,).
+        """
+
+    @abstractmethod
+    def keep(self, rows: Rows) -> object:
+        """What :meth:`put_back` takes, of some lanes.
+
+        Args:
+            rows: which, shape (k,).
+        """
+
+    @abstractmethod
+    def put_back(self, row: Rows, kept: Any, place: int) -> None:  # noqa: ANN401 - each engine keeps its own
+        """Put a lane where it was.
+
+        Args:
+            row: which lane, shape (1,).
+            kept: of it and others.
+            place: of the lane among these.
+        """
+
+    @abstractmethod
+    def time(self, row: Rows) -> float:
+        """Of the last sample of a lane [s].
+
+        Args:
+            row: which lane, shape (1,).
+        """
+
+    @abstractmethod
+    def state(self, row: Rows) -> Array:
+        """(q, v) at the last sample of a lane, shape (nx,).
+
+        Args:
+            row: which lane, shape (1,).
         """
 
     @abstractmethod

@@ -10,11 +10,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError
-from .called import CalledLane
-from .engine import Engine
 from .episodes import Episodes
 from .frame import Camera
-from .lanes import CompiledLanes
+from .leg import Leg
+from .phases import Phases
 from .spaces import action_space, described, observation_space, packed, parameters_of
 from .task import Task
 
@@ -48,10 +47,8 @@ class Environment(gymnasium.Env[Any, Any]):
         self.action_space: spaces.Space[Any] = action_space(task)
         self.observation_space: spaces.Space[Any] = observation_space(task, dictionary)
         self._dictionary = dictionary
-        compiled = CompiledLanes.of(task, 1, 1)
-        self.why_called = compiled if isinstance(compiled, str) else ""
-        engine: Engine = CalledLane(task) if isinstance(compiled, str) else compiled
-        self._episodes = Episodes(task, engine, 1)
+        course, self.why_called = Phases.single(task) if task.legs else Leg.single(task)
+        self._episodes = Episodes(task, course, 1)
         self._camera = None if render_mode is None else Camera(task)
         self._going: bool | None = None
 

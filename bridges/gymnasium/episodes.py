@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...controllers.status import Status
-from ...scenarios.natural_check import NaturalCheck
-from ...scenarios.natural_rank import NaturalRank
-from ...scenarios.record import KNOWN as STATUSES
 from ...symbolic.errors import BridgeError
 from .ahead import Ahead
+from .course import Course
 from .draws import later_seeds
-from .engine import Engine, Rows, natural_judged
-from .judge import EpisodeJudge
+from .engine import Rows
 from .reward import Reward, Transition
 from .task import Task
 
@@ -36,6 +33,7 @@ class Outcome:
         status: of the law and the motion, shape (k,).
         said: why a lane cannot go on, by place among the k.
         over: whether the duration is over, shape (k,).
+        arrival: the end that has been come to, in words.
     """
 
     reward: Array
@@ -44,6 +42,7 @@ class Outcome:
     status: NDArray[np.int64]
     said: Mapping[int, str]
     over: Flags
+    arrival: str
 
     @property
     def terminated(self) -> Flags:
@@ -65,7 +64,7 @@ class Outcome:
             return self.said[i]
         if self.collided[i]:
             return "the clearance is negative"
-        return "the stop condition holds" if self.arrived[i] else "the duration is over"
+        return self.arrival if self.arrived[i] else "the duration is over"
 
 
 class Episodes:
@@ -80,28 +79,24 @@ class Episodes:
         seeds: of the episodes, shape (lanes,).
     """
 
-    def __init__(self, task: Task, engine: Engine, lanes: int) -> None:
+    def __init__(self, task: Task, course: Course, lanes: int) -> None:
         """Nothing has begun.
 
         Args:
             task: what the lanes share.
-            engine: takes the steps.
+            course: takes them through their periods.
             lanes: how many.
         """
         robot = task.setup.robot
-        self.task, self._engine, self._lanes = task, engine, lanes
+        self.task, self._course, self._lanes = task, course, lanes
         self.count = np.zeros(lanes, dtype=np.int64)
         self.seen = np.zeros((lanes, task.seen.numel()))
         self.state = np.zeros((lanes, robot.q.numel() + robot.v.numel()))
-        self.numbers = np.zeros((lanes, len(robot.parameters) + len(task.law_parameters)))
+        self.numbers = np.zeros((lanes, task.draws.size))
+        self._times = np.zeros(lanes)
         self._first, self._episode = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.seeds = np.zeros(lanes, dtype=np.int64)
         self._ahead = Ahead(task.draws, lanes)
-        tolerance = 0.0 if task.base is None else task.base.tolerance
-        rank = NaturalRank(robot, task.h, lanes) if natural_judged(task) else None
-        self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank)
-        dependent = task.integrator.passes_dependent_rows
-        self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
 
     def sow(self, rows: Rows, seeds: Seeds) -> None:
         """Give lanes the seeds of their next episodes; those of later ones follow from them.
@@ -130,16 +125,10 @@ class Episodes:
             starts = self.task.draws.starts(self.seeds[rows], told)
         else:
             starts = self._ahead.starts(rows, self._first[rows], self._episode[rows])
-        if self._natural is not None:
-            split = len(self.task.setup.robot.parameters)
-            self._natural.look(starts.x, starts.numbers[:, :split], 0.0, batch=len(rows) > 1)
-        self._judge.begin(rows)
-        period = self._engine.begin(rows, starts)
-        _, said = self._judge.look(rows, period.told, period.state)
-        self._judge.begin(rows)
-        for i, why in said.items():
+        ran = self._course.begin(rows, starts)
+        for i, why in ran.said.items():
             raise BridgeError(f"the episode of seed {self.seeds[rows[i]]} cannot start: {why}")
-        self.state[rows], self.seen[rows], self.count[rows] = period.state, period.seen, 0
+        self.state[rows], self.seen[rows], self.count[rows], self._times[rows] = ran.state, ran.seen, 0, 0.0
         self.numbers[rows] = starts.numbers
 
     def go(self, rows: Rows, actions: Array) -> Outcome:
@@ -161,27 +150,27 @@ class Episodes:
         # All lanes are a slice, which copies nothing.
         at: Rows | slice = rows if len(rows) < self._lanes else slice(None)
         before = self.seen[at]
-        period = self._engine.go(rows, applied)
-        status, said = self._judge.look(rows, period.told, period.state)
-        if period.error is not None:
-            status[0] = next((s for kind, s in STATUSES.items() if isinstance(period.error, kind)), Status.FAILED)
-            said[0] = str(period.error) or type(period.error).__name__
-        failed = status != int(Status.OK)
-        seen, state = period.seen, period.state
+        ran = self._course.go(rows, applied)
+        said = ran.said
+        failed = ran.status != int(Status.OK)
+        seen, state = ran.seen, ran.state
         if said:
             # What follows from a state that means nothing is not shown.
             seen[failed], state[failed] = before[failed], self.state[at][failed]
-            self._engine.halt(rows[failed], state[failed])
+            self._course.halt(rows[failed], state[failed])
             times = self.time(rows)
             said = {i: f"in the period after t = {times[i]:g} s: {why}" for i, why in said.items()}
-        arrived, collided = (period.stop > 0.0) & ~failed, (period.clearance < 0.0) & ~failed
+        arrived, collided = (ran.stop > 0.0) & ~failed, (ran.clearance < 0.0) & ~failed
         self.count[at] += 1
-        reward = self._paid(before, applied, period.paid, failed, arrived, collided, seen)
+        self._times[at] = (self.count[at] * task.substeps) * task.h
+        for i, time in ran.ended.items():
+            self._times[rows[i]] = time
+        reward = self._paid(before, applied, ran.paid, failed, arrived, collided, seen)
         if isinstance(at, slice):
             self.seen, self.state = seen, state
         else:
             self.seen[at], self.state[at] = seen, state
-        return Outcome(reward, arrived, collided, status, said, self.count[at] >= task.periods)
+        return Outcome(reward, arrived, collided, ran.status, said, self.count[at] >= task.periods, task.arrival)
 
     def time(self, rows: Rows) -> Array:
         """Since the start of the episode [s], shape (k,).
@@ -189,11 +178,11 @@ class Episodes:
         Args:
             rows: which lanes, shape (k,).
         """
-        return np.asarray((self.count[rows] * self.task.substeps) * self.task.h, dtype=np.float64)
+        return np.asarray(self._times[rows], dtype=np.float64)
 
     def close(self) -> None:
         """End what runs beside the engine."""
-        self._engine.close()
+        self._course.close()
 
     def _paid(
         self,

@@ -12,8 +12,9 @@ from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
 from ...symbolic.extras import require
+from .actions import Acts, Bounds
 from .observation import Angles
-from .task import Acts, Bounds, Paid, Task
+from .task import Paid, Task
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -44,12 +45,14 @@ def export(
     """A scenario as a ``gymnasium.Env``.
 
     The action is held over a control period; ``residual`` adds it to the output of a law. An episode terminates when
-    the setup's stop condition holds, its clearance is negative, or the law or the motion cannot go on (``info`` says
-    why); it is truncated when the duration is over. ``metadata`` holds names and units of actions and observations.
+    the setup's stop condition holds or its last phase is over, its clearance is negative, or the law or the motion
+    cannot go on (``info`` says why); it is truncated when the duration is over. ``metadata`` holds names and units of
+    actions and observations.
 
     Args:
-        what: a setup with one controller or none, or a scenario, which is then taken with its own settings.
-        residual: True to add the action to the output of the setup's controller; or the controller to add it to.
+        what: a setup, or a scenario, which is then taken with its own settings.
+        residual: True to add the action to the output of the setup's controller, or that of each phase; or the
+            controller to add it to.
         hold: whether that law is evaluated once in a control period, as a digital one is; otherwise in every stage of
             the integrator.
         period: of control [s]; one step if not given. Made a little smaller if it does not divide the duration.
@@ -59,10 +62,10 @@ def export(
         bounds: of the action, in the units of the inputs: one number, one for each, or pairs (low, high) by name; the
             robot's effort limits if not given.
         normalized: whether actions come in shares of the bounds, in [−1, 1].
-        observation: names of what is seen, among ``q``, ``v``, ``points``, ``error``, ``clearance`` and ``time``; all
-            that the setup has if not given.
+        observation: names of what is seen, among ``q``, ``v``, ``points``, ``error``, ``clearance``, ``time`` and, in
+            phases, ``phase``; all that the setup has if not given.
         signals: expressions that are seen besides, by name, in the plant's symbols t, q, v and p, and the
-            controller's parameters, shape (n,) each.
+            controller's parameters, shape (n,) each; in phases without these.
         angles: ``"sincos"`` for sine and cosine in place of each coordinate in radians.
         dictionary: whether an observation is a dictionary of its parts; otherwise one array.
         reward: a :class:`Reward`; a scalar expression in the plant's symbols t, q, v, p and u, what is applied, and the
@@ -71,7 +74,7 @@ def export(
         render_mode: ``"rgb_array"`` for pictures, or None.
 
     Raises:
-        BridgeError: for a setup in phases, and what does not fit it.
+        BridgeError: for what does not fit the setup.
         ModelError, ParameterError: for a foreign symbol or an unknown name.
         MissingPackageError: without Gymnasium.
     """

@@ -2,161 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-import functools
-import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scenarios.closed_loop import SymbolicLoop, Symbols
-from ...scenarios.natural_rank import NATURAL, natural_pivots
 from ...scenarios.starts import Starts
 from ...symbolic.errors import BridgeError
 from ...symbolic.march import CompiledMarch, March
-from .engine import Engine, Period, Rows, natural_judged
+from .engine import Engine, Period, Rows
 from .judge import Told
+from .lane_march import TOLD, Layout, build_march
 from .task import Task
 
 Array = NDArray[np.float64]
-TOLD = ("output", "pivots", "relative", "active", "natural", "natural_relative", "rate")
-"""What is recorded at the start of each step, in this order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Where things are in a lane's state and parameters.
-
-    The state of the compiled loop is (q, v, k, t, w, y, s, d): k counts steps, t = k h is the lane's own time, w is
-    what of the law is held over a period, y the observation, s the stop condition and d the clearance. All but q, v
-    and t rest during a step; the correction behind it sets them.
-
-    Attributes:
-        nx: numbers of (q, v).
-        sizes: numbers of w, y, s and d.
-        told: numbers of each of :data:`TOLD`.
-        parameters: numbers of the plant's and the law's parameters, which h and the action follow.
-    """
-
-    nx: int
-    sizes: tuple[int, int, int, int]
-    told: tuple[int, ...]
-    parameters: int
-
-    @functools.cached_property
-    def places(self) -> dict[str, slice]:
-        """Where each of :data:`TOLD` is in what is recorded."""
-        ends: list[int] = np.cumsum([0, *self.told]).tolist()
-        return {name: slice(*pair) for name, pair in zip(TOLD, itertools.pairwise(ends), strict=True)}
-
-    def part(self, name: str) -> slice:
-        """Place of w, y, s or d in the state.
-
-        Args:
-            name: its letter.
-        """
-        i = "wysd".index(name)
-        first = self.nx + 2 + sum(self.sizes[:i])
-        return slice(first, first + self.sizes[i])
-
-
-def build_march(task: Task) -> tuple[March, Layout] | None:
-    """The loop over the steps of a task; None for a law or a method that has no such.
-
-    Args:
-        task: what is to be advanced.
-    """
-    base, robot = task.base, task.setup.robot
-    if base is not None and base.law is None:
-        return None
-    loop = SymbolicLoop(robot, base, None, metrics=ca.SX(0, 1))
-    t, x, own, action, h = loop.symbols.t, loop.symbols.x, ca.vertcat(robot.p, task.law_p), ca.SX.sym("action",
-        len(task.low)), ca.SX.sym("h")  # fmt: skip
-    names = ("output", "pivots", "relative_pivots", "active")
-    law: list[ca.SX] = [
-        ca.densify(ca.substitute(loop.recorded[name], loop.symbols.p, _like(loop, own))) for name in names
-    ]
-    if base is None:
-        law[0] = ca.SX.zeros(action.numel())
-    held = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym("held", each.numel()) for each in law)) if task.hold else ca.SX(0, 1)
-    ends: list[int] = np.cumsum([0, *(each.numel() for each in law)]).tolist()
-    used = ca.vertsplit(held, ends) if task.hold else law
-    output = used[0] + action
-    force = output if task.forces else robot.input_matrix @ output
-    p = ca.vertcat(own, h, action)
-    moved = copy.copy(loop)
-    # What is held counts as parameters until it has its place in the state.
-    moved.symbols = Symbols(t, x, ca.vertcat(p, held))
-    moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.moved_by(force)[0])
-    moved.recorded = {}
-    core = task.integrator.march(moved)
-    if core is None:
-        return None
-    natural = natural_pivots(robot, natural_judged(task))
-    rate = ca.substitute(task.rate, task.output, output)
-    told = [output, *used[1:], *(natural[key] for key in NATURAL), rate]
-    lane = _Lane(task, t, x, held, core)
-    values = [lane.at_own_time(each) for each in told]
-    # What is varied of the plant alone, or of the law alone, differs between the two.
-    apart = {name.partition(".")[2] for name in task.draws.varied if name.startswith(("plant.", "law."))}
-    twins = tuple(pair for pair in loop.twins if robot.parameters.names[pair[0]] not in apart)
-    march = March(
-        *(core.t, lane.state, p, lane.rate()),
-        {"told": ca.vertcat(*map(ca.densify, values))},
-        lane.corrected(ca.vertcat(*law), h),
-        core.tableau,
-        twins,
-    )
-    sizes = (held.numel(), task.seen.numel(), task.stop.numel(), task.clearance.numel())
-    layout = Layout(x.numel(), sizes, tuple(each.numel() for each in told), own.numel())
-    return march, layout
-
-
-def _like(loop: SymbolicLoop, own: ca.SX) -> ca.SX:
-    """As many of the parameters as the loop has: without a law in it, the plant's."""
-    return own[: loop.symbols.p.numel()]
-
-
-class _Lane:
-    """The state of a lane and what becomes of it."""
-
-    def __init__(self, task: Task, t: ca.SX, x: ca.SX, held: ca.SX, core: March) -> None:
-        self._task, self._t, self._x, self._held, self._core = task, t, x, held, core
-        self._k, self._time = ca.SX.sym("k"), ca.SX.sym("time")
-        y, s, d = (ca.SX.sym(*each) for each in (("y", task.seen.numel()), ("s", task.stop.numel()),
-                                                ("d", task.clearance.numel())))  # fmt: skip
-        self._s, self._d = s, d
-        self.state = ca.vertcat(x, self._k, self._time, held, y, s, d)
-
-    def at_own_time(self, expression: ca.SX, time: ca.SX | None = None) -> ca.SX:
-        return ca.substitute(expression, self._t, self._time if time is None else time)
-
-    def rate(self) -> ca.SX:
-        moving = self.at_own_time(self._core.rate)
-        rest = self.state.numel() - self._x.numel() - 2
-        return ca.vertcat(moving, 0.0, 1.0, ca.SX.zeros(rest))
-
-    def corrected(self, law: ca.SX, h: ca.SX) -> ca.SX:
-        """What follows a step; ``law`` is what is held, at the state behind the step."""
-        task, x = self._task, self._x
-        k = self._k + 1.0
-        time = k * h
-        after = x if self._core.correction is None else self.at_own_time(self._core.correction, time)
-
-        def there(expression: ca.SX) -> ca.SX:
-            moved = self.at_own_time(expression, time)
-            return moved if self._core.correction is None else ca.substitute(moved, x, after)
-
-        held = self._held
-        if held.numel():
-            tick = ca.fmod(k, float(task.substeps)) == 0.0 if task.substeps > 1 else ca.SX(1)
-            held = ca.if_else(tick, there(law), held)
-        s, d = ca.fmax(self._s, there(task.stop)), ca.fmin(self._d, there(task.clearance))
-        return ca.densify(ca.vertcat(after, k, time, held, there(task.seen), s, d))
 
 
 class CompiledLanes(Engine):
@@ -205,29 +66,60 @@ class CompiledLanes(Engine):
         compiled = march.with_lanes(width)
         return compiled if isinstance(compiled, str) else cls(task, march, layout, compiled, lanes, threads)
 
-    def begin(self, rows: Rows, starts: Starts) -> Period:
+    def begin(self, rows: Rows, starts: Starts, t0: float) -> Period:
         """One step of no length, whose correction sees the start."""
         layout = self._layout
-        nx, own = layout.nx, layout.parameters
         self._keep_equal(starts.numbers)
         self._x[rows] = 0.0
-        self._x[rows, :nx] = starts.x
-        self._x[rows, nx] = -1.0
-        self._p[rows, :own], self._p[rows, own], self._p[rows, own + 1 :] = starts.numbers, self.task.h, 0.0
-        room = [self._states[:, :1], self._told[:, :1]]
-        self._run(rows, 0.0, room)
+        self._x[rows, : layout.nx], self._x[rows, layout.time] = starts.x, t0
+        self._p[rows, : layout.parameters], self._p[rows, layout.action] = starts.numbers, 0.0
+        self.begin_period(rows)
         if layout.sizes[0]:
             # What is held is known behind the step only.
             self._told[rows, 0, : layout.sizes[0]] = self._x[rows, layout.part("w")]
-        # A correction would have moved it.
-        self._x[rows, :nx] = np.where(np.isfinite(self._x[rows, :nx]), starts.x, np.nan)
-        return self._period(rows, 1)
+        return self._period(rows, 1, self.task.h)
 
     def go(self, rows: Rows, actions: Array) -> Period:
         """As many steps as a period has."""
-        self._p[rows, self._layout.parameters + 1 :] = actions
+        self._p[rows, self._layout.action] = actions
         self._run(rows, self.task.h, [self._states, self._told])
-        return self._period(rows, self.task.substeps)
+        return self._period(rows, self.task.substeps, self.task.h)
+
+    def step(self, row: Rows, action: Array, length: float | None) -> Period:
+        """One step; behind one of another length the steps are counted anew."""
+        layout, h = self._layout, self.task.h if length is None else length
+        self._p[row, layout.action] = action
+        if length is not None:
+            self._settle(row, 0.0, length)
+        self._run(row, h, [self._states[:, :1], self._told[:, :1]])
+        if length is not None:
+            self._settle(row, 0.0, self.task.h)
+        return self._period(row, 1, h)
+
+    def begin_period(self, row: Rows) -> None:
+        """One step of no length, whose correction finds what is held."""
+        layout = self._layout
+        before = self._x[row, : layout.nx]
+        self._settle(row, -1.0, self.task.h)
+        self._run(row, 0.0, [self._states[:, :1], self._told[:, :1]])
+        # A correction would have moved it.
+        self._x[row, : layout.nx] = np.where(np.isfinite(self._x[row, : layout.nx]), before, np.nan)
+
+    def keep(self, rows: Rows) -> tuple[Array, Array]:
+        """State and parameters."""
+        return self._x[rows].copy(), self._p[rows].copy()
+
+    def put_back(self, row: Rows, kept: tuple[Array, Array], place: int) -> None:
+        """State and parameters."""
+        self._x[row], self._p[row] = (each[place] for each in kept)
+
+    def time(self, row: Rows) -> float:
+        """As the loop has reckoned it."""
+        return float(self._x[row[0], self._layout.time])
+
+    def state(self, row: Rows) -> Array:
+        """Without what else a lane's state holds."""
+        return self._x[row[0], : self._layout.nx].copy()
 
     def halt(self, rows: Rows, states: Array) -> None:
         """Only the state: the lane begins anew before it goes on."""
@@ -238,6 +130,12 @@ class CompiledLanes(Engine):
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+    def _settle(self, rows: Rows, count: float, h: float) -> None:
+        """Count steps of a length from the time that it is."""
+        layout = self._layout
+        self._x[rows, layout.count] = count
+        self._p[rows, layout.step], self._p[rows, layout.origin] = h, self._x[rows, layout.time]
 
     def _keep_equal(self, numbers: Array) -> None:
         """Compile again without those twins among the parameters that are no longer equal."""
@@ -265,7 +163,7 @@ class CompiledLanes(Engine):
         share = -(-len(rows) // (lanes * self._threads)) * lanes
         list(self._pool.map(run, [rows[i : i + share] for i in range(0, len(rows), share)]))
 
-    def _period(self, rows: Rows, n: int) -> Period:
+    def _period(self, rows: Rows, n: int, h: float) -> Period:
         # All lanes are a slice, which copies nothing.
         layout, at = self._layout, slice(None) if len(rows) == len(self._x) else rows
         x, recorded = self._x[at], self._told[at, :n]
@@ -278,7 +176,7 @@ class CompiledLanes(Engine):
         s, d = x[:, layout.part("s")], x[:, layout.part("d")]
         return Period(
             Told(*(told[name] for name in TOLD[:-1])),
-            paid * self.task.h,
+            paid * h,
             x[:, : layout.nx].copy(),
             x[:, layout.part("y")].copy(),
             s[:, 0].copy() if s.shape[1] else np.full(len(rows), -np.inf),

@@ -1,4 +1,4 @@
-"""What an agent sees: coordinates, velocities, named points, error, clearance, time, and signals of one's own."""
+"""What an agent sees: coordinates, velocities, points, error, clearance, time, phase, and signals of one's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ...symbolic.errors import BridgeError, unknown_name
 
 Array = NDArray[np.float64]
 Angles = Literal["plain", "sincos"]
-KNOWN = ("q", "v", "points", "error", "clearance", "time")
+PHASE = "phase"
+KNOWN = ("q", "v", "points", "error", "clearance", "time", PHASE)
 """What can be seen of any scenario that has it."""
 
 
@@ -123,6 +124,11 @@ def _all(setup: Setup, angles: Angles, duration: float) -> dict[str, Part]:
         found["clearance"] = Part.free("clearance", setup.clearance, ["clearance"], [setup.unit])
     # A hair more: the time of the last sample is a rounded product.
     found["time"] = Part("time", robot.t, ("time",), ("s",), zero, np.array([duration * (1.0 + 1e-12)]))
+    if setup.phases:
+        n = len(setup.phases)
+        names = tuple(f"phase {k}: {phase.name}" for k, phase in enumerate(setup.phases, 1))
+        # Which of them it is, each of their tasks knows.
+        found[PHASE] = Part(PHASE, ca.SX.zeros(n), names, ("",) * n, np.zeros(n), np.ones(n))
     return found
 
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
+from ...robots.robot import Robot
 from ...scenarios.integrators import RK4, Integrator
-from ...scenarios.labels import Columns, Labels
+from ...scenarios.labels import Columns
 from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
 from ...symbolic.arrays import positive
-from ...symbolic.errors import BridgeError, unknown_name
+from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
-from .draws import Draws
-from .observation import Angles, Part, parts_of
+from .actions import Acts, Bounds, actions_of, acts_by_forces, bounds_of
+from .draws import Draws, LawValues
+from .observation import PHASE, Angles, Part, parts_of
 from .reward import Reward, RewardFunction
 
 Array = NDArray[np.float64]
-Acts = Literal["inputs", "forces"]
-Bounds = Mapping[str, tuple[float, float]] | ArrayLike | None
 Paid = Reward | ca.SX | RewardFunction
 
 
@@ -50,6 +49,7 @@ class Task:
         high: greatest action, shape (n,).
         normalized: whether an action comes in shares of its bounds, in [−1, 1].
         draws: what episodes begin with.
+        legs: of a motion in phases one for each of them, as if it were alone.
     """
 
     setup: Setup
@@ -66,6 +66,7 @@ class Task:
     high: Array
     normalized: bool
     draws: Draws
+    legs: tuple[Task, ...] = ()
 
     @classmethod
     def of(
@@ -92,28 +93,24 @@ class Task:
                 "an environment is made of a Setup or a Scenario, such as one of erugin.scenarios.catalogue, got "
                 f"{what!r}"
             )
-        if setup.phases:
-            raise BridgeError(
-                f"a motion in phases cannot be an environment: its {len(setup.phases)} phases have a law each, and "
-                "switch by conditions of their own. Export a setup with one controller, or none"
-            )
         if isinstance(residual, Controller):
             setup = setup.driven_by(residual)
         elif not isinstance(residual, bool):
             raise BridgeError(f"residual must be True, False or a Controller, got {residual!r}")
-        if residual and setup.controller is None:
+        laws = [phase.controller for phase in setup.phases] or [setup.controller]
+        bases = [law for law in laws if law is not None] if residual else []
+        if residual and not bases:
             raise BridgeError("there is no law to which an action could be added: the setup has no controller")
-        base = setup.controller if residual else None
-        if hold and base is None:
+        if hold and not bases:
             raise BridgeError("hold=True holds the output of a law: take residual=True too")
-        forces = _acts_by_forces(setup, base, acts)
+        forces = acts_by_forces(setup, bases, acts)
         h = positive("step", setup.step if step is None else step)
         span = positive("period", h if period is None else period)
         if span > setup.duration * (1.0 + 1e-9):
             raise BridgeError(f"a period of {span:g} s is longer than an episode, {setup.duration:g} s")
         substeps = max(1, math.ceil(span / h - 1e-9))
         periods = max(1, math.ceil(setup.duration / span - 1e-9))
-        low, high = _bounds(setup, forces, bounds)
+        low, high = bounds_of(setup, forces, bounds)
         if normalized and not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise BridgeError("a normalized action needs finite bounds: pass bounds=, or take normalized=False")
         paid = Reward() if reward is None else reward
@@ -122,6 +119,8 @@ class Task:
         if isinstance(paid, ca.SX) and paid.shape != (1, 1):
             raise BridgeError(f"a reward is a scalar expression, got shape {paid.shape}")
         duration = setup.duration
+        # In phases, each leg has the law of its phase, and the whole has none.
+        base = None if setup.phases or not bases else bases[0]
         task = cls(
             *(setup, base, setup.controller, hold, forces, substeps, periods, duration / (periods * substeps)),
             parts=parts_of(setup, observation, signals, angles, duration),
@@ -129,10 +128,10 @@ class Task:
             low=low,
             high=high,
             normalized=normalized,
-            draws=Draws(setup, setup.controller, dict(setup.varied if varied is None else varied)),
+            draws=Draws(setup, LawValues.of(setup), dict(setup.varied if varied is None else varied)),
         )
         task.require_own_symbols()
-        return task
+        return replace(task, legs=tuple(task._leg(k, bool(bases)) for k in range(len(setup.phases))))
 
     @property
     def integrator(self) -> Integrator:
@@ -145,9 +144,14 @@ class Task:
         return NO_PARAMETERS if self.law is None else self.law.parameters
 
     @property
+    def arrival(self) -> str:
+        """What has happened where an episode has come to its end before its time, in words."""
+        return "the last phase is over" if self.setup.phases else "the stop condition holds"
+
+    @functools.cached_property
     def actions(self) -> Columns:
         """Names and units of the action."""
-        return _actions(self.setup, self.forces)
+        return actions_of(self.setup, self.forces)
 
     @property
     def period(self) -> float:
@@ -220,6 +224,41 @@ class Task:
             if (name in seen or self.forces) and ca.depends_on(expression, robot.u):
                 raise BridgeError(f"{name} may not use inputs: an agent knows its own action")
 
+    def places(self, leg: Task) -> list[int]:
+        """Where the actions of a leg are among all.
+
+        Args:
+            leg: one of the legs.
+        """
+        return [self.actions.names.index(name) for name in leg.actions.names]
+
+    def _leg(self, k: int, residual: bool) -> Task:
+        """A phase as if it were alone, told by ``"phase"`` among what is seen."""
+        whole, phase = self.setup, self.setup.phases[k]
+        until = phase.until if isinstance(phase.until, ca.SX) else None
+        setup = replace(
+            whole, robot=phase.plant(whole.robot), controller=phase.controller, phases=(), stop=until, varied={}
+        )
+        base = phase.controller if residual else None
+        now = ca.SX(np.eye(len(whole.phases))[k])
+        leg = replace(
+            self,
+            setup=setup,
+            base=base,
+            law=phase.controller,
+            hold=self.hold and base is not None,
+            parts=tuple(replace(part, expression=now) if part.name == PHASE else part for part in self.parts),
+            reward=self._in_inputs_of(setup.robot, self.reward) if isinstance(self.reward, ca.SX) else self.reward,
+        )
+        at = self.places(leg)
+        return replace(leg, low=self.low[at], high=self.high[at])
+
+    def _in_inputs_of(self, robot: Robot, reward: ca.SX) -> ca.SX:
+        """A reward for a phase's plant; the inputs that it lacks are zero there."""
+        known = dict(zip(robot.input_names, ca.vertsplit(robot.u), strict=True))
+        own = self.setup.robot
+        return ca.substitute(reward, own.u, ca.vertcat(*(known.get(name, ca.SX(0)) for name in own.input_names)))
+
     @property
     def _scale(self) -> Array:
         """Of what is applied: the effort limits, or else the bounds of the action, or else 1."""
@@ -234,55 +273,3 @@ class Task:
         places, old = self.law_parameters.beyond(self.setup.robot.parameters)
         new = ca.vertcat(ca.SX(0, 1), *(self.law_p[i] for i in places))
         return ca.densify(ca.substitute(expression, old, new))
-
-
-def _acts_by_forces(setup: Setup, base: Controller | None, acts: Acts | None) -> bool:
-    if acts not in (None, "inputs", "forces"):
-        raise BridgeError(f"acts must be 'inputs' or 'forces', got {acts!r}")
-    if base is not None:
-        if acts is not None and (acts == "forces") != base.applies_force:
-            own = "forces R" if base.applies_force else "inputs u"
-            raise BridgeError(f"{type(base).__name__} gives {own}, so that an action of {acts} cannot be added to it")
-        return base.applies_force
-    inputs = setup.robot.u.numel() > 0
-    if acts == "inputs" and not inputs:
-        raise BridgeError(f"{setup.robot.name} has no inputs: take acts='forces'")
-    return acts == "forces" or not inputs
-
-
-def _actions(setup: Setup, forces: bool) -> Columns:
-    robot = setup.robot
-    if not forces:
-        return Columns(robot.input_names, robot.input_units)
-    return Columns(*_forces(Labels.of(robot)))
-
-
-def _forces(labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    units = {"m/s": "N", "rad/s": "N m", "A": "V"}
-    names = tuple(f"R ({name})" for name in labels.velocities.names)
-    return names, tuple(units.get(unit, "") for unit in labels.velocities.units)
-
-
-def _bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
-    names = _actions(setup, forces).names
-    effort = np.full(len(names), np.inf) if forces else setup.robot.limits.effort
-    low, high = -effort, np.array(effort)
-    taken = (
-        f"bounds are a number, one for each of {', '.join(names)}, or (low, high) by name, {{{names[0]!r}: (-1, 2)}}"
-    )
-    for name in bounds if isinstance(bounds, Mapping) else ():
-        if name not in names:
-            raise BridgeError(unknown_name("action in bounds=", name, names))
-    try:
-        if isinstance(bounds, Mapping):
-            for name, (least, most) in bounds.items():
-                low[names.index(name)], high[names.index(name)] = least, most
-        elif bounds is not None:
-            high = np.array(np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(names),)))
-            low = -high
-    except (TypeError, ValueError) as error:
-        raise BridgeError(f"{taken}; got {bounds!r}") from error
-    if np.isnan(low).any() or np.isnan(high).any() or not (low < high).all():
-        given = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, a, b in zip(names, low, high, strict=True))
-        raise BridgeError(f"{taken}; a number b means ±b, and low < high: {given} is none")
-    return low, high

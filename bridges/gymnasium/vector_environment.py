@@ -15,7 +15,8 @@ from ...symbolic.errors import BridgeError
 from ...symbolic.toolchain import vector_width
 from .engine import Rows
 from .episodes import Episodes, Outcome
-from .lanes import CompiledLanes
+from .leg import Leg
+from .phases import Phases
 from .spaces import action_space, described, observation_space, packed, parameters_of
 from .task import Task
 
@@ -55,13 +56,13 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self.single_observation_space: spaces.Space[Any] = observation_space(task, dictionary)
         self.action_space: spaces.Space[Any] = batch_space(self.single_action_space, lanes)
         self.observation_space: spaces.Space[Any] = batch_space(self.single_observation_space, lanes)
-        engine = CompiledLanes.of(task, lanes, vector_width(), threads)
-        if isinstance(engine, str):
+        course = (Phases if task.legs else Leg).compiled(task, lanes, vector_width(), threads)
+        if isinstance(course, str):
             raise BridgeError(
-                f"lanes cannot run side by side: {engine}. Take "
+                f"lanes cannot run side by side: {course}. Take "
                 "gymnasium.vector.SyncVectorEnv([lambda: export(...)] * lanes), which serves any scenario"
             )
-        self._episodes = Episodes(task, engine, lanes)
+        self._episodes = Episodes(task, course, lanes)
         self._ended: Flags = np.ones(lanes, dtype=np.bool_)
         self._begun: Flags = np.zeros(lanes, dtype=np.bool_)
 

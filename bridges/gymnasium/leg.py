@@ -1,0 +1,102 @@
+"""Lanes under one law: the engine that takes their steps, and what judges them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...controllers.status import Status
+from ...scenarios.natural_check import NaturalCheck
+from ...scenarios.natural_rank import NaturalRank
+from ...scenarios.record import KNOWN
+from ...scenarios.starts import Starts
+from .called import CalledLane
+from .course import Course, Ran
+from .engine import Engine, Period, Rows, natural_judged
+from .judge import EpisodeJudge
+from .lanes import CompiledLanes
+from .task import Task
+
+Array = NDArray[np.float64]
+
+
+class Leg(Course):
+    """The course of a task with one law or none, and a part of that of one in phases.
+
+    Attributes:
+        engine: takes the steps.
+    """
+
+    def __init__(self, task: Task, engine: Engine, lanes: int) -> None:
+        """Nothing has begun.
+
+        Args:
+            task: what the lanes share.
+            engine: takes the steps.
+            lanes: how many.
+        """
+        robot, dependent = task.setup.robot, task.integrator.passes_dependent_rows
+        self.engine = engine
+        tolerance = 0.0 if task.base is None else task.base.tolerance
+        rank = NaturalRank(robot, task.h, lanes) if natural_judged(task) else None
+        self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank)
+        self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
+        self._split = len(robot.parameters)
+
+    @classmethod
+    def compiled(cls, task: Task, lanes: int, width: int, threads: int) -> Leg | str:
+        """In machine code; or why that cannot be, as a clause.
+
+        Args:
+            task: what the lanes share.
+            lanes: how many.
+            width: lanes of a vector: 1, or as many as the processor has.
+            threads: that may be used.
+        """
+        engine = CompiledLanes.of(task, lanes, width, threads)
+        return engine if isinstance(engine, str) else cls(task, engine, lanes)
+
+    @classmethod
+    def single(cls, task: Task) -> tuple[Leg, str]:
+        """One lane; and why its steps are called from Python, empty if they are compiled.
+
+        Args:
+            task: of the lane.
+        """
+        leg = cls.compiled(task, 1, 1, 1)
+        return (cls(task, CalledLane(task), 1), leg) if isinstance(leg, str) else (leg, "")
+
+    def begin(self, rows: Rows, starts: Starts, t0: float = 0.0) -> Ran:
+        """As in any course; ``t0`` is the time there [s]."""
+        if self._natural is not None:
+            self._natural.look(starts.x, starts.numbers[:, : self._split], t0, batch=len(rows) > 1)
+        self._judge.begin(rows)
+        period = self.engine.begin(rows, starts, t0)
+        ran = self.judged(rows, period)
+        self._judge.begin(rows)
+        return ran
+
+    def go(self, rows: Rows, actions: Array) -> Ran:
+        """A control period."""
+        return self.judged(rows, self.engine.go(rows, actions))
+
+    def judged(self, rows: Rows, period: Period) -> Ran:
+        """What steps have come to.
+
+        Args:
+            rows: which lanes took them, ascending, shape (k,).
+            period: of the engine.
+        """
+        status, said = self._judge.look(rows, period.told, period.state)
+        if (error := period.error) is not None:
+            status[0] = next((s for kind, s in KNOWN.items() if isinstance(error, kind)), Status.FAILED)
+            said[0] = str(error) or type(error).__name__
+        return Ran(period.paid, period.state, period.seen, period.stop, period.clearance, status, said)
+
+    def halt(self, rows: Rows, states: Array) -> None:
+        """The engine's."""
+        self.engine.halt(rows, states)
+
+    def close(self) -> None:
+        """The engine's."""
+        self.engine.close()

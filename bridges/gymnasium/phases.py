@@ -1,0 +1,227 @@
+"""A motion in phases as a course: lanes go from leg to leg, at times or on conditions of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scenarios.crossing import first_positive
+from ...scenarios.phase_start import NoVelocityError, start_phase
+from ...scenarios.stands import Stands
+from ...scenarios.starts import Starts
+from ...symbolic.errors import EruginError
+from ...symbolic.kernel import Kernel
+from .course import Course, Ran
+from .engine import Period, Rows
+from .leg import Leg
+from .task import Task
+from .way import Way
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-10
+"""Of the time of a switch on a condition [s], as in ``simulate_phases``."""
+
+
+class Phases(Course):
+    """Lanes of a motion in phases.
+
+    Lanes of one phase take a control period together. One whose condition has come to hold on the way, or whose phase
+    ends by the clock, is put back, takes the period step by step, and is cut where ``simulate_phases`` would cut it;
+    what is left of the step, and of the period, it takes in the next phase: control periods stay as long as they are.
+    """
+
+    def __init__(self, task: Task, legs: Sequence[Leg], lanes: int) -> None:
+        """Nothing has begun.
+
+        Args:
+            task: in phases.
+            legs: the courses of its legs, of as many lanes.
+            lanes: how many.
+        """
+        phases = task.setup.phases
+        self._task, self._legs = task, tuple(legs)
+        self._nx = task.setup.robot.q.numel() + task.setup.robot.v.numel()
+        self._now = np.zeros(lanes, dtype=np.int64)
+        self._count = np.zeros(lanes, dtype=np.int64)
+        self._drawn = np.zeros((lanes, task.draws.size))
+        self._own: list[Array] = [np.zeros(0)] * lanes
+        self._stands: list[Stands | None] = [None] * lanes
+        self._places = [np.array(task.places(leg), dtype=np.intp) for leg in task.legs]
+        self._conditions = [_condition(leg) for leg in task.legs]
+        self._ends = [np.inf if p.until is None or isinstance(p.until, ca.SX) else float(p.until) for p in phases]
+
+    @classmethod
+    def compiled(cls, task: Task, lanes: int, width: int, threads: int) -> Phases | str:
+        """In machine code; or why that cannot be, as a clause.
+
+        Args:
+            task: in phases.
+            lanes: how many.
+            width: lanes of a vector: 1, or as many as the processor has.
+            threads: that may be used.
+        """
+        legs: list[Leg] = []
+        for phase, one in zip(task.setup.phases, task.legs, strict=True):
+            leg = Leg.compiled(one, lanes, width, threads)
+            if isinstance(leg, str):
+                return f"in phase {phase.name!r}, {leg}"
+            legs.append(leg)
+        return cls(task, legs, lanes)
+
+    @classmethod
+    def single(cls, task: Task) -> tuple[Phases, str]:
+        """One lane; and why steps of some phases are called from Python, empty if all are compiled.
+
+        Args:
+            task: of the lane.
+        """
+        found = [Leg.single(leg) for leg in task.legs]
+        reasons = [f"in phase {p.name!r}, {why}" for p, (_, why) in zip(task.setup.phases, found, strict=True) if why]
+        return cls(task, [leg for leg, _ in found], 1), "; ".join(reasons)
+
+    def begin(self, rows: Rows, starts: Starts) -> Ran:
+        """Lane by lane, for each finds where its contacts stand."""
+        parts: list[tuple[Rows, Ran]] = []
+        for i in range(len(rows)):
+            row = rows[i : i + 1]
+            self._count[row], self._drawn[row], self._stands[int(row[0])] = 0, starts.numbers[i], None
+            way = Way(self._nothing(starts.x[i]))
+            self._enter(0, row, 0.0, way)
+            if way.over:
+                way.fail(self._task.setup.phases[-1].name, "its end has come before the start")
+            parts.append((np.array([i]), way.ran()))
+        return Ran.together(parts)
+
+    def go(self, rows: Rows, actions: Array) -> Ran:
+        """Leg by leg, and lane by lane where one gives way to the next."""
+        task, now = self._task, self._now[rows]
+        self._count[rows] += 1
+        ends = np.asarray((self._count[rows] * task.substeps) * task.h, dtype=np.float64)
+        parts: list[tuple[Rows, Ran]] = []
+        for k, leg in enumerate(self._legs):
+            late = np.asarray(self._ends[k] <= ends + _hair(self._ends[k]), dtype=np.bool_)
+            split, here = np.flatnonzero((now == k) & late), np.flatnonzero((now == k) & ~late)
+            if len(here):
+                kept = None if self._conditions[k] is None else leg.engine.keep(rows[here])
+                period = leg.engine.go(rows[here], actions[here][:, self._places[k]])
+                over = period.stop > 0.0
+                for place in np.flatnonzero(over).tolist():
+                    leg.engine.put_back(rows[here[place : place + 1]], kept, place)
+                split = np.concatenate([split, here[over]])
+                if not over.all():
+                    calm = np.flatnonzero(~over)
+                    parts.append((here[calm], leg.judged(rows[here[calm]], period.of(calm) if over.any() else period)))
+            for i in split.tolist():
+                parts.append((np.array([i]), self._through(rows[i : i + 1], actions[i], float(ends[i]))))
+        return Ran.together(parts)
+
+    def halt(self, rows: Rows, states: Array) -> None:
+        """In the legs where they are."""
+        for i, row in enumerate(rows.tolist()):
+            self._legs[self._now[row]].halt(rows[i : i + 1], states[i : i + 1])
+
+    def close(self) -> None:
+        """End what runs beside the legs."""
+        for leg in self._legs:
+            leg.close()
+
+    def _through(self, row: Rows, action: Array, end: float) -> Ran:
+        """A control period of one lane, step by step, up to its end."""
+        task = self._task
+        first, s, on_grid, moved = (int(self._count[row[0]]) - 1) * task.substeps, 0, True, False
+        way = Way(self._nothing(np.zeros(self._nx)))
+        while s < task.substeps:
+            k = int(self._now[row[0]])
+            leg, until, t = self._legs[k], self._ends[k], self._legs[k].engine.time(row)
+            grid = (first + s + 1) * task.h
+            target = grid if until >= grid - _hair(grid) else until
+            length = None if on_grid and target == grid else target - t
+            crossed = self._step(k, row, action[self._places[k]], length, way)
+            if way.why:
+                return way.ran()
+            here = leg.engine.time(row)
+            moved |= length is not None
+            on_grid = here >= grid - _hair(grid)
+            s += on_grid
+            if crossed or until <= here + _hair(here):
+                moved = True
+                self._enter(k + 1, row, here, way)
+                if way.why or way.over:
+                    return way.ran(here if here < end - _hair(end) else None)
+        if moved:
+            self._legs[self._now[row[0]]].engine.begin_period(row)
+        return way.ran()
+
+    def _step(self, k: int, row: Rows, action: Array, length: float | None, way: Way) -> bool:
+        """One step, cut where the condition of the phase comes to hold; whether it has."""
+        leg, condition, engine = self._legs[k], self._conditions[k], self._legs[k].engine
+        kept, start, x = engine.keep(row), engine.time(row), engine.state(row)
+        step = engine.step(row, action, length)
+        crossed = condition is not None and float(step.stop[0]) > 0.0
+        if condition is not None and crossed:
+            full = engine.time(row) - start
+
+            def again(part: float) -> Period:
+                engine.put_back(row, kept, 0)
+                return engine.step(row, action, length if part == full else part)
+
+            below = 0.0, float(condition(start, x, self._own[int(row[0])])[0])
+            tolerance = max(TOLERANCE, 4 * np.spacing(abs(start) + full))
+            part = first_positive(lambda a: float(again(a).stop[0]), below, (full, float(step.stop[0])), tolerance)
+            step = again(part)
+        way.take(leg.judged(row, step), self._task.setup.phases[k].name)
+        return crossed
+
+    def _enter(self, k: int, row: Rows, t: float, way: Way) -> None:
+        """Put a lane at the start of a phase, or of the first one after it that is not over at once."""
+        phases = self._task.setup.phases
+        for i in range(k, len(phases)):
+            if not self._ends[i] - t > _hair(self._ends[i]):
+                continue
+            leg, x = self._legs[i], way.last.state[0]
+            try:
+                start, self._stands[int(row[0])] = self._start(i, int(row[0]), t, x)
+                begun = leg.begin(row, start, t)
+            except (NoVelocityError, EruginError) as error:
+                way.fail(phases[i].name, str(error))
+                return
+            self._now[row], self._own[int(row[0])] = i, start.numbers[0]
+            way.take(begun, phases[i].name)
+            if way.why or not begun.stop[0] > 0.0:
+                return
+        way.over = True
+
+    def _start(self, k: int, row: int, t: float, x: Array) -> tuple[Starts, Stands]:
+        """Of a phase, with the parameters that were drawn for a lane."""
+        setup, laws, drawn = self._task.setup, self._task.draws.laws, self._drawn[row]
+        phase, nq, own = setup.phases[k], setup.robot.q.numel(), len(setup.robot.parameters)
+        plant, law = phase.plant(setup.robot), laws[k].parameters
+        first = own + sum(len(each.parameters) for each in laws[:k])
+        p = dict(zip(setup.robot.parameters.names, drawn[:own].tolist(), strict=True))
+        law_p = dict(zip(law.names, drawn[first : first + len(law)].tolist(), strict=True))
+        known = {name: value for name, value in p.items() if name in plant.parameters.names}
+        free = {name: value for name, value in law_p.items() if name not in phase.places}
+        begun = start_phase(setup.robot, phase, t, x[:nq], x[nq:], known, free, self._stands[row])
+        return Starts.of(plant, law, x[:nq], begun.v, begun.p, begun.law_p), begun.stands
+
+    def _nothing(self, x: Array) -> Ran:
+        """Of a lane that stands still at a state."""
+        seen, zero, far = np.zeros((1, self._task.seen.numel())), np.zeros(1), np.full(1, np.inf)
+        return Ran(zero, x[None], seen, -far, far, np.zeros(1, dtype=np.int64), {})
+
+
+def _condition(leg: Task) -> Kernel | None:
+    """Value of the condition on which a phase ends, at t, (q, v) and the parameters of plant and law."""
+    if leg.setup.stop is None:
+        return None
+    c, robot = leg.setup.robot.coordinates, leg.setup.robot
+    symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": ca.vertcat(robot.p, leg.law_p)}
+    return Kernel("environment_phase_ends", symbols, {"value": leg.stop}, compiled=False)
+
+
+def _hair(t: float) -> float:
+    """Rounding of a time."""
+    return 4.0 * float(np.spacing(abs(t))) if np.isfinite(t) else 0.0
