@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..robots.inertia import impossible_moments
 from ..robots.robot import Robot
+from ..robots.tree import Node
 from .matching import TOLERANCE
+from .suspected_units import suspected_masses
 from .tree_values import Mass, TreeValues, joined
 
 NOTHING = Mass(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -32,15 +34,9 @@ def carried_differences(
         moments: whether principal moments of inertia are compared, too. Not all of them can be felt in all robots.
         tolerance: relative, of both.
     """
-    tree, found = robot.tree, dict[str, str]()
-    if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
-        return found
-    values = TreeValues(robot, robot.parameters.values(p), tree)
-    for k, node in enumerate(tree.nodes):
-        if node.name not in theirs:
-            continue
-        own = joined([values.mass(k, i) for i in range(len(node.bodies))]) or NOTHING
-        other, said = theirs[node.name], list[str]()
+    found: dict[str, str] = {}
+    for node, own, other in _both(robot, theirs, p):
+        said: list[str] = []
         if abs(own.mass - other.mass) > tolerance * max(own.mass, other.mass):
             said.append(f"{own.mass:.9g} kg here and {other.mass:.9g} kg there")
         here, there = np.linalg.eigvalsh(own.inertia), np.linalg.eigvalsh(other.inertia)
@@ -53,3 +49,31 @@ def carried_differences(
             bodies = ", ".join(repr(body.name) for body in node.bodies)
             found[node.name] = f"what the joint {node.name!r} carries ({bodies or 'nothing'}) has {'; '.join(said)}"
     return found
+
+
+def carried_units(robot: Robot, theirs: Mapping[str, Mass], p: Mapping[str, float] | ArrayLike | None = None) -> str:
+    """A sentence on the units in which what joints carry there seems to be given; empty if in none, or in ours.
+
+    Args:
+        robot: here.
+        theirs: name of a joint here → what it carries there, in any frame of its own.
+        p: the robot's parameters: nominal, overridden by name, or the whole vector.
+    """
+    both = [(own, other) for _, own, other in _both(robot, theirs, p)]
+    masses = [(own.mass, other.mass) for own, other in both]
+    moments = [(float(np.trace(own.inertia)), float(np.trace(other.inertia))) for own, other in both]
+    return suspected_masses(masses, moments)
+
+
+def _both(
+    robot: Robot, theirs: Mapping[str, Mass], p: Mapping[str, float] | ArrayLike | None
+) -> Iterator[tuple[Node, Mass, Mass]]:
+    """Each node whose joint carries something there, with what it carries here and there."""
+    tree = robot.tree
+    if tree is None or any(body.ratio is not None for node in tree.nodes for body in node.bodies):
+        return
+    values = TreeValues(robot, robot.parameters.values(p), tree)
+    for k, node in enumerate(tree.nodes):
+        if node.name in theirs:
+            own = joined([values.mass(k, i) for i in range(len(node.bodies))]) or NOTHING
+            yield node, own, theirs[node.name]

@@ -12,6 +12,7 @@ from ..robots.robot import Robot
 from ..symbolic.errors import BridgeError
 from ..symbolic.kernel import Kernel
 from .state_map import StateMap
+from .suspected_units import suspected_units
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-9
@@ -33,6 +34,7 @@ class Match:
         where: which entries these are, by the names of the velocities, and both values.
         bodies: what differs of a body, or of all that a joint carries: its name → a sentence.
         notes: what the other model has besides, such as armature or friction; each is a difference.
+        units: in which other units the model seems to be written; empty if M and h do not look so.
     """
 
     robot: str
@@ -43,6 +45,7 @@ class Match:
     where: tuple[str, ...] = ()
     bodies: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: tuple[str, ...] = ()
+    units: str = ""
 
     @property
     def same(self) -> bool:
@@ -55,8 +58,9 @@ class Match:
         Args:
             tolerance: of M and h, relative.
         """
-        told = [*self.bodies.values(), *self.notes]
         off = {"M": self.mass, "h": self.bias}
+        other_units = [self.units] if self.units and not max(off.values()) <= tolerance else []
+        told = [*other_units, *self.bodies.values(), *self.notes]
         # Not below is not the same as above: a NaN is neither.
         told += [said for said in self.where if not off[said[0]] <= tolerance]
         return "; ".join(told)
@@ -121,19 +125,23 @@ def compare_dynamics(
     rng = np.random.default_rng(seed)
     largest = {"M": 0.0, "h": 0.0}
     said = {"M": "", "h": ""}
-    rates = [c.v[i].name().removeprefix("v_") for i in range(c.nv)]
+    rates, seen = [c.v[i].name().removeprefix("v_") for i in range(c.nv)], list[Array]()
+
+    def there(at: Array, v: Array) -> tuple[Array, Array]:
+        M_there, h_there = theirs(*states.there(at, v))
+        X = states.velocities(at)
+        return X.T @ M_there @ X, X.T @ (h_there + M_there @ states.drift(at, v))
+
     for k in range(STATES):
         here = _random_q(robot, rng) if q is None else np.asarray(q, dtype=np.float64)
         # At rest first: gravity alone.
         v = rng.uniform(-1.0, 1.0, c.nv) * (k > 0)
         M, h = (np.atleast_1d(value) for value in kernel(0.0, here, v, numbers))
         M = M.reshape(c.nv, c.nv)
-        M_there, h_there = theirs(*states.there(here, v))
-        X = states.velocities(here)
-        both = {
-            "M": (M, X.T @ M_there @ X, np.abs(M).max(initial=0.0)),
-            "h": (h, X.T @ (h_there + M_there @ states.drift(here, v)), np.abs(h).max(initial=0.0) + np.abs(M).max()),
-        }
+        M_there, h_there = there(here, v)
+        seen.append(here)
+        largest_M = float(np.abs(M).max(initial=0.0))
+        both = {"M": (M, M_there, largest_M), "h": (h, h_there, float(np.abs(h).max(initial=0.0)) + largest_M)}
         for key, (own, other, scale) in both.items():
             off = np.abs(own - other) / max(scale, 1e-300)
             worst = float(np.nan_to_num(off, nan=np.inf).max(initial=0.0))
@@ -143,9 +151,11 @@ def compare_dynamics(
                 label = ", ".join(rates[i] for i in at)
                 said[key] = f"{key}[{label}] is {own[at]:.9g} here and {other[at]:.9g} there"
     where = tuple(text for text in said.values() if text)
-    return Match(
-        robot.name, states.convention.program, dict(names), largest["M"], largest["h"], where, dict(bodies or {}), notes
-    )
+    units = ""
+    if not max(largest["M"], largest["h"]) <= TOLERANCE:
+        units = suspected_units(robot, numbers, seen, lambda at: there(at, np.zeros(c.nv)))
+    found = robot.name, states.convention.program, dict(names)
+    return Match(*found, largest["M"], largest["h"], where, dict(bodies or {}), notes, units)
 
 
 def _random_q(robot: Robot, rng: np.random.Generator) -> Array:

@@ -12,6 +12,7 @@ from ...robots.robot import Robot
 from ...symbolic.extras import require
 from ..carried import carried_differences
 from ..matching import TOLERANCE, Match, compare_dynamics
+from ..suspected_units import suspected_ranges
 from .bodies import carried
 from .foreign import ModelInstanceIndex, MultibodyPlant
 from .states import moving_joints, states_of
@@ -60,8 +61,21 @@ def match(
     notes = [f"joint {name!r} moves there and not here" for name in others]
     if model.num_constraints():
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
+    notes += [said] if (said := suspected_ranges(robot, _ranges(model, found, model_instance))) else []
     result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
     if result.differs(tolerance):
         bodies = carried_differences(robot, carried(model, found, model_instance), p)
         result = dataclasses.replace(result, bodies=bodies)
     return result
+
+
+def _ranges(
+    model: MultibodyPlant, names: Mapping[str, str], model_instance: ModelInstanceIndex | None
+) -> dict[str, tuple[float, float]]:
+    """Least and greatest value of the joints that have one coordinate."""
+    theirs = {joint.name(): joint for joint in moving_joints(model, model_instance) if joint.num_positions() == 1}
+    return {
+        here: (float(theirs[there].position_lower_limits()[0]), float(theirs[there].position_upper_limits()[0]))
+        for here, there in names.items()
+        if there in theirs
+    }

@@ -13,6 +13,7 @@ from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..carried import carried_differences
 from ..matching import STATES, TOLERANCE, Match
+from ..suspected_units import suspected_ranges, suspected_units
 from ..tree_values import Mass
 from .exported import PinocchioModel, mass_matrix, own_dynamics
 from .remainder import label, random_state
@@ -57,6 +58,17 @@ def match(
     states, numbers, c = ModelState(robot, inner, names), robot.parameters.values(p), robot.coordinates
     own, data, rng = own_dynamics(robot), inner.createData(), np.random.default_rng(0)
     worst, said, rubbed = {"M": 0.0, "h": 0.0}, {"M": "", "h": ""}, 0.0
+    seen: list[Array] = []
+
+    def forces(q_there: Array, v_there: Array) -> Array:
+        found = np.array(pin.nonLinearEffects(inner, data, q_there, v_there), dtype=np.float64)
+        return found if exported is None else found - exported.passive(q_there, v_there)
+
+    def at_rest(q: Array) -> tuple[Array, Array]:
+        rest = np.zeros(states.nv)
+        q_there, _ = states.there(states.followed(q), np.zeros(c.nv))
+        return mass_matrix(inner, data, q_there), forces(q_there, rest)
+
     for k in range(STATES):
         q_there, v_there = random_state(states, rng)
         # At rest first: gravity alone.
@@ -64,11 +76,10 @@ def match(
         q, v = states.here(q_there, v_there)
         M, h = (np.atleast_1d(x) for x in own(0.0, q, v, numbers))
         M, T = M.reshape(c.nv, c.nv), states.rates(q)
-        h_there = np.array(pin.nonLinearEffects(inner, data, q_there, v_there), dtype=np.float64)
+        seen.append(q)
+        h_there = forces(q_there, v_there)
         losses = np.array(inner.damping) * v_there + np.array(inner.upperDryFrictionLimit) * np.sign(v_there)
-        if exported is not None:
-            h_there = h_there - exported.passive(q_there, v_there)
-        elif dissipation:
+        if exported is None and dissipation:
             h_there = h_there + losses
         here = {"M": T.T @ M @ T, "h": T.T @ (h + M @ states.drift(q, v_there))}
         there = {"M": mass_matrix(inner, data, q_there), "h": h_there}
@@ -84,9 +95,20 @@ def match(
     told = [text for text in said.values() if text]
     if exported is None and not dissipation and worst["h"] > TOLERANCE >= rubbed:
         told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")
-    differs = not max(worst.values()) <= tolerance
+    differs, units = not max(worst.values()) <= tolerance, ""
+    if differs:
+        units = suspected_units(robot, numbers, seen, at_rest, states.rates)
     bodies = carried_differences(robot, _carried(robot, inner, states), numbers, moments=differs, tolerance=tolerance)
-    return Match(robot.name, "Pinocchio", dict(states.names), worst["M"], worst["h"], tuple(told), bodies)
+    ranges = suspected_ranges(robot, _ranges(inner, states))
+    both, notes = (robot.name, "Pinocchio", dict(states.names)), (ranges,) if ranges else ()
+    return Match(*both, worst["M"], worst["h"], tuple(told), bodies, notes, units)
+
+
+def _ranges(model: Any, states: ModelState) -> dict[str, tuple[float, float]]:  # noqa: ANN401
+    """Least and greatest value of the joints whose coordinate is one here and there."""
+    at = {piece.name: piece.q for piece in states.pieces if piece.kind == "same" and piece.joint.nq == 1}
+    lower, upper = model.lowerPositionLimit, model.upperPositionLimit
+    return {here: (float(lower[at[to]]), float(upper[at[to]])) for here, to in states.names.items() if to in at}
 
 
 def _carried(robot: Robot, model: Any, states: ModelState) -> dict[str, Mass]:  # noqa: ANN401

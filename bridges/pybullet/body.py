@@ -14,7 +14,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, NotFiniteError
 from ..names import places
 from ..state_map import PYBULLET, StateMap, rotation
-from .package import bullet
+from .package import bullet, quiet
 
 Array = NDArray[np.float64]
 REVOLUTE, PRISMATIC, FIXED = 0, 1, 4
@@ -77,8 +77,7 @@ class Body:
             raise BridgeError(f"joints with several coordinates have no counterpart here: {', '.join(odd)}")
         moving = [info for info in infos if info[2] in (REVOLUTE, PRISMATIC)]
         labels = tuple(_text(info[1]) for info in moving)
-        size = len(pybullet.calculateMassMatrix(number, [0.0] * len(moving), physicsClientId=client))
-        floats = size > len(moving)
+        floats = _floats(number, client, len(moving))
         ours, free = _joints(robot)
         if bool(free) != floats:
             here, there = ("floats" if x else "is held" for x in (bool(free), floats))
@@ -197,6 +196,16 @@ class Body:
                 *(self.number, -1, force[:3].tolist(), place.tolist(), pybullet.WORLD_FRAME), self.client
             )
             pybullet.applyExternalTorque(self.number, -1, torque.tolist(), pybullet.WORLD_FRAME, self.client)
+
+
+def _floats(number: int, client: int, moving: int) -> bool:
+    pybullet = bullet()
+    try:
+        with quiet():
+            return len(pybullet.calculateMassMatrix(number, [0.0] * moving, physicsClientId=client)) > moving
+    except SystemError:
+        # PyBullet refuses some inertias; a root that it loaded as held has no mass.
+        return bool(pybullet.getDynamicsInfo(number, -1, physicsClientId=client)[0] > 0.0)
 
 
 def require_body(pybullet: ModuleType, client: int, number: int) -> None:

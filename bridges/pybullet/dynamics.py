@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..state_map import rotation
 from .body import Body
-from .package import bullet
+from .package import bullet, quiet
 
 Array = NDArray[np.float64]
 
@@ -53,6 +53,20 @@ def dynamics(body: Body, q: Array, v: Array) -> tuple[Array, Array]:
     h = Y.T @ (forces + M @ accelerations)
     h[6:] += damping * v[6:]
     return Y.T @ M @ Y, h
+
+
+def has_mass_matrix(body: Body) -> bool:
+    """Whether PyBullet calculates M of a body: it refuses inertias that its rounding leaves asymmetric by some 1e-15.
+
+    Args:
+        body: in its world.
+    """
+    try:
+        with quiet():
+            _mass_matrix(body, np.zeros(len(body.joints)))
+    except SystemError:
+        return False
+    return True
 
 
 def _mass_matrix(body: Body, angles: Array) -> Array:

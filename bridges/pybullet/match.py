@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...robots.robot import Robot
-from ..carried import carried_differences
+from ...symbolic.errors import BridgeError
+from ..carried import carried_differences, carried_units
 from ..matching import TOLERANCE, Match, compare_dynamics
 from ..state_map import rotation
+from ..suspected_units import ADVICE, suspected_ranges
 from ..tree_values import Mass, joined
 from .body import FIXED, Body
-from .dynamics import dynamics
+from .dynamics import dynamics, has_mass_matrix
 from .package import bullet
 
 
@@ -41,18 +43,37 @@ def match(
         tolerance: relative difference of M and h above which it is looked for what causes it.
 
     Raises:
-        BridgeError: if joints are missing there, or the root floats on one side only.
+        BridgeError: if joints are missing there, the root floats on one side only, or PyBullet cannot calculate M.
         MissingPackageError: if PyBullet is not installed.
     """
     there = Body.of(robot, model, client=client, names=names)
+    if not has_mass_matrix(there):
+        carried = _carried(robot, there)
+        told = [carried_units(robot, carried, p) or ADVICE, *carried_differences(robot, carried, p).values()]
+        raise BridgeError(
+            f"PyBullet calculates no mass matrix of body {model}: it takes inertias with large numbers along the axes "
+            f"of their links only, because of its rounding; {'; '.join(told)}"
+        )
     others = [label for label in there.labels if label not in there.names.values()]
     notes = tuple(f"joint {label!r} moves there and not here" for label in others)
+    notes += (said,) if (said := suspected_ranges(robot, _ranges(there))) else ()
     result = compare_dynamics(
         robot, lambda q, v: dynamics(there, q, v), there.states, names=there.names, p=p, notes=notes
     )
     if result.differs(tolerance):
         result = dataclasses.replace(result, bodies=carried_differences(robot, _carried(robot, there), p))
     return result
+
+
+def _ranges(there: Body) -> dict[str, tuple[float, float]]:
+    """Least and greatest value of each joint that has them: without, PyBullet's least is above its greatest."""
+    found: dict[str, tuple[float, float]] = {}
+    for here, label in there.names.items():
+        number = there.joints[there.labels.index(label)]
+        joint = bullet().getJointInfo(there.number, number, physicsClientId=there.client)
+        if joint[8] <= joint[9]:
+            found[here] = float(joint[8]), float(joint[9])
+    return found
 
 
 def _carried(robot: Robot, there: Body) -> dict[str, Mass]:

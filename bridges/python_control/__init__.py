@@ -2,6 +2,7 @@
 
 from .linear import export_linearization, export_perturbations
 from .load import load
+from .match import match
 from .simulate import simulate
 from .systems import drive, export, export_loop
 
@@ -12,5 +13,6 @@ __all__ = [
     "export_loop",
     "export_perturbations",
     "load",
+    "match",
     "simulate",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from ...robots.lagrangian import lagrangian_system
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import Parameters
+from ..suspected_units import DEGREES, LENGTHS
 
 if TYPE_CHECKING:
     import control
@@ -80,12 +82,27 @@ def load(
     K, D, inputs = -M @ A[n:, :n], -M @ A[n:, n:], M @ B[n:]
     off = float(np.abs(K - K.T).max())
     if off > CLEAR * max(float(np.abs(K).max()), 1e-300):
-        hint = "give mass_matrix=" if mass_matrix is None else "it may be another mass matrix"
+        hint = "give mass_matrix=" if mass_matrix is None else _other_units(M, A[n:, :n], units)
         raise BridgeError(
             f"{label}: M M⁻¹K is not symmetric, by {off:.4g}, so that no springs have these forces with "
             f"{'M = 1' if mass_matrix is None else 'this M'}; {hint}"
         )
     return _robot(label, states[:n], [str(key) for key in given.input_labels], (M, K, D, inputs), units)
+
+
+def _other_units(M: Array, A: Array, units: Sequence[str] | None) -> str:
+    """In which units of the states the springs would be springs with this mass matrix, if in any."""
+    of_q = list(units or ())
+    lengths = {"": 1.0, **(LENGTHS if "m" in of_q else {})}
+    angles = {"": 1.0, **({"angles in degrees": DEGREES} if "rad" in of_q else {})}
+    for (far, length), (wide, angle) in itertools.product(lengths.items(), angles.items()):
+        scales = np.array([{"m": length, "rad": angle}.get(unit, 1.0) for unit in of_q])
+        if (far or wide) and len(scales) == len(M):
+            K = M @ (A / scales[:, None] * scales)
+            if np.abs(K - K.T).max() <= CLEAR * np.abs(K).max():
+                words = ", ".join(word for word in (far, wide) if word)
+                return f"it is with {words} in the system: write it in the units of the mass matrix"
+    return "it may be another mass matrix"
 
 
 def _require_form(label: str, A: Array, B: Array, n: int, states: Sequence[str]) -> None:

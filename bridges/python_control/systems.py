@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...controllers.named_outputs import named_outputs
@@ -23,6 +23,8 @@ from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..law_memory import remembers
+from ..law_model import model_values
+from ..matching import TOLERANCE
 from .sampled import SAMPLES, Samples, ask
 from .signals import force_names, input_names, state_names
 from .system import Function, Numbers, build_system, checked_dt
@@ -80,7 +82,15 @@ def export(
     )
 
 
-def drive(controller: Controller, *, dt: float = 0.0, name: str | None = None) -> control.NonlinearIOSystem:
+def drive(
+    controller: Controller,
+    model: control.NonlinearIOSystem | None = None,
+    *,
+    dt: float = 0.0,
+    name: str | None = None,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    tolerance: float = TOLERANCE,
+) -> control.NonlinearIOSystem:
     """A controller as u = k(t, x): inputs (q, v), outputs u, or R if it puts out forces.
 
     A memory changes at samples, so that it takes discrete time; its one state, ``samples``, counts those taken in, from
@@ -88,16 +98,26 @@ def drive(controller: Controller, *, dt: float = 0.0, name: str | None = None) -
 
     Args:
         controller: any; it is called from Python.
+        model: the plant that it is to be joined with, in continuous time, which is compared with the law's model;
+            nothing is compared if not given.
         dt: time between samples [s]; zero for continuous time.
         name: of the system; that of the controller's class if not given.
+        p: the law's parameters for the comparison, its robot's among them: nominal, overridden by name, or the whole
+            vector.
+        tolerance: by which accelerations of the plant may differ, relative.
 
     Raises:
         ModelError: for a controller with a memory in continuous time, or a bad dt.
+        BridgeError: if the plant is another robot, or its signals do not match by name.
 
     The system raises what the controller raises. python-control has no place for a status: that limits are in the way
     is told by :func:`~erugin.scenarios.simulate` only.
     """
     _require_controller(controller)
+    if model is not None:
+        from .match import match
+
+        match(controller.robot, model, p=model_values(controller, p)).require(tolerance)
     nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
     samples = _samples(controller, period)
 
