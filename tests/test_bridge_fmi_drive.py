@@ -78,7 +78,8 @@ def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path
                 content = content.replace(radian, degree)
             new.writestr(name, content)
     with pytest.raises(
-        BridgeError, match=r"q\.q1 is in rad, but q\.q1 of the FMU in rad: their units must be the same"
+        BridgeError,
+        match=r"q\.q1 is in rad, but q\.q1 of the FMU in rad: their units must be the same, and 1 there is 0\.01745",
     ):
         fmi.drive(law(), path, 0.1, step=STEP, values=START)
 

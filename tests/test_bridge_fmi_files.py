@@ -61,6 +61,7 @@ def test_an_fmu_holds_description_machine_code_and_sources(unpacked: dict[str, P
             "model.c",
             "core.h",
             "judge.c",
+            "state.c",
             "core.c",
             f"fmi{number}.c",
             f"fmi{number}_api.h",

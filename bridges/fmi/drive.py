@@ -108,8 +108,10 @@ def _require_unit(own: Variable, their: ScalarVariable, units: Mapping[str, Unit
     other = units.get(their.unit or "")
     if unit is None or other is None or unit.exponents is None or other.exponents is None:
         return
-    if unit.exponents != other.exponents or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
+    alike = unit.exponents == other.exponents
+    if not alike or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
+        worth = f", and 1 there is {other.factor / unit.factor:.6g} here" if alike else ""
         raise BridgeError(
-            f"{own.name} is in {unit.name}, but {their.name} of the FMU in {other.name}: their units must be the same; "
-            "convert it in the FMU"
+            f"{own.name} is in {unit.name}, but {their.name} of the FMU in {other.name}: their units must be the "
+            f"same{worth}; convert it in the FMU"
         )

@@ -31,7 +31,7 @@ def source_files(block: Block, version: str, token: str, *, contradictory: bool 
         contradictory: whether dependent rows contradict each other where they are told.
     """
     own = files(PACKAGE).joinpath("sources")
-    names = (*FRAME[version], "core.h", "core.c", "judge.c")
+    names = (*FRAME[version], "core.h", "core.c", "judge.c", "state.c")
     texts = {name: own.joinpath(name).read_text(encoding="utf-8") for name in names}
     return {**texts, "model.h": _header(block, token, contradictory), "model.c": _implementation(block)}
 

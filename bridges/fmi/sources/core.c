@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "judge.c"
+#include "state.c"
 
 #define FRESH_DERIVATIVES 1
 #define FRESH_OUTPUTS 2
@@ -34,6 +35,21 @@ static core_outcome core_require(core *c, const char *call, int modes)
         return CORE_OK;
     }
     snprintf(c->text, sizeof c->text, "%s is not allowed %s", call, words[c->data.mode]);
+    return CORE_REFUSED;
+}
+
+static core_outcome core_change(core *c, const char *call, int modes, core_mode mode)
+{
+    const core_outcome outcome = core_require(c, call, modes);
+    if (outcome == CORE_OK) {
+        c->data.mode = mode;
+    }
+    return outcome;
+}
+
+static core_outcome core_refuse(core *c, const char *text)
+{
+    snprintf(c->text, sizeof c->text, "%s", text);
     return CORE_REFUSED;
 }
 
@@ -262,22 +278,5 @@ static core_outcome core_advance(core *c, double time, double span)
         }
     }
     c->data.value[0] = time + span;
-    return CORE_OK;
-}
-
-static void core_write(const core_data *data, unsigned char *bytes)
-{
-    memcpy(bytes, MODEL_TOKEN, sizeof(MODEL_TOKEN));
-    memcpy(bytes + sizeof(MODEL_TOKEN), data, sizeof *data);
-}
-
-static core_outcome core_read(core *c, core_data *data, const unsigned char *bytes, size_t count)
-{
-    if (count != CORE_BYTES || memcmp(bytes, MODEL_TOKEN, sizeof(MODEL_TOKEN)) != 0) {
-        snprintf(c->text, sizeof c->text, "these %lu bytes are not a state of this FMU, which has %lu",
-                 (unsigned long)count, (unsigned long)CORE_BYTES);
-        return CORE_REFUSED;
-    }
-    memcpy(data, bytes + sizeof(MODEL_TOKEN), sizeof *data);
     return CORE_OK;
 }

@@ -11,7 +11,7 @@
 
 #define CORE_TEXT 1024
 
-/* Categories of messages, one bit each. */
+/* Categories of messages, one bit each. Errors are told unless they are turned off, all else if it is turned on. */
 #define CORE_ERRORS 1
 #define CORE_DISCARDS 2
 
@@ -19,6 +19,11 @@
 typedef enum { CORE_OK, CORE_REFUSED, CORE_UNDEFINED } core_outcome;
 
 typedef enum { CORE_INSTANTIATED, CORE_INITIALIZING, CORE_RUNNING, CORE_TERMINATED } core_mode;
+
+/* Sets of modes, one bit each. */
+#define BEFORE (1 << CORE_INSTANTIATED | 1 << CORE_INITIALIZING)
+#define RUNNING (1 << CORE_RUNNING)
+#define ANYTIME (BEFORE | RUNNING | 1 << CORE_TERMINATED)
 
 /* Everything that changes; a copy of it is the state of the FMU. */
 typedef struct {
@@ -44,8 +49,12 @@ typedef struct {
 /* All values as they are at the start. */
 static void core_reset(core *c);
 
-/* Whether a call is allowed now: `modes` has the bits 1 << mode. */
+/* Whether a call is allowed now, in one of these modes; and the same for one that leads to another mode. */
 static core_outcome core_require(core *c, const char *call, int modes);
+static core_outcome core_change(core *c, const char *call, int modes, core_mode mode);
+
+/* CORE_REFUSED, for this reason. */
+static core_outcome core_refuse(core *c, const char *text);
 
 /* Turns categories of messages on or off, all of them if `count` is zero. */
 static core_outcome core_log(core *c, int on, size_t count, const char *const categories[]);
@@ -63,9 +72,14 @@ static core_outcome core_get_derivatives(core *c, double *derivatives, size_t co
    MODEL_STEP. Where a step fails, time and state stay at its start. */
 static core_outcome core_advance(core *c, double time, double span);
 
-/* The state of the FMU as bytes that only an FMU with the same token takes. */
+/* All that changes, kept in memory; it is taken from the system where `*state` is NULL. */
+static core_outcome core_save(core *c, void **state);
+static core_outcome core_restore(core *c, const void *state);
+static void core_drop(void **state);
+
+/* The same as bytes, which only an FMU with the same token takes. */
 #define CORE_BYTES (sizeof(core_data) + sizeof(MODEL_TOKEN))
-static void core_write(const core_data *data, unsigned char *bytes);
-static core_outcome core_read(core *c, core_data *data, const unsigned char *bytes, size_t count);
+static core_outcome core_write(core *c, const void *state, unsigned char *bytes, size_t count);
+static core_outcome core_read(core *c, const unsigned char *bytes, size_t count, void **state);
 
 #endif

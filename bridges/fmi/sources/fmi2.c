@@ -10,10 +10,6 @@
 #include "model.c"
 #include "core.c"
 
-#define BEFORE (1 << CORE_INSTANTIATED | 1 << CORE_INITIALIZING)
-#define RUNNING (1 << CORE_RUNNING)
-#define ANYTIME (BEFORE | RUNNING | 1 << CORE_TERMINATED)
-
 typedef struct {
     core core; /* first: an instance is its core */
     fmi2CallbackLogger logger;
@@ -60,9 +56,7 @@ static fmi2Status finish(instance *c, core_outcome outcome)
 
 static fmi2Status refuse(instance *c, const char *text)
 {
-    strncpy(c->core.text, text, CORE_TEXT - 1);
-    c->core.text[CORE_TEXT - 1] = '\0';
-    return fail(c, fmi2Error);
+    return finish(c, core_refuse(&c->core, text));
 }
 
 static fmi2Status require(instance *c, const char *call, int modes)
@@ -72,11 +66,7 @@ static fmi2Status require(instance *c, const char *call, int modes)
 
 static fmi2Status change(instance *c, const char *call, int modes, core_mode mode)
 {
-    const fmi2Status status = require(c, call, modes);
-    if (status == fmi2OK) {
-        c->core.data.mode = mode;
-    }
-    return status;
+    return finish(c, core_change(&c->core, call, modes, mode));
 }
 
 EXPORTED const char *NAMED(fmi2GetTypesPlatform)(void) { return "default"; }
@@ -87,30 +77,30 @@ EXPORTED fmi2Component NAMED(fmi2Instantiate)(fmi2String name, fmi2Type type, fm
                                               const fmi2CallbackFunctions *functions, fmi2Boolean visible,
                                               fmi2Boolean logging)
 {
-    const fmi2CallbackLogger logger = functions ? functions->logger : NULL, told = logging ? logger : NULL;
+    const fmi2CallbackLogger logger = functions ? functions->logger : NULL;
     const fmi2ComponentEnvironment environment = functions ? functions->componentEnvironment : NULL;
     const char *const called = name ? name : "";
     instance *c;
     (void)resources;
     (void)visible;
     if (!guid || strcmp(guid, MODEL_TOKEN) != 0) {
-        tell(told, environment, called, fmi2Error, "the GUID is not that of this binary, which is " MODEL_TOKEN);
+        tell(logger, environment, called, fmi2Error, "the GUID is not that of this binary, which is " MODEL_TOKEN);
         return NULL;
     }
     if (type == fmi2ModelExchange && !MODEL_EXCHANGE) {
-        tell(told, environment, called, fmi2Error, "this FMU is for co-simulation only");
+        tell(logger, environment, called, fmi2Error, "this FMU is for co-simulation only");
         return NULL;
     }
     c = calloc(1, sizeof *c + strlen(called));
     if (!c) {
-        tell(told, environment, called, fmi2Error, "there is no memory for another instance");
+        tell(logger, environment, called, fmi2Error, "there is no memory for another instance");
         return NULL;
     }
     strcpy(c->name, called);
     c->logger = logger;
     c->environment = environment;
     c->type = type;
-    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : 0;
+    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : CORE_ERRORS;
     core_reset(&c->core);
     return c;
 }
@@ -200,69 +190,41 @@ NO_VARIABLES(Set, String, const)
 
 EXPORTED fmi2Status NAMED(fmi2GetFMUstate)(fmi2Component c, fmi2FMUstate *state)
 {
-    if (!*state) {
-        *state = malloc(sizeof(core_data));
-    }
-    if (!*state) {
-        return refuse(c, "there is no memory for a state of the FMU");
-    }
-    memcpy(*state, &((instance *)c)->core.data, sizeof(core_data));
-    return fmi2OK;
+    instance *const it = c;
+    return finish(it, core_save(&it->core, state));
 }
 
 EXPORTED fmi2Status NAMED(fmi2SetFMUstate)(fmi2Component c, fmi2FMUstate state)
 {
-    if (!state) {
-        return refuse(c, "fmi2SetFMUstate needs a state");
-    }
-    memcpy(&((instance *)c)->core.data, state, sizeof(core_data));
-    return fmi2OK;
+    instance *const it = c;
+    return finish(it, core_restore(&it->core, state));
 }
 
 EXPORTED fmi2Status NAMED(fmi2FreeFMUstate)(fmi2Component c, fmi2FMUstate *state)
 {
     (void)c;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
+    core_drop(state);
     return fmi2OK;
 }
 
 EXPORTED fmi2Status NAMED(fmi2SerializedFMUstateSize)(fmi2Component c, fmi2FMUstate state, size_t *size)
 {
-    (void)c;
-    (void)state;
+    (void)c, (void)state;
     *size = CORE_BYTES;
     return fmi2OK;
 }
 
 EXPORTED fmi2Status NAMED(fmi2SerializeFMUstate)(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size)
 {
-    if (!state || size < CORE_BYTES) {
-        return refuse(c, "fmi2SerializeFMUstate needs a state, and room for as many bytes as it has");
-    }
-    core_write(state, (unsigned char *)bytes);
-    return fmi2OK;
+    instance *const it = c;
+    return finish(it, core_write(&it->core, state, (unsigned char *)bytes, size));
 }
 
 EXPORTED fmi2Status NAMED(fmi2DeSerializeFMUstate)(fmi2Component c, const fmi2Byte bytes[], size_t size,
                                                    fmi2FMUstate *state)
 {
     instance *const it = c;
-    core_data data;
-    const core_outcome outcome = core_read(&it->core, &data, (const unsigned char *)bytes, size);
-    if (outcome != CORE_OK) {
-        return finish(it, outcome);
-    }
-    if (!*state) {
-        *state = malloc(sizeof data);
-    }
-    if (!*state) {
-        return refuse(it, "there is no memory for a state of the FMU");
-    }
-    memcpy(*state, &data, sizeof data);
-    return fmi2OK;
+    return finish(it, core_read(&it->core, (const unsigned char *)bytes, size, state));
 }
 
 EXPORTED fmi2Status NAMED(fmi2GetDirectionalDerivative)(fmi2Component c, const fmi2ValueReference unknowns[],

@@ -10,10 +10,6 @@
 #include "model.c"
 #include "core.c"
 
-#define BEFORE (1 << CORE_INSTANTIATED | 1 << CORE_INITIALIZING)
-#define RUNNING (1 << CORE_RUNNING)
-#define ANYTIME (BEFORE | RUNNING | 1 << CORE_TERMINATED)
-
 typedef struct {
     core core; /* first: an instance is its core */
     fmi3LogMessageCallback log;
@@ -47,9 +43,7 @@ static fmi3Status finish(instance *c, core_outcome outcome)
 
 static fmi3Status refuse(instance *c, const char *text)
 {
-    strncpy(c->core.text, text, CORE_TEXT - 1);
-    c->core.text[CORE_TEXT - 1] = '\0';
-    return fail(c, fmi3Error);
+    return finish(c, core_refuse(&c->core, text));
 }
 
 static fmi3Status require(instance *c, const char *call, int modes)
@@ -59,35 +53,30 @@ static fmi3Status require(instance *c, const char *call, int modes)
 
 static fmi3Status change(instance *c, const char *call, int modes, core_mode mode)
 {
-    const fmi3Status status = require(c, call, modes);
-    if (status == fmi3OK) {
-        c->core.data.mode = mode;
-    }
-    return status;
+    return finish(c, core_change(&c->core, call, modes, mode));
 }
 
 static fmi3Instance make(fmi3String token, bool exchanged, fmi3Boolean logging, fmi3InstanceEnvironment environment,
                          fmi3LogMessageCallback log)
 {
-    const fmi3LogMessageCallback told = logging ? log : NULL;
     instance *c;
     if (!token || strcmp(token, MODEL_TOKEN) != 0) {
-        tell(told, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
+        tell(log, environment, fmi3Error, "the instantiation token is not that of this binary, which is " MODEL_TOKEN);
         return NULL;
     }
     if (exchanged && !MODEL_EXCHANGE) {
-        tell(told, environment, fmi3Error, "this FMU is for co-simulation only");
+        tell(log, environment, fmi3Error, "this FMU is for co-simulation only");
         return NULL;
     }
     c = calloc(1, sizeof *c);
     if (!c) {
-        tell(told, environment, fmi3Error, "there is no memory for another instance");
+        tell(log, environment, fmi3Error, "there is no memory for another instance");
         return NULL;
     }
     c->log = log;
     c->environment = environment;
     c->exchanged = exchanged;
-    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : 0;
+    c->core.logged = logging ? CORE_ERRORS | CORE_DISCARDS : CORE_ERRORS;
     core_reset(&c->core);
     return c;
 }
@@ -118,7 +107,7 @@ EXPORTED fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
 {
     (void)name, (void)resources, (void)visible, (void)early_return, (void)intermediate, (void)update;
     if (events || intermediate_count) {
-        tell(logging ? log : NULL, environment, fmi3Error, "this FMU has neither event mode nor intermediate updates");
+        tell(log, environment, fmi3Error, "this FMU has neither event mode nor intermediate updates");
         return NULL;
     }
     return make(token, false, logging, environment, log);
@@ -129,8 +118,8 @@ EXPORTED fmi3Instance NAMED(fmi3InstantiateScheduledExecution)(
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log, fmi3ClockUpdateCallback update,
     fmi3LockPreemptionCallback lock, fmi3UnlockPreemptionCallback unlock)
 {
-    (void)name, (void)token, (void)resources, (void)visible, (void)update, (void)lock, (void)unlock;
-    tell(logging ? log : NULL, environment, fmi3Error, "this FMU is not for scheduled execution");
+    (void)name, (void)token, (void)resources, (void)visible, (void)logging, (void)update, (void)lock, (void)unlock;
+    tell(log, environment, fmi3Error, "this FMU is not for scheduled execution");
     return NULL;
 }
 
@@ -197,32 +186,20 @@ EXPORTED fmi3Status NAMED(fmi3SetFloat64)(fmi3Instance c, const fmi3ValueReferen
 
 EXPORTED fmi3Status NAMED(fmi3GetFMUState)(fmi3Instance c, fmi3FMUState *state)
 {
-    if (!*state) {
-        *state = malloc(sizeof(core_data));
-    }
-    if (!*state) {
-        return refuse(c, "there is no memory for a state of the FMU");
-    }
-    memcpy(*state, &((instance *)c)->core.data, sizeof(core_data));
-    return fmi3OK;
+    instance *const it = c;
+    return finish(it, core_save(&it->core, state));
 }
 
 EXPORTED fmi3Status NAMED(fmi3SetFMUState)(fmi3Instance c, fmi3FMUState state)
 {
-    if (!state) {
-        return refuse(c, "fmi3SetFMUState needs a state");
-    }
-    memcpy(&((instance *)c)->core.data, state, sizeof(core_data));
-    return fmi3OK;
+    instance *const it = c;
+    return finish(it, core_restore(&it->core, state));
 }
 
 EXPORTED fmi3Status NAMED(fmi3FreeFMUState)(fmi3Instance c, fmi3FMUState *state)
 {
     (void)c;
-    if (state) {
-        free(*state);
-        *state = NULL;
-    }
+    core_drop(state);
     return fmi3OK;
 }
 
@@ -235,30 +212,15 @@ EXPORTED fmi3Status NAMED(fmi3SerializedFMUStateSize)(fmi3Instance c, fmi3FMUSta
 
 EXPORTED fmi3Status NAMED(fmi3SerializeFMUState)(fmi3Instance c, fmi3FMUState state, fmi3Byte bytes[], size_t size)
 {
-    if (!state || size < CORE_BYTES) {
-        return refuse(c, "fmi3SerializeFMUState needs a state, and room for as many bytes as it has");
-    }
-    core_write(state, bytes);
-    return fmi3OK;
+    instance *const it = c;
+    return finish(it, core_write(&it->core, state, bytes, size));
 }
 
 EXPORTED fmi3Status NAMED(fmi3DeserializeFMUState)(fmi3Instance c, const fmi3Byte bytes[], size_t size,
                                                    fmi3FMUState *state)
 {
     instance *const it = c;
-    core_data data;
-    const core_outcome outcome = core_read(&it->core, &data, bytes, size);
-    if (outcome != CORE_OK) {
-        return finish(it, outcome);
-    }
-    if (!*state) {
-        *state = malloc(sizeof data);
-    }
-    if (!*state) {
-        return refuse(it, "there is no memory for a state of the FMU");
-    }
-    memcpy(*state, &data, sizeof data);
-    return fmi3OK;
+    return finish(it, core_read(&it->core, bytes, size, state));
 }
 
 #include "fmi3_run.h"
