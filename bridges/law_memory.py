@@ -1,8 +1,11 @@
-"""Whether a law remembers what it has seen."""
+"""What a law remembers, kept apart for each thing that it drives."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 
@@ -12,8 +15,49 @@ from .law_model import Values
 PROBES = 5
 
 
+class LawMemory:
+    """What a law remembers of one thing that it drives.
+
+    The controller itself is lent this memory for a call at a time, and then has its own again: things that one
+    controller drives, and its user, do not disturb each other. It is one object of Python all the same, which two
+    threads must not ask at once.
+
+    Attributes:
+        controller: the law.
+        value: what it remembers here; None for nothing. It is replaced and never altered, so that it can be kept and
+            put back.
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        """Begin without samples.
+
+        Args:
+            controller: the law.
+        """
+        self.controller, self._nested = controller, _nested(controller)
+        self.value: object | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples, before a new run."""
+        with _untouched(self._nested):
+            self.controller.reset()
+            self.value = self.controller.memory
+
+    @contextmanager
+    def lent(self) -> Generator[Controller]:
+        """The controller with this memory, such as to look at what it has estimated; what it takes in stays here."""
+        with _untouched(self._nested):
+            # None is a memory, too: that of some laws before their first sample.
+            self.controller.memory = self.value
+            try:
+                yield self.controller
+            finally:
+                self.value = self.controller.memory
+
+
 def remembers(controller: Controller, p: Values = None) -> bool:
-    """Whether samples change what a controller does; one that takes them in is reset.
+    """Whether samples change what a controller does; it keeps the memory that it has.
 
     Args:
         controller: any.
@@ -21,8 +65,24 @@ def remembers(controller: Controller, p: Values = None) -> bool:
     """
     if controller.law is not None:
         return False
+    with _untouched(_nested(controller)):
+        return _is_changed(controller, p)
+
+
+@contextmanager
+def _untouched(laws: list[Controller]) -> Generator[None]:
+    """Give laws their memories back, whatever was done to them meanwhile."""
+    before = [law.memory for law in laws]
+    try:
+        yield
+    finally:
+        # One that gives those inside it theirs comes before them.
+        for law, memory in zip(laws, before, strict=True):
+            law.memory = memory
+
+
+def _is_changed(controller: Controller, p: Values) -> bool:
     if controller.memory is not None:
-        controller.reset()
         return True
     if type(controller).advance is Controller.advance:
         return False
@@ -40,3 +100,23 @@ def remembers(controller: Controller, p: Values = None) -> bool:
             return found
     # Nothing was learnt: to take it for a law that remembers does no harm.
     return True
+
+
+def _nested(controller: Controller) -> list[Controller]:
+    """A law and all those that it holds, each after the one that holds it."""
+    found = [controller]
+    for law in found:
+        held = [one for value in vars(law).values() for one in _laws(value)]
+        found += [one for one in dict.fromkeys(held) if one not in found]
+    return found
+
+
+def _laws(value: object) -> Iterable[Controller]:
+    if isinstance(value, Controller):
+        return (value,)
+    held: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        held = cast("Mapping[object, object]", value).values()
+    elif isinstance(value, list | tuple):
+        held = cast("Iterable[object]", value)
+    return (one for one in held if isinstance(one, Controller))

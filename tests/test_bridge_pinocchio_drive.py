@@ -252,6 +252,7 @@ def test_a_law_without_memory_may_be_asked_at_any_time_and_one_with_it_but_for_r
             torque(START[:2], START[2:], t)
     assert before > 3
     assert after > 3
-    assert samples.memory == 100
+    assert torque.memory.value == 100
+    assert samples.memory == 0
     with pytest.raises(BridgeError, match=r"t = 9\.99 s comes before the last sample, t = 10 s"):
         torque(START[:2], START[2:], 9.99)

@@ -16,10 +16,11 @@ from ..law_memory import remembers
 from ..law_model import model_values
 from ..matching import TOLERANCE
 from ..state_map import StateMap
+from .actuators import Actuators
 from .foreign import ModelInstanceIndex, MultibodyPlant
 from .match import match
 from .plant import export
-from .states import moving_joints, states_of
+from .states import states_of
 
 if TYPE_CHECKING:
     from .law_system import LawSystem
@@ -36,6 +37,7 @@ def drive(
     model_instance: ModelInstanceIndex | None = None,
     period: float | None = None,
     hold: bool = False,
+    name: str | None = None,
     tolerance: float | None = TOLERANCE,
 ) -> LawSystem:
     """The law as a LeafSystem, to be connected to a plant; see its class for the ports.
@@ -45,7 +47,18 @@ def drive(
         law = drive(controller, plant)
         builder.AddSystem(plant), builder.AddSystem(law)
         builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
-        builder.Connect(law.GetOutputPort("actuation"), plant.get_actuation_input_port())
+        builder.Connect(law.get_actuation_output_port(), plant.get_actuation_input_port())
+
+    Two laws for two robots in one plant are two systems, each at the actuation of its own model instance::
+
+        for controller, instance in ((one, left), (other, right)):
+            law = builder.AddSystem(drive(controller, plant, model_instance=instance))
+            builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
+            builder.Connect(law.get_actuation_output_port(instance), plant.get_actuation_input_port(instance))
+
+    Laws that have some joints each of one model instance need a ``name=`` each, and ``tolerance=None``, as each is for
+    another robot than all of it; an ``Adder`` of ``pydrake.systems.primitives`` sums up their actuations, which are
+    zero for other joints.
 
     Args:
         controller: the law.
@@ -58,12 +71,13 @@ def drive(
         period: interval of the samples that a law with memory takes in [s]; between them it answers to the state all
             the same, unless ``hold`` is set.
         hold: whether the output stays as it is from sample to sample, as in a digital controller.
+        name: of the system, of which a diagram has one each; if not given, "law of" the model instance or the robot.
         tolerance: by which M and h of the plant may differ from the model's, relative; None for a plant that is meant
             to be another robot.
 
     Raises:
-        BridgeError: if joints do not match or the plant is another robot; for a law with memory, or ``hold``, without
-            a period.
+        BridgeError: if joints do not match or the plant is another robot, or one of its joints has several actuators;
+            for a law with memory, or ``hold``, without a period.
         MissingPackageError: if Drake is not installed.
     """
     require("pydrake.systems.framework", "drake")
@@ -76,19 +90,22 @@ def drive(
             "period=, the interval of its samples in seconds"
         )
     own = model_values(controller, p)
-    if model is None:
-        model = export(controller.robot, p=own)
+    plant: MultibodyPlant = export(controller.robot, p=own) if model is None else model
     if tolerance is not None:
-        match(controller.robot, model, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
+        match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
             tolerance
         )
-    states, _ = states_of(controller.robot, model, names=names, model_instance=model_instance)
+    states, found = states_of(controller.robot, plant, names=names, model_instance=model_instance)
+    if name is None and model_instance is not None:
+        name = f"law of {plant.GetModelInstanceName(model_instance)}"
     return law_system(
-        *(controller, controller.robot, model, states),
+        *(controller, controller.robot, plant, states),
+        actuators=Actuators.of(plant, set(found.values()), model_instance),
         p=own,
         law_p=p,
         period=None if period is None else positive("period", period),
         hold=hold,
+        name=name,
     )
 
 
@@ -100,8 +117,10 @@ def law_system(
     *,
     p: Values,
     law_p: Values,
+    actuators: Actuators | None = None,
     period: float | None = None,
     hold: bool = False,
+    name: str | None = None,
 ) -> LawSystem:
     """The law as a LeafSystem, nothing compared.
 
@@ -112,28 +131,18 @@ def law_system(
         states: writes the robot's state as one of the plant.
         p: parameters of the robot.
         law_p: parameters of the law.
+        actuators: of the plant; all of them are looked at if not given.
         period: interval of samples [s]; none if not given.
         hold: whether the output stays as it is from sample to sample.
+        name: of the system; the robot's if not given.
     """
     from .law_system import LawSystem
 
-    actuators: dict[str, int] = {}
-    for index in plant.GetJointActuatorIndices():
-        actuator = plant.get_joint_actuator(index)
-        label = actuator.name() if actuator.name() not in actuators else f"{actuator.name()} {int(index)}"
-        actuators[label] = actuator.joint().velocity_start()
-    free = {
-        joint.velocity_start() + i: joint.name()
-        for joint in moving_joints(plant)
-        for i in range(joint.num_velocities())
-        if joint.velocity_start() not in actuators.values()
-    }
-    numbers = robot.parameters.values(p)
     return LawSystem(
-        *(controller, robot, plant, states, actuators, free),
-        p=numbers,
+        *(controller, robot, plant, states, Actuators.of(plant) if actuators is None else actuators),
+        p=robot.parameters.values(p),
         law_p=controller.parameters.values(law_p),
         period=period,
         hold=hold,
-        name=f"law of {robot.name}",
+        name=f"law of {robot.name}" if name is None else name,
     )

@@ -12,6 +12,7 @@ Simulator = Any
 Context = Any
 State = Any
 BasicVector = Any
+OutputPort = Any
 Diagram = Any
 DrakeFrame = Any
 RigidTransform = Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,8 +18,10 @@ from ...symbolic.arrays import all_finite
 from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..applied import applied_force
+from ..law_memory import LawMemory
 from ..state_map import StateMap
-from .foreign import BasicVector, Context, MultibodyPlant, State
+from .actuators import Actuators
+from .foreign import BasicVector, Context, ModelInstanceIndex, MultibodyPlant, OutputPort, State
 
 Array = NDArray[np.float64]
 
@@ -35,7 +37,10 @@ class LawSystem(LeafSystem):
 
     Output ports: ``actuation``, in the order of the plant's actuators; ``generalized_force``, in the order of its
     velocities, the same as a force on them; ``output``, u or R as the law says it; ``status``, a
-    :class:`~erugin.controllers.Status` as one number. Connect ``actuation`` or ``generalized_force``, not both.
+    :class:`~erugin.controllers.Status` as one number; and ``NAME_actuation``, as the plant calls the port that it goes
+    to, for each model instance in which the law drives joints: the part of ``actuation`` that belongs to it. All are
+    zero for joints that the law does not have. The plant adds up what comes to its ports: connect ``actuation``, or
+    ``generalized_force``, or those of model instances.
 
     Attributes:
         controller: the law.
@@ -50,8 +55,7 @@ class LawSystem(LeafSystem):
         robot: Robot,
         plant: MultibodyPlant,
         states: StateMap,
-        actuators: Mapping[str, int],
-        free: Mapping[int, str],
+        actuators: Actuators,
         *,
         p: Array,
         law_p: Array,
@@ -66,8 +70,7 @@ class LawSystem(LeafSystem):
             robot: the robot that is driven, or the law's model, whose B turns inputs into forces.
             plant: the same in Drake.
             states: writes its state as one of the MultibodyPlant.
-            actuators: name of each of its actuators → place of its joint's velocity, in the order of ``actuation``.
-            free: place of each velocity that no actuator drives → name of its joint.
+            actuators: of the MultibodyPlant.
             p: parameters of ``robot``, shape (np,).
             law_p: parameters of the law, shape (np of the law,).
             period: interval at which the law takes in a sample [s]; never by itself if None.
@@ -76,22 +79,46 @@ class LawSystem(LeafSystem):
         """
         super().__init__()
         self.set_name(name)
-        self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators
-        self._free, self._applied = free, applied_force(robot, controller, p)
+        self.controller, self.plant, self.states, self.actuators = controller, plant, states, actuators.places
+        self._free, self._applied = actuators.free, applied_force(robot, controller, p)
         size = robot.coordinates.nv if controller.applies_force else robot.u.numel()
         self._state: Any = self.DeclareVectorInputPort("state", states.nq + states.nv)
         self._given: Any = self.DeclareVectorInputPort("parameters", len(law_p))
         model: Any = Vector
         self._own = self.DeclareNumericParameter(model(law_p))
         values: Any = require("pydrake.common.value", "drake")
-        self._memory = self.DeclareAbstractState(values.AbstractValue.Make(self._empty()))
+        self._lender = LawMemory(controller)
+        self._memory = self.DeclareAbstractState(values.AbstractValue.Make(self._lender.value))
         self._held = self.DeclareDiscreteState(size) if hold else None
         if period is not None:
             self.DeclarePeriodicUnrestrictedUpdateEvent(period, 0.0, self._sample)
-        self.DeclareVectorOutputPort("actuation", len(actuators), self._actuation)
+        places = tuple(actuators.places.values())
+        self.DeclareVectorOutputPort("actuation", len(places), self._actuation(places))
         self.DeclareVectorOutputPort("generalized_force", states.nv, self._force)
         self.DeclareVectorOutputPort("output", size, self._output)
         self.DeclareVectorOutputPort("status", 1, self._status)
+        self._instances = tuple(actuators.instances)
+        for instance, places in actuators.instances.items():
+            self.DeclareVectorOutputPort(f"{instance}_actuation", len(places), self._actuation(places))
+
+    def get_actuation_output_port(self, model_instance: ModelInstanceIndex | None = None) -> OutputPort:
+        """What goes to the plant's ``get_actuation_input_port(model_instance)``.
+
+        Args:
+            model_instance: one in which the law drives joints; all of the plant's actuators if not given.
+
+        Raises:
+            BridgeError: for a model instance in which it drives none.
+        """
+        if model_instance is None:
+            return self.GetOutputPort("actuation")
+        name = self.plant.GetModelInstanceName(model_instance)
+        if name not in self._instances:
+            there = ", ".join(map(repr, self._instances)) or "no model instance"
+            raise BridgeError(
+                f"{self.get_name()!r} drives no joint with an actuator in the model instance {name!r}, but in {there}"
+            )
+        return self.GetOutputPort(f"{name}_actuation")
 
     def remember(self, context: Context, memory: object | None) -> None:
         """Put a memory of the law into a Context of this system.
@@ -102,23 +129,16 @@ class LawSystem(LeafSystem):
         """
         context.SetAbstractState(int(self._memory), memory)
 
-    def _empty(self) -> object | None:
-        """What the law remembers before its first sample."""
-        before = self.controller.memory
-        self.controller.reset()
-        empty, self.controller.memory = self.controller.memory, before
-        return empty
-
     @contextmanager
-    def _lent(self, context: Context) -> Generator[None]:
-        """The law with the memory of a Context, and afterwards with its own again."""
-        before = self.controller.memory
-        # None is a memory, too: that of some laws before their first sample.
-        self.controller.memory = context.get_abstract_state(int(self._memory)).get_value()
-        try:
-            yield
-        finally:
-            self.controller.memory = before
+    def lent(self, context: Context) -> Generator[Controller]:
+        """The law with the memory of a Context, such as to look at what it has estimated, and then with its own again.
+
+        Args:
+            context: of this system; nothing is changed in it.
+        """
+        self._lender.value = context.get_abstract_state(int(self._memory)).get_value()
+        with self._lender.lent() as law:
+            yield law
 
     def _told(self, context: Context) -> tuple[float, Array, Array, Array]:
         """t, q, v here, and the law's parameters."""
@@ -140,16 +160,16 @@ class LawSystem(LeafSystem):
         t, q, v, p = self._told(context)
         if self._held is not None:
             return t, q, v, np.array(context.get_discrete_state(int(self._held)).value())
-        with self._lent(context):
-            return t, q, v, self.controller.control(t, q, v, p)
+        with self.lent(context) as law:
+            return t, q, v, law.control(t, q, v, p)
 
     def _sample(self, context: Context, state: State) -> None:
         t, q, v, p = self._told(context)
-        with self._lent(context):
-            self.controller.advance(t, q, v, p)
-            state.get_mutable_abstract_state(int(self._memory)).set_value(self.controller.memory)
+        with self.lent(context) as law:
+            law.advance(t, q, v, p)
+            state.get_mutable_abstract_state(int(self._memory)).set_value(law.memory)
             if self._held is not None:
-                state.get_mutable_discrete_state(int(self._held)).set_value(self.controller.control(t, q, v, p))
+                state.get_mutable_discrete_state(int(self._held)).set_value(law.control(t, q, v, p))
 
     def _pushed(self, context: Context) -> Array:
         """Generalized force there."""
@@ -159,7 +179,12 @@ class LawSystem(LeafSystem):
     def _force(self, context: Context, force: BasicVector) -> None:
         force.SetFromVector(self._pushed(context))
 
-    def _actuation(self, context: Context, actuation: BasicVector) -> None:
+    def _actuation(self, places: tuple[int, ...]) -> Callable[[Context, BasicVector], None]:
+        """What writes the forces at these places of velocities."""
+        return lambda context, actuation: actuation.SetFromVector(self._driven(context)[list(places)])
+
+    def _driven(self, context: Context) -> Array:
+        """Generalized force there, all of it at actuators."""
         pushed = self._pushed(context)
         lost = {joint: pushed[place] for place, joint in self._free.items() if pushed[place] != 0.0}
         if lost:
@@ -168,15 +193,15 @@ class LawSystem(LeafSystem):
                 f"the law pushes joints that no actuator of the plant drives: {said}. Connect 'generalized_force' to "
                 "plant.get_applied_generalized_force_input_port(), or add a JointActuator to each before Finalize()"
             )
-        actuation.SetFromVector(np.array([pushed[place] for place in self.actuators.values()]))
+        return pushed
 
     def _output(self, context: Context, output: BasicVector) -> None:
         output.SetFromVector(self._asked(context)[-1])
 
     def _status(self, context: Context, status: BasicVector) -> None:
         t, q, v, p = self._told(context)
-        with self._lent(context):
-            status.SetFromVector(np.array([float(_judged(self.controller.observe(t, q, v, p), self.controller))]))
+        with self.lent(context) as law:
+            status.SetFromVector(np.array([float(_judged(law.observe(t, q, v, p), law))]))
 
 
 def _judged(told: Observation, controller: Controller) -> Status:

@@ -12,7 +12,7 @@ from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..applied import applied_force
-from ..law_memory import remembers
+from ..law_memory import LawMemory, remembers
 from ..law_model import Values, model_values
 from ..matching import TOLERANCE
 from .exported import PinocchioModel
@@ -38,6 +38,7 @@ def drive(
 ) -> Drive:
     """A law as a function of Pinocchio's q', v' and t that gives τ'; joints are told by name.
 
+    Each has a memory of its own: one controller drives as many models as one likes, and itself remembers nothing of it.
     The law's own model is compared with Pinocchio's at the start; two that are not the same robot are refused.
     An angle that the model writes as cosine and sine comes to the law in (−π, π], whatever turns it has made.
 
@@ -75,6 +76,7 @@ class Drive:
 
     Attributes:
         controller: the law.
+        memory: what it remembers here, apart from all else that it drives.
         states: turns states and forces from here to there and back.
         p: the controller's parameters, shape (np,); may be changed between calls.
     """
@@ -91,11 +93,12 @@ class Drive:
         self.controller, self.states, self.p = controller, states, p
         self._applied = applied_force(controller.robot, controller, robot_p)
         self._remembers = remembers(controller, p)
-        self.reset()
+        self.memory = LawMemory(controller)
+        self._time, self._interval = -np.inf, 0.0
 
     def reset(self) -> None:
         """Forget all samples, before a new run."""
-        self.controller.reset()
+        self.memory.reset()
         self._time, self._interval = -np.inf, 0.0
 
     def __call__(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
@@ -111,9 +114,10 @@ class Drive:
             EruginError: what the law raises.
         """
         here = self.states.here(q, v)
-        if self._remembers:
-            self._take_in(t, *here)
-        output = np.asarray(self.controller.control(t, *here, self.p), dtype=np.float64)
+        with self.memory.lent() as law:
+            if self._remembers:
+                self._take_in(t, *here)
+            output = np.asarray(law.control(t, *here, self.p), dtype=np.float64)
         return self.states.force_there(here[0], self._applied(t, *here, output))
 
     def _take_in(self, t: float, q: Array, v: Array) -> None:

@@ -12,6 +12,7 @@ from ...robots.robot import Robot
 from ...symbolic.arrays import finite
 from ...symbolic.errors import BridgeError
 from ..applied import applied_force
+from ..law_memory import LawMemory
 from ..law_model import model_values
 from ..matching import TOLERANCE
 from .body import Body
@@ -27,6 +28,7 @@ class Drive:
 
     Attributes:
         controller: the law.
+        memory: what it remembers here, apart from all else that it drives.
         body: that it drives.
         t: time [s]; PyBullet has none, so that steps are counted here.
         p: parameters of the law, shape (np,).
@@ -53,7 +55,7 @@ class Drive:
             t0: time of the start [s].
         """
         self.controller, self.body, self.t = controller, body, finite("t0", t0)
-        self.p = controller.parameters.values(law_p)
+        self.p, self.memory = controller.parameters.values(law_p), LawMemory(controller)
         self._applied = applied_force(robot, controller, robot.parameters.values(p))
 
     def observed(self, p: Values) -> None:
@@ -76,8 +78,9 @@ class Drive:
             u, shape (nu,), or R, shape (nv,).
         """
         q, v = self.state
-        self.controller.advance(self.t, q, v, self.p)
-        output = self.controller.control(self.t, q, v, self.p)
+        with self.memory.lent() as law:
+            law.advance(self.t, q, v, self.p)
+            output = law.control(self.t, q, v, self.p)
         self.apply(q, v, output)
         return output
 
@@ -125,8 +128,9 @@ def drive(
 ) -> Drive:
     """Make a body ready to be driven by a law, which is then asked by ``step()``.
 
-    Switches off the motors that PyBullet puts on every joint, its damping of links, and its greatest speed. The law
-    forgets what it remembers; one that remembers can drive one body at a time.
+    Switches off the motors that PyBullet puts on every joint, its damping of links, and its greatest speed. What the
+    law remembers of this body is apart: one controller drives as many bodies as one likes, and itself remembers nothing
+    of them.
 
     Args:
         controller: the law.
@@ -150,5 +154,4 @@ def drive(
         match(controller.robot, model, client=client, p=own, names=names, tolerance=tolerance).require(tolerance)
     there = Body.of(controller.robot, model, client=client, names=names)
     there.free(None if damping is None else finite("damping", damping))
-    controller.reset()
     return Drive(controller, controller.robot, there, p=own, law_p=p, t0=t0)

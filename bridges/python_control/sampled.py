@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError
+from ..law_memory import LawMemory
 
 Array = NDArray[np.float64]
 
@@ -18,15 +19,23 @@ class Samples:
     """The memory of a controller, as a state of one number: how many samples it has taken in.
 
     python-control keeps vectors of numbers only, and asks as often as it likes. So what a controller remembers is kept
-    here, by that number, and put back before it is asked: then the output, and the memory after, are functions of it.
+    here, by that number, and lent to it while it is asked: then the output, and the memory after, are functions of it,
+    and systems made of one controller do not disturb each other.
     """
 
     def __init__(self, controller: Controller) -> None:
-        """Forget all samples."""
-        controller.reset()
-        self.controller = controller
-        self._memories: dict[float, object | None] = {0.0: controller.memory}
+        """Begin without samples; the controller keeps what it remembers itself.
+
+        Args:
+            controller: any.
+        """
+        self.controller, self._memory = controller, LawMemory(controller)
+        self._memories: dict[float, object | None] = {0.0: self._memory.value}
         self._last: tuple[object, Array] = (None, np.zeros(0))
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Samples:
+        """Without samples: a copy of a system is a system of its own."""
+        return Samples(self.controller)
 
     def take(self, count: float, t: float, q: Array, v: Array, p: Array) -> Array:
         """The output at a sample; what is remembered after it is kept for the next.
@@ -48,9 +57,10 @@ class Samples:
                 raise ModelError(
                     f"the state {SAMPLES!r} counts samples, and {count:g} has not been reached: start a run from 0"
                 )
-            self.controller.memory = self._memories[count]
-            output = ask(self.controller, t, q, v, p, advance=True)
-            self._memories[count + 1.0] = self.controller.memory
+            self._memory.value = self._memories[count]
+            with self._memory.lent() as law:
+                output = ask(law, t, q, v, p, advance=True)
+            self._memories[count + 1.0] = self._memory.value
             self._last = (key, output)
         return self._last[1]
 

@@ -7,6 +7,7 @@ own names. It ignores names in ``params`` that no system knows: look at ``system
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -121,18 +122,19 @@ def drive(
     nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
     samples = _samples(controller, period)
 
-    def output(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+    def output(samples: Samples | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
         if samples is None:
             return ask(controller, t, u[:nq], u[nq:], numbers(params))
         return samples.take(float(x[0]), t, u[:nq], u[nq:], numbers(params))
 
-    def count(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-        output(t, x, u, params)
+    def count(samples: Samples, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+        output(samples, t, x, u, params)
         return x + 1.0
 
     return build_system(
-        None if samples is None else count,
-        output,
+        # As an argument, for copies of a system copy those of its functions.
+        None if samples is None else functools.partial(count, samples),
+        functools.partial(output, samples),
         states=() if samples is None else (SAMPLES,),
         inputs=state_names(controller.robot),
         outputs=force_names(controller.robot) if controller.applies_force else input_names(controller.robot),
@@ -192,7 +194,7 @@ def export_loop(
             ask(controller, t, x[:nq], x[nq:], own(params))
         return _finite(found, t)
 
-    def update(t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+    def update(samples: Samples | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
         if driven is None:
             return rate(t, x, params)
         q, v = x[:nq], x[nq:n]
@@ -205,7 +207,7 @@ def export_loop(
         robot, {"q": robot.q, "v": robot.v} if outputs is None else outputs, plant, with_inputs=False
     )
     return build_system(
-        update,
+        functools.partial(update, samples),
         shown,
         states=state_names(robot) if samples is None else (*state_names(robot), SAMPLES),
         inputs=(),

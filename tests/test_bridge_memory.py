@@ -1,0 +1,211 @@
+"""What a law remembers is apart for each thing that it drives, and from its own memory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from erugin.bridges import drake, pinocchio, pybullet, python_control
+from erugin.bridges.law_memory import LawMemory, remembers
+from erugin.bridges.pybullet.package import world
+from erugin.constraints import holonomic
+from erugin.controllers import AdaptiveProgramController, Controller, Program, ProgramController
+from erugin.controllers.robust import IntegralProgramController
+from erugin.controllers.wrappers import Delay, Measured, MotorLag, Noise, SampleAndHold, Supervised
+from erugin.robots import Robot
+
+from .bridge_simulators import chain, tracking
+
+Array = NDArray[np.float64]
+Sample = tuple[Array, Array]
+Driven = Callable[[int, Array, Array], Array]
+"""The output at the k-th sample."""
+Bridge = Callable[[Controller], AbstractContextManager[Driven]]
+DT, COUNT = 0.01, 8
+
+
+def estimating(robot: Robot) -> AdaptiveProgramController:
+    rows = [holonomic(robot.q[i] - 0.3 * ca.sin(robot.t), name=f"row{i}") for i in range(2)]
+    return AdaptiveProgramController(Program(robot, rows), {"m2": (0.5, 5.0)}, rate=4.0)
+
+
+LAWS: dict[str, Callable[[Robot], Controller]] = {
+    "held": lambda robot: SampleAndHold(tracking(robot), 2 * DT),
+    "delayed": lambda robot: Delay(tracking(robot), 2 * DT),
+    "noisy": lambda robot: Noise(tracking(robot), q=0.01, v=0.02, seed=3),
+    "through a lag": lambda robot: MotorLag(tracking(robot), 0.03),
+    "estimating": estimating,
+    "estimating, measured with errors": lambda robot: Measured(estimating(robot), q=0.01, seed=5),
+    "estimating, delayed": lambda robot: Delay(estimating(robot), DT),
+    "integrating": lambda robot: IntegralProgramController(tracking(robot).program, realization="actuated"),
+}
+
+
+@contextmanager
+def by_pinocchio(law: Controller) -> Generator[Driven]:
+    torque = pinocchio.drive(law, pinocchio.export(law.robot))
+    yield lambda k, q, v: torque(q, v, DT * k)
+
+
+@contextmanager
+def by_pybullet(law: Controller) -> Generator[Driven]:
+    with world() as client:
+        driven = pybullet.drive(law, pybullet.spawn(law.robot, client=client), client=client)
+
+        def ask(k: int, q: Array, v: Array) -> Array:
+            driven.body.write(q, v)
+            driven.t = DT * k
+            return driven.tick()
+
+        yield ask
+
+
+@contextmanager
+def by_python_control(law: Controller) -> Generator[Driven]:
+    system: Any = python_control.drive(law, dt=DT)
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        count, x = np.array([float(k)]), np.concatenate([q, v])
+        np.testing.assert_array_equal(system.dynamics(DT * k, count, x), count + 1.0)
+        return np.asarray(system.output(DT * k, count, x), dtype=np.float64)
+
+    yield ask
+
+
+@contextmanager
+def by_drake(law: Controller) -> Generator[Driven]:
+    analysis: Any = importlib.import_module("pydrake.systems.analysis")
+    system: Any = drake.drive(law, period=DT)
+    simulator = analysis.Simulator(system)
+    context = simulator.get_mutable_context()
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        system.GetInputPort("state").FixValue(context, np.concatenate([q, v]))
+        # The sample of this instant is taken in by the step that begins at it.
+        simulator.AdvanceTo(DT * k + 1e-9)
+        context.SetTime(DT * k)
+        output = np.asarray(system.GetOutputPort("output").Eval(context), dtype=np.float64)
+        context.SetTime(DT * k + 1e-9)
+        return output
+
+    yield ask
+
+
+BRIDGES: dict[str, Bridge] = {
+    "pinocchio": by_pinocchio,
+    "pybullet": by_pybullet,
+    "python-control": by_python_control,
+    "drake": by_drake,
+}
+
+
+def samples(seed: int) -> list[Sample]:
+    """States at random, one for each tick."""
+    rng = np.random.default_rng(seed)
+    return [(rng.uniform(0.2, 0.8, 2), rng.uniform(-1.0, 1.0, 2)) for _ in range(COUNT)]
+
+
+def answers(law: Controller, states: list[Sample]) -> list[Array]:
+    """What the law says to samples, asked by nobody else."""
+    law.reset()
+    found: list[Array] = []
+    for k, (q, v) in enumerate(states):
+        law.advance(DT * k, q, v)
+        found.append(law.control(DT * k, q, v))
+    return found
+
+
+@pytest.mark.parametrize("bridge", BRIDGES.values(), ids=BRIDGES)
+@pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
+def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
+    make: Callable[[Robot], Controller], bridge: Bridge
+) -> None:
+    robot = chain()
+    runs = [samples(seed) for seed in (1, 2, 3)]
+    expected = [answers(make(robot), run) for run in runs]
+    assert max(np.abs(a - b).max() for a, b in zip(expected[0], expected[1], strict=True)) > 0.1
+    law = make(robot)
+    law.reset()
+    own: list[Array] = []
+    with ExitStack() as stack:
+        # One begins, and the other is made, while the law itself is in the middle of a run.
+        driven = [stack.enter_context(bridge(law))]
+        found: list[list[Array]] = [[], []]
+        for k in range(COUNT):
+            if k == 1:
+                driven.append(stack.enter_context(bridge(law)))
+            before = law.memory
+            for one, outputs, run in zip(driven, found, runs, strict=False):
+                at = len(outputs)
+                outputs.append(one(at, *run[at]))
+            assert law.memory is before
+            q, v = runs[2][k]
+            law.advance(DT * k, q, v)
+            own.append(law.control(DT * k, q, v))
+    assert [len(outputs) for outputs in found] == [COUNT, COUNT - 1]
+    for outputs, right in zip([*found, own], expected, strict=True):
+        np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
+
+
+def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
+    inner = estimating(chain())
+    spare = IntegralProgramController(inner.program, realization="actuated")
+    law = Supervised(Delay(inner, DT), spare)
+    for one in (inner, spare):
+        one.reset()
+        one.advance(0.0, [0.3, 0.4], [0.5, 0.6])
+    before = inner.memory, spare.memory, law.memory
+    memory = LawMemory(law)
+    assert remembers(law)
+    with memory.lent() as lent:
+        assert lent is law
+        lent.advance(0.0, [0.1, 0.2], [0.3, 0.4])
+        lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    assert (inner.memory, spare.memory, law.memory) == before
+    taken_in = memory.value
+    with memory.lent():
+        assert law.memory is taken_in is not None
+    memory.reset()
+    assert memory.value is not taken_in
+    assert (inner.memory, spare.memory, law.memory) == before
+
+
+def test_a_memory_is_kept_where_the_law_raises() -> None:
+    robot = chain()
+    law = Delay(ProgramController(tracking(robot).program, realization="actuated"), DT)
+    memory = LawMemory(law)
+    with memory.lent():
+        law.advance(0.0, [0.1, 0.2], [0.0, 0.0])
+    kept = law.memory
+    with pytest.raises(ValueError, match="finite"), memory.lent():
+        law.control(0.0, [np.nan, 0.2], [0.0, 0.0])
+    assert law.memory is kept
+    with memory.lent():
+        assert law.control(0.0, [0.1, 0.2], [0.0, 0.0]).shape == (2,)
+
+
+@pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
+def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Controller]) -> None:
+    """As ``interconnect`` takes one for a system that is named twice."""
+    robot = chain()
+    expected = [answers(make(robot), samples(seed)) for seed in (1, 2)]
+    system: Any = python_control.drive(make(robot), dt=DT)
+    first = [system]
+    found: list[list[Array]] = [[], []]
+    for k in range(COUNT):
+        if k == 1:
+            first.append(system.copy())
+        for one, outputs, seed in zip(first, found, (1, 2), strict=False):
+            at = len(outputs)
+            count, x = np.array([float(at)]), np.concatenate(samples(seed)[at])
+            one.dynamics(DT * at, count, x)
+            outputs.append(np.asarray(one.output(DT * at, count, x), dtype=np.float64))
+    for outputs, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
