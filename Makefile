@@ -15,10 +15,11 @@ FOLDERS = package symbolic constraints robots controllers scenarios bridges
 INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation \
 	--config-settings editable_mode=strict --editable
 
-.PHONY: help demo test lint types bench scenarios comparison clean FORCE
+.PHONY: help demo test test-mujoco lint types bench scenarios comparison clean FORCE
 
 help:
 	@echo 'make demo        install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
+	@echo 'make test-mujoco MUJOCO=3.1.6   the tests of the bridge to MuJoCo with another version of it, from 3.0.0 on'
 	@echo 'make test        everything below that checks, then the tests: fast ones first, then slow ones'
 	@echo 'make lint        ruff: rules and format'
 	@echo 'make types       mypy and pyright, both strict'
@@ -35,6 +36,17 @@ demo: $(VENV)/installed
 test: lint types
 	$(PY) -P -m pytest -m 'not slow' $(PYTEST_ARGS)
 	@if grep -rqs 'mark[.]slow' tests; then set -x; $(PY) -P -m pytest -m slow $(PYTEST_ARGS); fi
+
+# Beside the version in .venv, which stays as it is.
+MUJOCO ?= 3.0.0
+
+test-mujoco: $(VENV)/tools $(VENV)/mujoco-$(MUJOCO)/installed
+	PYTHONPATH='$(CURDIR)/$(VENV)/mujoco-$(MUJOCO)' $(PY) -P -m pytest $(PYTEST_ARGS) \
+	  tests/test_bridge_mjcf*.py tests/test_bridge_mujoco*.py
+
+$(VENV)/mujoco-%/installed: | $(VENV)/tools
+	$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $(@D) mujoco==$*
+	@touch $@
 
 lint: $(VENV)/tools
 	$(PY) -m ruff check .

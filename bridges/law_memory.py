@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import cast
 
 import numpy as np
@@ -54,6 +54,15 @@ class LawMemory:
                 yield self.controller
             finally:
                 self.value = self.controller.memory
+
+
+def lent(memory: LawMemory | None) -> AbstractContextManager[Controller | None]:
+    """The controller with a memory; nothing without one.
+
+    Args:
+        memory: of what is driven; None where no law drives it.
+    """
+    return contextlib.nullcontext() if memory is None else memory.lent()
 
 
 def remembers(controller: Controller, p: Values = None) -> bool:

@@ -98,3 +98,9 @@ class Counting(Controller):
     def reset(self) -> None:
         """No samples."""
         self.memory = 0
+
+
+def remembered(drive: Drive) -> object:
+    """What the law remembers of what this drives."""
+    assert drive.memory is not None
+    return drive.memory.value

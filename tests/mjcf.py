@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.bridges.mujoco import Joints, export
+from erugin.bridges.mujoco.features import EXACT, ROTORS, Feature
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, flores_slider_crank, franka_panda, walker
 from erugin.robots.examples.franka_panda import example_file
@@ -20,7 +21,8 @@ from erugin.symbolic.errors import BridgeWarning
 from .mechanisms import crank_rocker, parallel_robot, stephenson
 
 Array = NDArray[np.float64]
-MUJOCO_4 = int(mujoco.__version__.split(".")[0]) >= 4
+HELD = 2e-5 if EXACT.missing else 1e-9
+"""Share of an acceleration by which what follows a length gives way."""
 
 LIGHT = TelescopicLink(1.4, 0.06, 0.45, 700.0, 0.8)
 HEAVY = TelescopicLink(2.1, 0.09, 0.6, 900.0, 0.7, hinge_mass=0.5, damping=3.0)
@@ -59,6 +61,11 @@ TELESCOPES: dict[str, Callable[[], Robot]] = {
     "stretched exoskeleton": lambda: exoskeleton([HEAVY, LIGHT], inertia_law="stretched"),
     "walker": walker,
 }
+
+
+def followed(name: str) -> Feature | None:
+    """What MuJoCo needs for a robot of the tables with bodies that follow a length."""
+    return ROTORS if name in TELESCOPES else None
 
 
 @functools.cache
@@ -107,7 +114,8 @@ class Model:
     def mass_matrix(self) -> Array:
         """At the data's state."""
         M = np.zeros((self.model.nv, self.model.nv))
-        mujoco.mj_fullM(*((self.model, self.data, M) if MUJOCO_4 else (self.model, M, self.data.qM)))
+        for column, unit in zip(M, np.eye(self.model.nv), strict=True):
+            mujoco.mj_mulM(self.model, self.data, column, unit)
         return M
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from mujoco import MjData, MjModel
 from numpy.typing import NDArray
 
-from erugin.bridges import drake, pinocchio, pybullet, python_control
+from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
 from erugin.bridges.law_memory import LawMemory, remembers
 from erugin.bridges.pybullet.package import world
 from erugin.constraints import holonomic
@@ -98,11 +99,26 @@ def by_drake(law: Controller) -> Generator[Driven]:
     yield ask
 
 
+@contextmanager
+def by_mujoco(law: Controller) -> Generator[Driven]:
+    model = MjModel.from_xml_string(mujoco.export(law.robot, timestep=DT, integrator="Euler"))
+    drive, data = mujoco.drive(law, model), MjData(model)
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        data.time = DT * k
+        drive.place(data, q, v)
+        drive.step(data)
+        return np.array(data.qfrc_actuator)
+
+    yield ask
+
+
 BRIDGES: dict[str, Bridge] = {
     "pinocchio": by_pinocchio,
     "pybullet": by_pybullet,
     "python-control": by_python_control,
     "drake": by_drake,
+    "mujoco": by_mujoco,
 }
 
 

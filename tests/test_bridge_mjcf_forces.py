@@ -15,6 +15,7 @@ from erugin.robots.dynamics import Dynamics
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .mjcf import LINKS, Model, difference, robot, states
+from .mujoco_versions import ROTORS, needs
 
 
 def with_forces(own: Robot, forces: ca.SX, inertia: ca.SX | None = None) -> Robot:
@@ -54,13 +55,20 @@ def test_springs_dampers_and_rotors_of_joints_are_carried_over(angles: str) -> N
     assert 'damping="0.7' in text
 
 
+@pytest.mark.parametrize("rotors", [False, True])
 @pytest.mark.parametrize("angles", ["relative", "absolute"])
-def test_what_acts_across_joints_becomes_tendons(angles: str) -> None:
-    own = arm(angles)
+def test_what_acts_across_joints_becomes_tendons(angles: str, rotors: bool) -> None:
+    with needs(ROTORS if rotors else None):
+        require_tendons(arm(angles), rotors)
+
+
+def require_tendons(own: Robot, rotors: bool) -> None:
+    """The same with springs and dampers across joints, and with rotors."""
     K = ca.DM([[2.0, -1.0, 0.5], [-1.0, 3.0, 0.0], [0.5, 0.0, 1.0]])
     D = ca.DM([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]])
     A = ca.DM([[0.3, 0.1, 0.0], [0.1, 0.2, 0.05], [0.0, 0.05, 0.1]])
-    more = with_forces(own, ca.SX(K) @ (own.q - ca.DM([0.1, 0.2, -0.3])) + ca.SX(D) @ own.v, ca.SX(A))
+    forces = ca.SX(K) @ (own.q - ca.DM([0.1, 0.2, -0.3])) + ca.SX(D) @ own.v
+    more = with_forces(own, forces, ca.SX(A) if rotors else None)
     text = export(more)
     require_same_motion(more, text)
     # And back: the same forces, inertias and energies of the loaded robot.

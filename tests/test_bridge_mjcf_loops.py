@@ -15,8 +15,12 @@ from erugin.robots import Closure, Robot, assemble, exoskeleton, mechanism, plan
 from erugin.symbolic.errors import BridgeError
 
 from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, Model, difference, robot, states, text
+from .mujoco_versions import EXACT, ROTORS, TOLD, needs
 
 Array = NDArray[np.float64]
+pytestmark = TOLD
+SOFT = 2e-3 if EXACT.missing else 1e-3
+"""Share of an acceleration by which joints that are coupled give way."""
 
 NEAR = {
     "four-bar": [0.7, 0.4, 1.2],
@@ -43,19 +47,43 @@ def closed_state(own: Robot, near: Array) -> tuple[Array, Array, Array]:
     return q, v, rng.uniform(-2.0, 2.0, own.u.numel())
 
 
+def ends(model: mujoco.MjModel, data: mujoco.MjData, k: int) -> list[tuple[int, Array]]:
+    """The two bodies that a pin holds, and where it holds each in the world."""
+    numbers = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
+    if model.eq_type[k] == mujoco.mjtEq.mjEQ_CONNECT:
+        return [(int(model.site_bodyid[site]), data.site_xpos[site]) for site in numbers]
+    # What an older MuJoCo is given for it: a weld that lets turn.
+    assert (model.eq_type[k], model.eq_data[k, 10]) == (mujoco.mjtEq.mjEQ_WELD, 0.0)
+    places = model.eq_data[k, 3:6], model.eq_data[k, :3]
+    return [(b, data.xpos[b] + data.xmat[b].reshape(3, 3) @ x) for b, x in zip(numbers, places, strict=True)]
+
+
+def jacobian(model: mujoco.MjModel, q: Array) -> Array:
+    """Of the gaps of all pins, by MuJoCo's own kinematics."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    found = np.zeros((model.neq, 3, model.nv))
+    for k, own in enumerate(found):
+        for (body, place), sign in zip(ends(model, data, k), (1.0, -1.0), strict=True):
+            J = np.zeros((3, model.nv))
+            mujoco.mj_jac(model, data, J, None, place, body)
+            own += sign * J
+    return found.reshape(-1, model.nv)
+
+
+def gaps(data: mujoco.MjData) -> Array:
+    """By which constraints are open; rows without a lever hold nothing: they are of turns that a weld lets go."""
+    held = np.asarray(data.efc_J).reshape(data.nefc, -1).any(axis=1)
+    return np.asarray(data.efc_pos[held])
+
+
 def rows(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Array]:
-    """J and J̇ v of all ``connect`` elements, by MuJoCo's own kinematics."""
-    found: list[tuple[Array, Array]] = []
-    for k in range(model.neq):
-        assert model.eq_type[k] == mujoco.mjtEq.mjEQ_CONNECT
-        J, drift = np.zeros((3, model.nv)), np.zeros(3)
-        for site, sign in ((model.eq_obj1id[k], 1.0), (model.eq_obj2id[k], -1.0)):
-            own, rate, body = np.zeros((3, model.nv)), np.zeros((3, model.nv)), int(model.site_bodyid[site])
-            mujoco.mj_jacSite(model, data, own, None, int(site))
-            mujoco.mj_jacDot(model, data, rate, None, data.site_xpos[site], body)
-            J, drift = J + sign * own, drift + sign * rate @ data.qvel
-        found.append((J, drift))
-    return np.concatenate([J for J, _ in found]), np.concatenate([drift for _, drift in found])
+    """J and J̇ v of all pins; J̇ from differences of fourth order."""
+    q, v = np.array(data.qpos), np.array(data.qvel)
+    slopes = [(jacobian(model, q + h * v) - jacobian(model, q - h * v)) / (2.0 * h) for h in (1e-3, 2e-3)]
+    return jacobian(model, q), (4.0 * slopes[0] - slopes[1]) @ v / 3.0
 
 
 @pytest.mark.parametrize("name", list(LOOPS))
@@ -64,8 +92,8 @@ def test_constrained_accelerations_from_its_parts_are_ours(name: str) -> None:
     model = Model.of(own, text(name))
     q, v, u = closed_state(own, np.array(NEAR[name]))
     data = model.place(q, v, u)
-    assert np.abs(data.efc_pos).max() < 1e-11
     J, drift = rows(model.model, data)
+    assert np.abs(gaps(data)).max() < 1e-11
     M, force = model.mass_matrix(), data.qfrc_actuator + data.qfrc_passive - data.qfrc_bias
     n, m = len(M), len(J)
     K = np.block([[M, J.T], [J, np.zeros((m, m))]])
@@ -86,13 +114,14 @@ def test_its_soft_constraints_come_close_at_rest(name: str) -> None:
     assert difference(model.place(q, v, u).qacc, a) < 2e-3
 
 
+@needs(ROTORS)
 def test_a_length_that_is_held_is_a_coupling_of_one_joint() -> None:
     own = exoskeleton([HEAVY, LIGHT], rigid=[2])
     model = Model.of(own, export(own))
     q, v, u = states(own, 1)[0]
     q[3], v[3] = LIGHT.rest_length, 0.0
     a = own.evaluate(own.acceleration, q=q, v=v, u=u)
-    assert difference(model.place(q, v, u).qacc, model.joints.states.velocities(q) @ a) < 1e-3
+    assert difference(model.place(q, v, u).qacc, model.joints.states.velocities(q) @ a) < SOFT
     assert np.abs(model.data.efc_pos).max() < 1e-12
 
 
@@ -108,7 +137,7 @@ def test_gears_of_two_and_three_joints_are_held(angles: str) -> None:
     a = own.evaluate(own.acceleration, q=q, v=v, u=u)
     data = model.place(q, v, u)
     assert np.abs(data.efc_pos).max() < 1e-12
-    assert difference(data.qacc, model.joints.states.between @ a) < 1e-3
+    assert difference(data.qacc, model.joints.states.between @ a) < SOFT
 
 
 def test_an_anchor_may_be_moved_by_a_parameter() -> None:
@@ -116,7 +145,7 @@ def test_an_anchor_may_be_moved_by_a_parameter() -> None:
     own = mechanism(arm, [Closure("tip", (1.2, 0.4), "anchor")])
     model = Model.of(own, export(own, p={"anchor.x": 0.9, "anchor.y": 0.8}))
     q = assemble(own, np.array([0.3, 0.8, 0.5]), p={"anchor.x": 0.9, "anchor.y": 0.8}).q
-    assert np.abs(model.place(q, np.zeros(3)).efc_pos).max() < 1e-9
+    assert np.abs(gaps(model.place(q, np.zeros(3)))).max() < 1e-9
     assert np.allclose(model.data.site("anchor, second").xpos, [0.9, 0.8, 0.0], atol=1e-12)
 
 

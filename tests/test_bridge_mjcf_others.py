@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import mujoco
@@ -10,6 +12,8 @@ import pytest
 
 from erugin.bridges.mujoco import load, match
 from erugin.symbolic.errors import BridgeError, BridgeWarning
+
+from .mujoco_versions import GROUPS, SEVERAL, SITES, has, needs
 
 TARGET = """
 <body name="target" mocap="true" pos="2 0 0">
@@ -62,8 +66,12 @@ def test_mocap_bodies_weigh_nothing_in_the_robot(place: str) -> None:
 )
 def test_what_hangs_on_a_mocap_body_is_refused_by_name(equality: str, said: str) -> None:
     text = arm(last=TARGET, equality=equality)
+    if "site1" in equality and SITES.missing:
+        said = re.escape(SITES.missing)
     with pytest.raises(BridgeError, match=said):
         load(text)
+    if "site1" in equality and SITES.missing:
+        return
     with pytest.warns(BridgeWarning, match=said):
         assert not load(text, ignore=["equality w"]).natural
 
@@ -75,6 +83,7 @@ def test_joints_without_names_are_found_again() -> None:
     assert match(own, mujoco.MjModel.from_xml_string(text)).same
 
 
+@needs(SITES)
 def test_a_weld_that_lets_turn_holds_a_point() -> None:
     post, weld = '<site name="post" pos="1.5 .3 -.4"/>', '<weld name="w" site1="end" site2="post" torquescale="0"/>'
     assert [constraint.name for constraint in load(arm(last=post, equality=weld)).natural] == ["w"]
@@ -82,6 +91,7 @@ def test_a_weld_that_lets_turn_holds_a_point() -> None:
     assert [constraint.name for constraint in both.natural] == ["w", "w (turn)"]
 
 
+@needs(SITES)
 def test_a_loop_in_a_plane_is_held_in_that_plane_alone() -> None:
     # 0.1 + 0.2 is not 0.3: across the plane a rounding error is left, which no joint can take away.
     post, pin = '<site name="post" pos="1.5 .3 -.4"/>', '<connect name="pin" site1="end" site2="post"/>'
@@ -92,6 +102,7 @@ def test_a_loop_in_a_plane_is_held_in_that_plane_alone() -> None:
         load(arm(last=post.replace(".3", ".31"), equality=pin))
 
 
+@needs(SEVERAL)
 def test_gears_and_bounds_behind_a_drive_of_several_forces_are_their_own() -> None:
     text = arm(last=TARGET, drive='<orientation name="gimbal" site="end" refsite="tip" kp="1"/>')
     assert mujoco.MjModel.from_xml_string(text).actuator_outnum.tolist() == [3, 1]
@@ -106,12 +117,14 @@ def test_actuators_of_disabled_groups_are_no_inputs() -> None:
     with pytest.raises(BridgeError, match="actuator servo: it is no motor"):
         load(arm(drive=servo))
     off = arm(drive=servo).replace("<option>", '<option actuatorgroupdisable="3">')
-    assert load(off).input_names == ("m",)
+    with needs(GROUPS):
+        assert load(off).input_names == ("m",)
 
 
 def test_what_mujoco_warns_of_is_told_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.warns(BridgeWarning, match=r"the text: MuJoCo warns: compiler attribute 'settotalmass' is deprecated"):
+    said = r"the text: MuJoCo warns: compiler attribute 'settotalmass' is deprecated"
+    with pytest.warns(BridgeWarning, match=said) if has("3.16") else nullcontext():
         own = load(arm(compiler='settotalmass="3"'))
     total = sum(value for name, value in own.nominal.items() if name.endswith(".mass"))
     assert np.isclose(total, 3.0, rtol=1e-12)

@@ -19,7 +19,7 @@ from erugin.robots import Robot, planar_manipulator
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
-from .bridge_mujoco import ARM, LINKS, Q0, V0, Counting, arm, callback, model_of, started, state, swinging
+from .bridge_mujoco import ARM, LINKS, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
 
 FOREIGN = """
 <mujoco model="foreign">
@@ -126,7 +126,7 @@ def test_a_law_with_memory_takes_in_one_sample_per_step() -> None:
     data = started(acting)
     for _ in range(5):
         acting.step(data)
-    assert law.memory == 5
+    assert remembered(acting) == 5
     motion = acting.run(started(acting), 0.01)
     assert np.array_equal(motion.u[:, 0], 0.1 * np.arange(1, 12))
     with callback(acting), pytest.raises(BridgeError, match=r"Counting has a memory.*drive\.step"):

@@ -20,7 +20,8 @@ from erugin.scenarios import SimulationError
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError, MissingPackageError, ModelError
 
-from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, started, state, swinging
+from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
+from .mujoco_versions import has
 
 
 class Cut(Controller):
@@ -87,11 +88,11 @@ def test_a_step_that_fails_leaves_the_memory_as_it_was() -> None:
     acting = drive(law, model_of(ARM))
     data = started(acting)
     by_step(acting, data, 5)
-    assert law.memory == 5
+    assert remembered(acting) == 5
     data.qvel[0] = 1e11
     with pytest.raises(SimulationError, match="a velocity is not finite or beyond 1e10"):
         acting.step(data)
-    assert law.memory == 5
+    assert remembered(acting) == 5
 
 
 def test_another_motion_begins_without_memory() -> None:
@@ -101,9 +102,9 @@ def test_another_motion_begins_without_memory() -> None:
     by_step(acting, data, 5)
     mujoco.mj_resetData(acting.model, data)
     by_step(acting, data, 2)
-    counts = [law.memory]
+    counts = [remembered(acting)]
     by_step(acting, started(acting), 3)
-    assert [*counts, law.memory] == [2, 3]
+    assert [*counts, remembered(acting)] == [2, 3]
 
 
 def test_a_step_that_fails_leaves_the_data_as_it_was() -> None:
@@ -195,8 +196,10 @@ def test_a_drive_is_for_one_model() -> None:
     acting, other = drive(Cut(arm()), model_of(ARM)), model_of(ARM)
     with callback(acting), pytest.raises(BridgeError, match="made for another MjModel"):
         mujoco.mj_step(other, mujoco.MjData(other))
+    # Data of MuJoCo 3.0.0 do not tell whose they are: those of equal sizes are as good.
+    larger = other if has("3.0.1") else model_of(ARM.replace("<!-- more bodies -->", '<body name="more"/>'))
     with pytest.raises(BridgeError, match="the MjData is of another MjModel"):
-        acting.step(mujoco.MjData(other))
+        acting.step(mujoco.MjData(larger))
 
 
 def test_a_law_of_a_wrong_shape_is_told() -> None:

@@ -17,6 +17,7 @@ from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError
 
 from .bridge_mujoco import Q0, V0, arm, model_of, started, swinging
+from .mujoco_versions import BOUNDED, needs
 
 SHIP = """
 <mujoco model="ship">
@@ -139,6 +140,7 @@ def test_bounds_of_tendons_and_joints_are_those_of_their_motors() -> None:
     text = export(law.robot, limits=False)
     for bound in ('<fixed name="drive wire"', '<joint name="q2"'):
         limit = 'actuatorfrclimited="true" actuatorfrcrange="-0.1 0.1"'
-        acting = drive(law, model_of(text.replace(bound, f"{bound} {limit}")))
-        with pytest.warns(UserWarning, match=r"asks motor 'wire' for .* clips it to \[-0.(1|05), 0.(1|05)\]"):
-            acting.step(started(acting))
+        with needs(BOUNDED if "fixed" in bound else None):
+            acting = drive(law, model_of(text.replace(bound, f"{bound} {limit}")))
+            with pytest.warns(UserWarning, match=r"asks motor 'wire' for .* clips it to \[-0.(1|05), 0.(1|05)\]"):
+                acting.step(started(acting))

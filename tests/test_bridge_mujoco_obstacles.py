@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from erugin.bridges.mujoco import Drive, Obstacle, drive, export
 from erugin.constraints import EruginField, box, circle, follow, line
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import Setup, Trajectory
+from erugin.scenarios import Setup, SimulationError, Trajectory
 from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
@@ -94,6 +94,13 @@ def test_a_ball_that_is_pushed_is_seen_and_told() -> None:
     assert abs(acting.p[acting.controller.parameters.names.index("disc.vx")] + 0.09) < 1e-6
     assert "disc.vx from -0.07 to -0.09" in motion.notes[-1][1]
     assert np.array_equal(motion.law_p, acting.p)
+
+
+def test_a_law_that_fails_as_it_looks_ends_the_motion_and_not_the_process() -> None:
+    acting, data = with_ball("free")
+    acting.place(data, (0.3, 0.0), (0.0, 0.0))  # stretched out
+    with callback(acting), pytest.raises(SimulationError, match="depends on"):
+        mujoco.mj_step(acting.model, data)
 
 
 def test_a_body_that_stands_still_does_not_drift_in_the_law() -> None:

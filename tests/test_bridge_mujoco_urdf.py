@@ -19,6 +19,7 @@ from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError
 
 from .bridge_mujoco import started
+from .mujoco_versions import has
 
 COMPILER = '<mujoco><compiler fusestatic="false" balanceinertia="false"/></mujoco>'
 
@@ -37,6 +38,13 @@ def read_by_both(name: str) -> tuple[Robot, mujoco.MjModel]:
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
 def test_mujoco_reads_the_same_robot_from_the_file(name: str) -> None:
     robot, model = read_by_both(name)
+    if name == "panda.urdf" and not has("3.14"):
+        # Its reader of URDF leaves mimic joints free until 3.13, and turns principal axes by some 1e-7.
+        said = r"M\[panda" if has("3.13") else r"natural constraints that the model lacks: panda_finger_joint2\.mimic"
+        with pytest.raises(BridgeError, match=said):
+            match(robot, model).require()
+        assert match(robot, model).mass < 1e-7
+        return
     found = match(robot, model).require()
     assert found.mass < 1e-13
     assert found.bias < 1e-13

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
 from ..passive import random_places
 from .flags import acts, disabled
-from .model_read import dense_rows
-from .versions import Channels, actuators, first_forces
+from .versions import Channels, actuators, entry, first_forces, is_set, loaded, moments
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -89,7 +87,7 @@ class _Levers:
         Args:
             joints: of the robot in the model.
         """
-        mujoco, model, states = require("mujoco", "mujoco"), joints.model, joints.states
+        mujoco, model, states = loaded(), joints.model, joints.states
         data, still = mujoco.MjData(model), np.zeros(states.robot.coordinates.nv)
         places = list(itertools.islice(random_places(states.robot, np.random.default_rng(1687)), PLACES))
         there: list[Array] = []
@@ -99,8 +97,7 @@ class _Levers:
             mujoco.mj_comPos(model, data)
             mujoco.mj_tendon(model, data)
             mujoco.mj_transmission(model, data)
-            rows = data.moment_rowadr, data.moment_rownnz, data.moment_colind
-            there.append(dense_rows(data.actuator_moment, *rows, model.nv)[first_forces(model)])
+            there.append(moments(model, data)[first_forces(model)])
         here = np.array([moment @ states.velocities(q) for moment, q in zip(there, places, strict=True)])
         own = set(model.dof_jntid[joints.own].tolist())
         felt = [bool(there[0][k][joints.own].any()) or _joint(model, k) in own for k in range(actuators(model))]
@@ -207,7 +204,7 @@ def _oddity(model: MjModel, k: int) -> str:
     if gain != FIXED or bias != NONE:
         kind = "a position or velocity servo" if bias == 1 else "a drive whose force depends on its motion"
         return f"is {kind} (gain type {gain}, bias type {bias})"
-    return "has a delay" if hasattr(model, "actuator_delay") and float(model.actuator_delay[k]) else ""
+    return "has a delay" if is_set(model, "actuator_delay", k) else ""
 
 
 def _joint(model: MjModel, k: int) -> int:
@@ -237,12 +234,10 @@ def _range(model: MjModel, k: int, moment: Array) -> tuple[float, float]:
     bounds: list[tuple[float, Array]] = []
     if model.actuator_forcelimited[k]:
         bounds.append((gain, model.actuator_forcerange[k]))
-    if (
-        int(model.actuator_trntype[k]) == TENDON
-        and model.tendon_actfrclimited[target := int(model.actuator_trnid[k, 0])]
-    ):
+    target = int(model.actuator_trnid[k, 0])
+    if int(model.actuator_trntype[k]) == TENDON and is_set(model, "tendon_actfrclimited", target):
         gear = float(model.actuator_gear[Channels.of(model, k).force, 0])
-        bounds.append((gain * gear, model.tendon_actfrcrange[target]))
+        bounds.append((gain * gear, entry(model, "tendon_actfrcrange", target)))
     for v in np.flatnonzero(moment):
         if model.jnt_actfrclimited[joint := int(model.dof_jntid[v])]:
             bounds.append((gain * float(moment[v]), model.jnt_actfrcrange[joint]))

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...symbolic.errors import BridgeError, ModelError
-from ...symbolic.extras import require
 from ..law_model import model_values
 from .driver import Drive
 from .joints import Joints
 from .match import match
 from .obstacles import Obstacle
 from .outlet import Apply
+from .versions import loaded
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -56,7 +56,7 @@ def drive(
             are no motors, or an obstacle is not there.
         MissingPackageError: without MuJoCo.
     """
-    mujoco = require("mujoco", "mujoco")
+    mujoco = loaded()
     if not isinstance(controller, Controller):
         raise ModelError(
             f"a Controller is needed, got {type(controller).__name__}; for a program that is ProgramController(program)"

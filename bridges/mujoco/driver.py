@@ -18,15 +18,15 @@ from ...scenarios.simulation_errors import SimulationError, SimulationInterrupte
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
 from ...symbolic.parameters import NO_PARAMETERS
-from ..law_memory import remembers
+from ..law_memory import LawMemory, lent, remembers
 from ..recorder import Recorder
 from .asked import Asked, ask
 from .joints import Joints
 from .log import SampleLog
 from .obstacles import Eyes, Obstacle
 from .outlet import Apply, Outlet, outlet
+from .versions import is_data_of, loaded
 from .watch import Watch, without_log
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Drive:
     Attributes:
         model: MuJoCo's.
         controller: the law; None where nothing acts.
+        memory: what it remembers here, apart from all else that it drives; None without a law.
         joints: where the robot's coordinates are.
         p: the law's parameters at present, shape (np,), those of obstacles among them; may be written.
     """
@@ -74,12 +75,13 @@ class Drive:
             obstacles: name of an obstacle in the law → body, or an Obstacle.
             apply: where outputs go.
         """
-        self._mujoco: ModuleType = require("mujoco", "mujoco")
+        self._mujoco: ModuleType = loaded()
         self.model, self.controller, self.joints = joints.model, controller, joints
         self._robot, self._numbers = robot, robot.parameters.values(p)
         parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.p = parameters.values(law_p)
         self._remembers = False
+        self.memory = None if controller is None else LawMemory(controller)
         self._act: Asked | None = None
         self._outlet: Outlet | None = None
         if controller is not None:
@@ -165,10 +167,10 @@ class Drive:
         controller = self.controller
         if data is not self._data or self._log.is_before(data.time):
             self._begin(data)
-            if controller is not None:
-                controller.reset()
-        memory = None if controller is None else controller.memory
-        with self._installed():
+            if self.memory is not None:
+                self.memory.reset()
+        with lent(self.memory), self._installed():
+            memory = None if controller is None else controller.memory
             try:
                 q, v = self._sample(data)
                 self._log.add(data.time, q, v, self.p if self._eyes else None)
@@ -199,15 +201,15 @@ class Drive:
         steps = max(1, math.ceil(positive("duration", duration) / h - 1e-9))
         q, v = self._sample(data)
         started = self.p.copy()
-        recorder = Recorder(
-            *(self._robot, self.controller),
-            step=h,
-            samples=steps + 1,
-            p=self._numbers,
-            law_p=started if self.controller is not None else None,
-            t0=float(data.time),
-        )
-        with self._installed():
+        with lent(self.memory), self._installed():
+            recorder = Recorder(
+                *(self._robot, self.controller),
+                step=h,
+                samples=steps + 1,
+                p=self._numbers,
+                law_p=started if self.controller is not None else None,
+                t0=float(data.time),
+            )
             try:
                 for k in range(steps + 1):
                     if k:
@@ -239,7 +241,7 @@ class Drive:
 
     def _begin(self, data: MjData) -> None:
         """Another motion: what was seen and counted belongs to the one before."""
-        if data.model is not self.model:
+        if not is_data_of(data, self.model):
             raise BridgeError("the MjData is of another MjModel than this drive: make it by mujoco.MjData(drive.model)")
         self._data, self._log = data, SampleLog(self.model)
         self._watch.forget()

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from ...symbolic.extras import require
+from .versions import Flag, disable_bit, disabled_groups
 
 if TYPE_CHECKING:
     from mujoco import MjModel
 
-Flag = Literal[
-    "ACTUATION",
-    "CLAMPCTRL",
-    "CONSTRAINT",
-    "CONTACT",
-    "DAMPER",
-    "EQUALITY",
-    "FILTERPARENT",
-    "FRICTIONLOSS",
-    "GRAVITY",
-    "LIMIT",
-    "SPRING",
-]
-
 
 def disabled(model: MjModel, flag: Flag) -> bool:
-    """Whether a model's options switch something off; the flag's bit differs between versions of MuJoCo.
+    """Whether a model's options switch something off.
 
     Args:
         model: MuJoCo's.
         flag: MuJoCo's name of it.
     """
-    bit = getattr(require("mujoco", "mujoco").mjtDisableBit, f"mjDSBL_{flag}")
-    return bool(model.opt.disableflags & int(bit))
+    return bool(model.opt.disableflags & disable_bit(flag))
 
 
 def acts(model: MjModel, k: int) -> bool:
@@ -43,4 +28,4 @@ def acts(model: MjModel, k: int) -> bool:
         k: number of the actuator.
     """
     group = int(model.actuator_group[k])
-    return not (0 <= group < 31 and model.opt.disableactuator >> group & 1)
+    return not (0 <= group < 31 and disabled_groups(model) >> group & 1)

@@ -83,10 +83,15 @@ class Joints:
         at = tuple(found)
         return cls(model, {name: theirs[k] for name, k in zip(wanted, at, strict=True)}, at, states, own, strangers)
 
+    @property
+    def floats(self) -> bool:
+        """Whether a body of the robot floats."""
+        return any(KINDS[int(self.model.jnt_type[place])] == "free" for place in self.at)
+
     def reader(self) -> Callable[[MjData], tuple[Array, Array]]:
         """A function that gives our coordinates and velocities, in arrays that it uses again."""
         states, c = self.states, self.states.robot.coordinates
-        if any(KINDS[int(self.model.jnt_type[place])] == "free" for place in self.at):
+        if self.floats:
             return lambda data: states.here(data.qpos, data.qvel)
         # Without floating bodies both are linear in theirs, most often a choice of some of them.
         q, v = np.zeros(c.nq), np.zeros(c.nv)

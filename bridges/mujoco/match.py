@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
-from ..matching import TOLERANCE, Dynamics, Match, compare_dynamics
+from ..matching import TOLERANCE, Match, compare_dynamics
+from ..suspected_units import suspected_ranges
 from .flags import disabled
 from .joints import Joints
 from .match_bodies import body_differences
 from .match_loops import loop_differences
-from .versions import make_inertia
+from .versions import actuated_gravity, loaded, make_inertia
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -55,7 +55,7 @@ def match(
         BridgeError: if joints do not match by name and kind; both sides are listed.
         MissingPackageError: without MuJoCo.
     """
-    mujoco = require("mujoco", "mujoco")
+    mujoco = loaded()
     if not isinstance(model, mujoco.MjModel):
         raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}")
     joints = Joints.of(robot, model, names)
@@ -77,35 +77,23 @@ def match(
             mujoco.mj_mulM(model, data, column, unit)
         rubbing = 0.0 if disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
         # Gravity made up for is a passive force, or one of the drives that act all by themselves.
-        lifted = data.qfrc_gravcomp * (model.jnt_actgravcomp[model.dof_jntid] != 0)
-        return M, np.array(data.qfrc_bias - data.qfrc_passive - lifted + rubbing)
+        return M, np.array(data.qfrc_bias - data.qfrc_passive - actuated_gravity(model, data) + rubbing)
 
     before = mujoco.get_mjcb_control()
     mujoco.set_mjcb_control(None)
     try:
         found = compare_dynamics(robot, theirs, joints.states, names=joints.names, p=p, q=q)
-        notes = [*_strangers(joints), *_limits(robot, joints)]
+        notes = [*_strangers(joints), *_ranges(robot, joints), *_limits(robot, joints)]
         notes += loop_differences(mujoco, robot, joints, p, q)
         bodies: Mapping[str, str] = {}
         if not found.mass <= tolerance:
             bodies = body_differences(robot, joints, p)
-            notes += [*_armature(joints), *_scale(*_traces(robot, joints, theirs, p))]
+            notes += _armature(joints)
     finally:
         mujoco.set_mjcb_control(before)
     if not found.bias <= tolerance:
         notes += [*_gravity(robot, model, p), *_passive(joints)]
     return dataclasses.replace(found, bodies=bodies, notes=tuple(notes))
-
-
-def _traces(
-    robot: Robot, joints: Joints, theirs: Dynamics, p: Mapping[str, float] | ArrayLike | None
-) -> tuple[float, float]:
-    """Of M here and there, in one position."""
-    c = robot.coordinates
-    q = np.array([1.0 if name.endswith(".qw") else 0.0 for name in c.names])
-    X = joints.states.velocities(q)
-    M = robot.evaluate(robot.mass_matrix, q=q, p=p).reshape(c.nv, c.nv)
-    return float(np.trace(M)), float(np.trace(X.T @ theirs(*joints.states.there(q, np.zeros(c.nv)))[0] @ X))
 
 
 def _strangers(joints: Joints) -> Iterator[str]:
@@ -143,6 +131,17 @@ def _told(joints: Joints, what: str, numbers: Array) -> Iterator[str]:
         yield f"{what}: {', '.join(dict.fromkeys(told))}"
 
 
+def _ranges(robot: Robot, joints: Joints) -> Iterator[str]:
+    model = joints.model
+    found = {
+        name: (float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1]))
+        for name, joint in zip(joints.names, joints.at, strict=True)
+        if model.jnt_limited[joint]
+    }
+    if said := suspected_ranges(robot, found):
+        yield said
+
+
 def _limits(robot: Robot, joints: Joints) -> Iterator[str]:
     """Joint limits push back in MuJoCo; those that the robot does not have are a difference."""
     model, names = joints.model, robot.coordinates.names
@@ -165,17 +164,3 @@ def _gravity(robot: Robot, model: MjModel, p: Mapping[str, float] | ArrayLike | 
     here = robot.evaluate(robot.tree.gravity, p=p)
     if np.abs(here - there).max() > 1e-9 * max(1.0, float(np.abs(here).max())):
         yield f"gravity is {here.tolist()} m/s² here and {there.tolist()} there{' (disabled)' if off else ''}"
-
-
-def _scale(here: float, there: float) -> Iterator[str]:
-    """Whether masses or lengths look as if they were given in g or mm, from the traces of M."""
-    ratio = there / here if here > 0.0 else 0.0
-    for factor, what in (
-        (1e3, "masses in g"),
-        (1e-3, "masses in t"),
-        (1e6, "lengths in mm, or masses in mg"),
-        (1e-6, "lengths in km"),
-        (1e15, "lengths in mm, with masses from a density"),
-    ):
-        if abs(ratio / factor - 1.0) < 0.01:
-            yield f"M there is {ratio:.4g} times M here: {what}? Units here are kg, m, s, rad"

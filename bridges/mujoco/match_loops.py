@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.robot import Robot
 from ...symbolic.kernel import Kernel
 from .joints import Joints
-from .model_foreign import EQUALITIES
-from .model_read import dense_rows
+from .model_foreign import EQUALITIES, WELD
+from .sparse import dense_rows
 
 if TYPE_CHECKING:
     from mujoco import MjData
@@ -69,9 +69,7 @@ def loop_differences(
         return [f"no position was found that closes {held}: pass one near by as q="]
     joints.place(data, *joints.states.there(closed, np.zeros(robot.coordinates.nv)))
     mujoco.mj_fwdPosition(model, data)
-    rows = np.array(
-        [int(data.efc_id[i]) in theirs and int(data.efc_type[i]) == 0 for i in range(data.nefc)], dtype=bool
-    )
+    rows = _held_rows(joints, data, theirs)
     gap = float(np.abs(np.asarray(data.efc_pos)[rows]).max(initial=0.0))
     if gap > OPEN:
         return [f"where {held} are closed here, {', '.join(names)} are open by up to {gap:.3g} there"]
@@ -91,6 +89,18 @@ def _follows(joints: Joints, k: int) -> bool:
     model = joints.model
     followers = {follower.v for follower in joints.states.followers}
     return int(model.eq_type[k]) == 2 and int(model.jnt_dofadr[int(model.eq_obj1id[k])]) in followers
+
+
+def _held_rows(joints: Joints, data: MjData, theirs: list[int]) -> NDArray[np.bool_]:
+    """Rows of these equality constraints, but for the turns of a weld that lets turn."""
+    model, found, count = joints.model, np.zeros(data.nefc, dtype=np.bool_), dict.fromkeys(theirs, 0)
+    for i in range(data.nefc):
+        k = int(data.efc_id[i])
+        if int(data.efc_type[i]) == 0 and k in count:
+            lets_turn = int(model.eq_type[k]) == WELD and not model.eq_data[k, 10]
+            found[i] = not (lets_turn and count[k] >= 3)
+            count[k] += 1
+    return found
 
 
 def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) -> Array | None:
@@ -118,7 +128,7 @@ def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) ->
 def _jacobian(mujoco: ModuleType, joints: Joints, data: MjData) -> Array:
     """All constraint rows, shape (nefc, nv')."""
     model = joints.model
-    flat = np.asarray(data.efc_J, dtype=np.float64)
+    flat = np.ravel(np.asarray(data.efc_J, dtype=np.float64))
     if not mujoco.mj_isSparse(model):
         return flat.reshape(data.nefc, model.nv)
     return dense_rows(flat, data.efc_J_rowadr, data.efc_J_rownnz, data.efc_J_colind, model.nv)

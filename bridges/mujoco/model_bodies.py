@@ -84,6 +84,14 @@ class BodyWriter:
         for name, (body, R, x) in self._places.items():
             self.site(name, body, x, R)
 
+    def label(self, body: str) -> str:
+        """Name of what was written for a body.
+
+        Args:
+            body: name of the joint that moves it, or of what follows one.
+        """
+        return self._elements[body].node.get("name", "")
+
     def site(self, name: str, body: str, x: Array, R: Array | None = None) -> str:
         """A site, and the name that it got.
 

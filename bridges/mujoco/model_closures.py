@@ -15,10 +15,11 @@ from ...robots.tree import Tree
 from ...symbolic.arrays import constant_values
 from ...symbolic.errors import BridgeError
 from .flags import disabled
-from .model_foreign import BODY, JOINT
+from .model_foreign import JOINT
 from .model_passive import fixed_tendon
 from .model_read import Named, rotation
 from .model_tree import site_label
+from .versions import holds_bodies
 
 Array = NDArray[np.float64]
 OPEN = 1e-9
@@ -45,26 +46,27 @@ def closures(
         if not model.eq_active0[k] or f"equality {name}" in ignored:
             continue
         first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
-        data = np.asarray(model.eq_data[k], dtype=np.float64)
+        data, bodies = np.asarray(model.eq_data[k], dtype=np.float64), holds_bodies(model, k)
         match int(model.eq_type[k]):
             case 0:
                 ends = [
-                    _point(names, poses, number, data[3 * i : 3 * i + 3], int(model.eq_objtype[k]))
+                    _point(names, poses, number, data[3 * i : 3 * i + 3], bodies)
                     for i, number in enumerate((first, second))
                 ]
                 found += _closed(name, ends[0], ends[1], tree)
             case 1:
-                kind = int(model.eq_objtype[k])
                 # The place is given in the axes of the second body first.
                 ends = [
-                    _point(names, poses, number, anchor, kind)
+                    _point(names, poses, number, anchor, bodies)
                     for number, anchor in ((first, data[3:6]), (second, data[:3]))
                 ]
                 found += _closed(name, ends[0], ends[1], tree)
                 if not data[10]:
                     continue  # a torquescale of zero lets them turn
-                relative = np.eye(3) if kind != BODY else rotation(data[6:10])
-                turn = (_axes(names, poses, first, kind) @ ca.SX(ca.DM(relative))).T @ _axes(names, poses, second, kind)
+                relative = rotation(data[6:10]) if bodies else np.eye(3)
+                turn = (_axes(names, poses, first, bodies) @ ca.SX(ca.DM(relative))).T @ _axes(
+                    names, poses, second, bodies
+                )
                 across = ca.vertcat(turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]) / 2
                 found += _closed(f"{name} (turn)", across, ca.SX.zeros(3), tree)
             case 2 | 3 as kind:
@@ -92,17 +94,17 @@ def _closed(name: str, first: ca.SX, second: ca.SX, tree: Tree) -> list[Closure]
     return [Closure(first, second, name, rows=rows)] if rows else []
 
 
-def _point(names: Named, poses: Mapping[str, Frame], number: int, anchor: Array, kind: int) -> ca.SX:
+def _point(names: Named, poses: Mapping[str, Frame], number: int, anchor: Array, bodies: bool) -> ca.SX:
     """A place in the world, in the axes of a body or at a site."""
-    if kind != BODY:
+    if not bodies:
         return poses[site_label(names, number)].position
     place = ca.SX(ca.DM(anchor))
     return place if number == 0 else poses[names.bodies[number]].point(place)
 
 
-def _axes(names: Named, poses: Mapping[str, Frame], number: int, kind: int) -> ca.SX:
+def _axes(names: Named, poses: Mapping[str, Frame], number: int, bodies: bool) -> ca.SX:
     """Rotation of a body or a site in the world."""
-    if kind != BODY:
+    if not bodies:
         return poses[site_label(names, number)].rotation
     return ca.SX(ca.DM.eye(3)) if number == 0 else poses[names.bodies[number]].rotation
 

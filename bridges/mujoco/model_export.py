@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,10 +20,11 @@ from ..passive import passive
 from ..poses import Poses
 from ..refused import refuse
 from ..solids import SolidTree
+from .features import EXACT, ROTORS
 from .model_bodies import BodyWriter
 from .model_drives import drives
 from .model_elements import Element, to_text
-from .model_loops import across, branched, loops
+from .model_loops import across, loops, softly, unlike_rotors
 from .model_reference import reference, require_quaternions
 
 Array = NDArray[np.float64]
@@ -58,8 +58,9 @@ def export(
     of a closed loop differ from those of a rigid one by about 1 − ``solimp[0]``, relative to the largest.
 
     M and h of the model are those of the robot to rounding; a frame without mass gets 2e-15 kg, which MuJoCo demands.
-    The model has no contacts. With natural constraints or followers it sets the flag ``diagexact``, where the MuJoCo
-    that is installed knows it.
+    The model has no contacts. With natural constraints or followers it sets the flag ``diagexact``. It is written for
+    the MuJoCo that is installed, from 3.0 on, or for a current one if none is: what an older one lacks is refused, or
+    told by a BridgeWarning, with the version that has it.
 
     Args:
         robot: made of a tree of bodies.
@@ -97,6 +98,9 @@ def export(
     writer = BodyWriter(robot, tree, forces, poses, start, limits=limits)
     world = Element("worldbody")
     writer.write(world)
+    if writer.followers and ROTORS.missing:
+        names = ", ".join(follower for follower, *_ in writer.followers)
+        raise BridgeError(f"{robot.name}: {names} follow a length, and {ROTORS.missing}, which is what holds them")
     wires = drives(robot, tree, writer, limits=limits)
     lost = {name: f"natural constraint {name!r}: {why}" for name, why in closed.left.items()}
     lost |= wires.lost
@@ -105,7 +109,7 @@ def export(
         "linear spring, or rotor of its joint"
         for name in (*forces.forces, *forces.inertias)
     }
-    lost |= branched(tree, forces)
+    lost |= unlike_rotors(tree, forces)
     ignored = refuse("MJCF", robot.name, lost, ignore)
     model = Element("mujoco", model=name or robot.name)
     model.add("compiler", angle="radian")
@@ -113,7 +117,7 @@ def export(
         "option", timestep=positive("timestep [s]", timestep), gravity=tree.gravity, integrator=integrator
     )
     flags = {"contact": "disable"}
-    if (closed.pins or closed.couplings or writer.followers) and _is_exact_known():
+    if (closed.pins or closed.couplings or writer.followers) and not EXACT.missing:
         # Else softness is measured by joints alone, and followers give way a thousand times more.
         flags["diagexact"] = "enable"
     option.add("flag", **flags)
@@ -125,7 +129,7 @@ def export(
             custom.add("numeric", name=f"speed limit of {label}", data=float(robot.limits.speed[i]))
     model.extend([world])
     equality = loops(tree, closed, writer, *soft)
-    tendons = [*wires.tendons, *equality.tendons, *across(forces, writer)]
+    tendons = [*wires.tendons, *equality.tendons, *across(forces, writer, ignored)]
     if tendons:
         model.add("tendon").extend(tendons)
     if equality.elements:
@@ -137,19 +141,12 @@ def export(
         told.append("the firm hold of dry friction at rest, which is soft in MuJoCo")
     if told:
         warnings.warn(f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=2)
+    for sentence in softly(closed, writer):
+        warnings.warn(f"{robot.name}: {sentence}", BridgeWarning, stacklevel=2)
     text = to_text(model)
     if path is not None:
         write_whole(Path(path), lambda file: _write(file, text))
     return text
-
-
-def _is_exact_known() -> bool:
-    """Whether MuJoCo can scale the softness of constraints by their own inertia; if it is not here, new ones can."""
-    try:
-        mujoco = importlib.import_module("mujoco")
-    except ImportError:
-        return True
-    return hasattr(mujoco.mjtEnableBit, "mjENBL_DIAGEXACT")
 
 
 def _write(file: Path, text: str) -> None:

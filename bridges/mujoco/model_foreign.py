@@ -9,6 +9,7 @@ import numpy as np
 from ...symbolic.errors import BridgeError
 from .flags import disabled
 from .model_read import Named
+from .versions import entry, holds_bodies, is_set
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 FREE, BALL = 0, 1
 CONNECT, WELD, JOINT, TENDON = 0, 1, 2, 3
 FIXED_TENDON = 1
-BODY = 1
-"""MuJoCo's number of the kind of object that a body is."""
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance")
 
 
@@ -74,11 +73,11 @@ def _of_joints(names: Named) -> dict[str, str]:
             found[f"joint {name}"] = f"joint {name}: a spring, damping, friction or armature of a body that floats"
         if is_set(model, "jnt_stiffnesspoly", j) or is_set(model, "dof_dampingpoly", v):
             found[f"joint {name}"] = f"joint {name}: a spring or damper that is not linear"
-        if is_set(model, "jnt_springyield", j) or (hasattr(model, "jnt_plasticadr") and model.jnt_plasticadr[j] >= 0):
+        if is_set(model, "jnt_springyield", j) or entry(model, "jnt_plasticadr", j, -1) >= 0:
             found[f"joint {name}"] = f"joint {name}: a spring that yields"
         if model.jnt_actfrclimited[j]:
             found[f"actuatorfrcrange of {name}"] = f"actuatorfrcrange of {name}: a bound on the sum of its drives"
-        if is_set(model, "jnt_actgravcomp", j) and model.ngravcomp:
+        if is_set(model, "jnt_actgravcomp", j) and model.body_gravcomp.any():
             found[f"actuatorgravcomp of {name}"] = f"actuatorgravcomp of {name}: gravity that its drives take away"
     return found
 
@@ -92,7 +91,7 @@ def _of_tendons(names: Named) -> dict[str, str]:
             "a spring or damper that is not linear": is_set(model, "tendon_stiffnesspoly", k)
             or is_set(model, "tendon_dampingpoly", k),
             "a spring that yields": is_set(model, "tendon_springyield", k),
-            "a bound on its drives": model.tendon_actfrclimited[k],
+            "a bound on its drives": is_set(model, "tendon_actfrclimited", k),
         }
         if model.wrap_type[model.tendon_adr[k]] != FIXED_TENDON:
             acts |= {
@@ -136,7 +135,7 @@ def _held(model: MjModel, k: int) -> list[int]:
     if int(model.eq_type[k]) not in (CONNECT, WELD):
         return []
     ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
-    return ends if int(model.eq_objtype[k]) == BODY else [int(model.site_bodyid[site]) for site in ends]
+    return ends if holds_bodies(model, k) else [int(model.site_bodyid[site]) for site in ends]
 
 
 def branches(model: MjModel, k: int) -> bool:
@@ -153,17 +152,6 @@ def branches(model: MjModel, k: int) -> bool:
     while (dof := int(model.dof_parentid[dof])) >= 0:
         above.add(dof)
     return not set(dofs) <= above
-
-
-def is_set(model: MjModel, field: str, k: int) -> bool:
-    """Whether a field that only newer versions have is set.
-
-    Args:
-        model: compiled.
-        field: its name.
-        k: of which part.
-    """
-    return bool(np.any(getattr(model, field)[k])) if hasattr(model, field) else False
 
 
 def _touch(model: MjModel) -> bool:

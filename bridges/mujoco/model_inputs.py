@@ -18,7 +18,7 @@ from .model_foreign import FIXED_TENDON
 from .model_passive import fixed_tendon
 from .model_read import Named
 from .model_tree import SLIDE, Growth, site_label
-from .versions import Channels
+from .versions import Channels, is_set
 
 JOINT, IN_PARENT, TENDON, SITE = 0, 1, 3, 4
 TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body", "so3")
@@ -120,7 +120,7 @@ def _strange(names: Named, k: int) -> str:
     if model.actuator_gaintype[k] != 0 or np.any(model.actuator_biasprm[k][:3]) or model.actuator_biastype[k] > 1:
         return "it is no motor: its force depends on position or velocity, as that of a servo or a muscle does"
     for field in ("actuator_armature", "actuator_damping", "actuator_dampingpoly", "actuator_delay"):
-        if hasattr(model, field) and np.any(getattr(model, field)[k]):
+        if is_set(model, field, k):
             return f"it has {field.removeprefix('actuator_')}"
     channels = Channels.of(model, k)
     if channels.controls != 1 or channels.forces != 1:

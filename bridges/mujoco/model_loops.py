@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..held import Coupling, Held
+from ..held import Coupling, Held, Pin
 from ..passive import Passive
 from ..solids import SolidTree
+from .features import CENTRIPETAL, EXACT, HARD_SITES, ROTORS
 from .model_bodies import BodyWriter
 from .model_elements import Element
 
@@ -45,6 +47,8 @@ def loops(
 ) -> Loops:
     """Pins as ``connect`` of two sites, couplings of one or two joints as ``joint``, of more as ``tendon``.
 
+    A MuJoCo that does not connect sites, or not well, gets a ``weld`` without torque, which holds the same.
+
     Args:
         tree: the bodies.
         closed: what holds them.
@@ -60,7 +64,10 @@ def loops(
             writer.site(f"{pin.name}, {side}", body, place)
             for side, body, place in (("first", pin.first, pin.point), ("second", pin.second, pin.other))
         ]
-        elements.append(Element("connect", name=pin.name, site1=ends[0], site2=ends[1], **soft))
+        if HARD_SITES.missing:
+            elements.append(_let_turn(pin, writer, soft))
+        else:
+            elements.append(Element("connect", name=pin.name, site1=ends[0], site2=ends[1], **soft))
     for coupling in closed.couplings:
         elements.append(_coupled(coupling, writer, tendons, soft))
     for follower, leader, ratio, mass in writer.followers:
@@ -94,18 +101,50 @@ def _coupled(coupling: Coupling, writer: BodyWriter, tendons: list[Element], sof
     return Element("joint", name=coupling.name, joint1=first, **second, polycoef=polynomial, **soft)
 
 
-def across(forces: Passive, writer: BodyWriter) -> list[Element]:
+def _let_turn(pin: Pin, writer: BodyWriter, soft: dict[str, Array]) -> Element:
+    """A ``weld`` without torque: a ``connect`` of bodies has its second point from where the model is set up."""
+    (first, place), (second, other) = (pin.first, pin.point), (pin.second, pin.other)
+    if not first:
+        (first, place), (second, other) = (second, other), (first, place)
+    bodies = {"body1": writer.label(first)} | ({"body2": writer.label(second)} if second else {})
+    pose = np.concatenate([place, [1.0, 0.0, 0.0, 0.0]])
+    return Element("weld", name=pin.name, **bodies, anchor=other, relpose=pose, torquescale=0.0, **soft)
+
+
+def softly(closed: Held, writer: BodyWriter) -> list[str]:
+    """Sentences on what the MuJoCo that is installed holds more softly than a current one.
+
+    Args:
+        closed: what holds the bodies.
+        writer: which has written them.
+    """
+    told: list[str] = []
+    if closed.pins and CENTRIPETAL.missing:
+        pins = ", ".join(pin.name for pin in closed.pins)
+        told.append(f"{CENTRIPETAL.missing}: in motion {pins} open some hundred times as far")
+    shares = [(coupling.name, "1e-3") for coupling in closed.couplings]
+    shares += [(follower, "1e-5") for follower, *_ in writer.followers]
+    if shares and EXACT.missing:
+        ways = "; ".join(f"{name} by about {share} of an acceleration" for name, share in shares)
+        told.append(f"{EXACT.missing}, without which couplings give way: {ways}")
+    return told
+
+
+def across(forces: Passive, writer: BodyWriter, ignored: Collection[str]) -> list[Element]:
     """Springs, dampers and rotors on several joints as fixed tendons.
 
     Args:
         forces: of the joints.
         writer: which has written them.
+        ignored: rotors that are left out, by name.
     """
     found: list[Element] = []
     for kind, elements in (("stiffness", forces.springs), ("damping", forces.dampers), ("armature", forces.rotors)):
         for element in elements:
             if len(element.shares) > 1:
                 names = [writer.joints[i] for i in element.shares]
+                if kind == "armature" and _rotor(names) in ignored:
+                    continue
                 rest = {"springlength": element.rest} if kind == "stiffness" else {}
                 tendon = Element("fixed", name=f"{kind} {' '.join(names)}", **{kind: element.value}, **rest)
                 for name, share in zip(names, element.shares.values(), strict=True):
@@ -114,8 +153,11 @@ def across(forces: Passive, writer: BodyWriter) -> list[Element]:
     return found
 
 
-def branched(tree: SolidTree, forces: Passive) -> dict[str, str]:
-    """Rotors on joints of different branches, which MuJoCo's sparse mass matrix has no entries for, by name.
+def unlike_rotors(tree: SolidTree, forces: Passive) -> dict[str, str]:
+    """Rotors without a counterpart, by name.
+
+    MuJoCo's sparse mass matrix has no entries for joints of different branches, and not all versions have rotors of
+    several joints.
 
     Args:
         tree: the bodies.
@@ -127,10 +169,16 @@ def branched(tree: SolidTree, forces: Passive) -> dict[str, str]:
     for rotor in forces.rotors:
         chains = [_above(tree, owner[i]) for i in rotor.shares]
         longest = max(chains, key=len)
+        label = _rotor([names[i] for i in rotor.shares])
         if any(not chain <= longest for chain in chains):
-            joints = " and ".join(names[i] for i in rotor.shares)
-            found[f"rotor of {joints}"] = f"a rotor of {joints}, which are on different branches"
+            found[label] = f"a {label}, which are on different branches"
+        elif len(rotor.shares) > 1 and ROTORS.missing:
+            found[label] = f"a {label}: {ROTORS.missing}"
     return found
+
+
+def _rotor(joints: Sequence[str]) -> str:
+    return f"rotor of {' and '.join(joints)}"
 
 
 def _above(tree: SolidTree, k: int) -> set[int]:

@@ -11,9 +11,10 @@ import numpy as np
 from ...robots.tree import Tree
 from ...symbolic.parameters import Parameters, Range
 from .flags import disabled
-from .model_foreign import FIXED_TENDON, FREE, branches, is_set
+from .model_foreign import FIXED_TENDON, FREE, branches
 from .model_read import Named
 from .model_tree import mass_parameters
+from .versions import entry, is_set
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -63,9 +64,7 @@ def declared(names: Named) -> Parameters:
             bent = disabled(model, "DAMPER") or is_set(model, "tendon_dampingpoly", k)
             own = {
                 "damping": 0.0 if bent else model.tendon_damping[k],
-                "armature": 0.0
-                if branches(model, k) or not hasattr(model, "tendon_armature")
-                else model.tendon_armature[k],
+                "armature": 0.0 if branches(model, k) else entry(model, "tendon_armature", k),
                 "stiffness": 0.0 if disabled(model, "SPRING") or dead else model.tendon_stiffness[k],
             }
             _declare(values, ranges, f"tendon {name}", own, float(model.tendon_lengthspring[k][0]))

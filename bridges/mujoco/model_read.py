@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError, BridgeWarning
-from ...symbolic.extras import require
-from .versions import actuators
+from .features import unread
+from .versions import actuators, loaded
 from .watch import without_log
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
         BridgeError: if there is no such file, it is no MJCF, or MuJoCo refuses it, with its reason.
         MissingPackageError: without MuJoCo.
     """
-    mujoco = require("mujoco", "mujoco")
+    mujoco = loaded()
     if isinstance(source, mujoco.MjModel):
         return source  # type: ignore[no-any-return]
     if not isinstance(source, str | os.PathLike):
@@ -53,8 +54,10 @@ def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
     except BridgeError:
         raise
     except (ValueError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise BridgeError(f"{where}: MuJoCo cannot read this model: {reason[:_SHOWN]}") from error
+        reason = " ".join(str(error).split())[:_SHOWN]
+        if later := unread(reason):
+            reason = f"{later}; {reason}"
+        raise BridgeError(f"{where}: MuJoCo cannot read this model: {reason}") from error
     if told:
         warnings.warn(f"{where}: MuJoCo warns: {'; '.join(' '.join(word.split()) for word in told)}", BridgeWarning, 3)
     return model  # type: ignore[no-any-return]
@@ -87,38 +90,19 @@ class Named:
             model: compiled.
         """
         self.model = model
-        self.bodies = _names(model, "body", model.nbody)
+        self.bodies = _names(model.body, "body", model.nbody)
         own = [model.joint(j).name or self.bodies[int(model.jnt_bodyid[j])] for j in range(model.njnt)]
         self.joints = [
             name if own.count(name) == 1 or model.joint(j).name else f"{name}.{j}" for j, name in enumerate(own)
         ]
-        self.sites = _names(model, "site", model.nsite)
-        self.tendons = _names(model, "tendon", model.ntendon)
-        self.actuators = _names(model, "actuator", actuators(model))
-        self.equalities = _names(model, "equality", model.neq)
+        self.sites = _names(model.site, "site", model.nsite)
+        self.tendons = _names(model.tendon, "tendon", model.ntendon)
+        self.actuators = _names(model.actuator, "actuator", actuators(model))
+        self.equalities = _names(model.equality, "equality", model.neq)
 
 
-def _names(model: MjModel, kind: str, count: int) -> list[str]:
-    part = getattr(model, kind)
+def _names(part: Callable[[int], Any], kind: str, count: int) -> list[str]:
     return [str(part(i).name) or f"{kind} {i}" for i in range(count)]
-
-
-def dense_rows(
-    values: Array, first: NDArray[np.int32], count: NDArray[np.int32], columns: NDArray[np.int32], width: int
-) -> Array:
-    """A matrix that MuJoCo keeps as entries of its rows, shape (rows, width).
-
-    Args:
-        values: of the entries.
-        first: place of the first entry of each row.
-        count: entries of each row.
-        columns: of the entries.
-        width: number of columns.
-    """
-    A = np.zeros((len(first), width))
-    for row, start, size in zip(A, first, count, strict=True):
-        row[columns[start : start + size]] = values[start : start + size]
-    return A
 
 
 def rotation(quaternion: Array) -> Array:

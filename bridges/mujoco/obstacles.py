@@ -51,6 +51,7 @@ class _Seen:
     """One obstacle: the body, the places in p of what is set, and what was seen of it last."""
 
     body: int
+    root: int
     mocap: int
     velocity: str
     axes: list[int]
@@ -89,7 +90,6 @@ class Eyes:
         self._mujoco, self._model, self._numbers = mujoco, model, numbers
         self._seen = [self._find(parameters, name, given) for name, given in obstacles.items()]
         self._moves = any(seen.mocap < 0 for seen in self._seen)
-        self._twist = np.zeros(6)
 
     def __bool__(self) -> bool:
         """Whether there is anything to see."""
@@ -128,9 +128,11 @@ class Eyes:
         seen.time, seen.place = float(data.time), np.array(data.xpos[seen.body])
         spin = np.zeros(3)
         if seen.velocity == "measured":
-            kind = self._mujoco.mjtObj.mjOBJ_XBODY
-            self._mujoco.mj_objectVelocity(self._model, data, kind, seen.body, self._twist, 0)
-            spin, seen.speed = self._twist[:3], self._twist[3:].copy()
+            # As mj_objectVelocity has it: in MuJoCo 3 what a callback raises after such a call ends the process.
+            twist = data.cvel[seen.body]
+            spin, (x, y, z) = np.array(twist[:3]), twist[:3]
+            a, b, c = seen.place - data.subtree_com[seen.root]
+            seen.speed = np.add(twist[3:], (y * c - z * b, z * a - x * c, x * b - y * a))
         self._set(seen, data, spin)
 
     def _anchor(self, seen: _Seen, data: MjData) -> None:
@@ -194,6 +196,7 @@ class Eyes:
         self._compare_radius(parameters, name, body)
         return _Seen(
             body=body,
+            root=int(model.body_rootid[body]),
             mocap=int(model.body_mocapid[body]),
             velocity=obstacle.velocity,
             axes=["xyz".index(axis) for axis in obstacle.axes[: len(axes)]],

@@ -136,7 +136,7 @@ def outlet(robot: Robot, joints: Joints, applies_force: bool, p: Array, apply: A
         drives = motors(joints, columns, names)
         return Outlet(joints, force, drives, drives.matrix @ columns if constant else None)
     refuse_servos(joints)
-    if constant and not any(int(joints.model.jnt_type[place]) == 0 for place in joints.at):
+    if constant and not joints.floats:
         zero, states = np.zeros(c.nq), joints.states
         turned = np.array([states.force_there(zero, column) for column in columns.T]).reshape(-1, states.nv).T
         return Outlet(joints, _constant(turned), None, None)

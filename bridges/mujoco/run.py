@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Literal
 
@@ -15,10 +16,12 @@ from ...scenarios.integrators import RK4
 from ...scenarios.step_limit import StepLimit
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive, vector
-from ...symbolic.extras import require
+from ...symbolic.errors import BridgeWarning
 from .driver import Drive
+from .features import ROUND
 from .joints import Joints
 from .model_export import export
+from .versions import loaded
 
 Values = Mapping[str, float] | ArrayLike | None
 
@@ -50,7 +53,8 @@ def simulate(
         v0: velocities, shape (nv,).
         duration: [s].
         step: MuJoCo's timestep, and that of the samples; made a little smaller if it does not divide the duration [s].
-        integrator: MuJoCo's.
+        integrator: MuJoCo's. Before MuJoCo 4.0 RK4 has an error of second order where bodies float, which a
+            BridgeWarning tells.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
         law_p: the controller's parameters, likewise.
         t0: time of the start [s].
@@ -69,7 +73,7 @@ def simulate(
         SimulationError: if the law or MuJoCo's motion has to stop; the trajectory so far is attached.
         SimulationInterrupted: on Ctrl-C, likewise.
     """
-    mujoco = require("mujoco", "mujoco")
+    mujoco = loaded()
     require_parts(robot, controller, None, None)
     c = robot.coordinates
     q, v = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
@@ -83,8 +87,15 @@ def simulate(
     # Text has fewer digits than the step.
     model.opt.timestep = h
     joints = Joints.of(robot, model)
+    if integrator == "RK4" and joints.floats and ROUND.missing:
+        warnings.warn(f"{robot.name}: {ROUND.missing}: its motion has an error of second", BridgeWarning, stacklevel=2)
     driver = Drive(robot, controller, joints, p=p, law_p=law_p, apply="auto" if limits else "qfrc_applied")
     data = mujoco.MjData(model)
     data.time = start
     driver.place(data, q, v)
-    return driver.run(data, span)
+    try:
+        return driver.run(data, span)
+    finally:
+        # As after a simulation here, the law remembers the run.
+        if controller is not None and driver.memory is not None:
+            controller.memory = driver.memory.value
