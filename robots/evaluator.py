@@ -12,6 +12,7 @@ from ..symbolic.arrays import vector
 from ..symbolic.errors import ShapeError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import Parameters
+from .own_symbols import OwnSymbols
 
 KEPT = 32
 """Expressions whose kernels a robot keeps between calls of ``evaluate``."""
@@ -20,16 +21,18 @@ KEPT = 32
 class Evaluator:
     """What stands behind :meth:`Robot.evaluate` and :meth:`CanonicalForm.evaluate`."""
 
-    def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters) -> None:
+    def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters, own: OwnSymbols | None = None) -> None:
         """Begin with no kernels.
 
         Args:
             symbols: of time, of what has no nominal value, and of the parameters, by name, in this order.
             parameters: the same, with their nominal values.
+            own: says which symbols an expression may use; None if the caller sees to it.
         """
         self._symbols = dict(symbols)
         self._parameters = parameters
-        self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel]] = {}
+        self._own = own
+        self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel, frozenset[str]]] = {}
 
     def __call__(
         self,
@@ -39,6 +42,7 @@ class Evaluator:
         p: Mapping[str, float] | ArrayLike | None,
     ) -> NDArray[np.float64]:
         """Value of an expression; what it does not depend on may be None."""
+        kernel, used = self._kernel(expression)
         values: list[NDArray[np.float64]] = []
         for (name, symbol), value in zip(list(self._symbols.items())[1:-1], given, strict=True):
             if value is None:
@@ -50,13 +54,13 @@ class Evaluator:
         time = float(vector("t", [t], 1)[0])
         if p is None or isinstance(p, Mapping):
             # A parameter without a value is no obstacle where the expression does not use it.
-            used = {symbol.name() for symbol in ca.symvar(expression)}
             spare = set(self._parameters.names) - set(self._parameters.nominal) - used
             p = {**dict.fromkeys(spare, 1.0), **(p or {})}
         numbers = self._parameters.values(p)
-        return self._kernel(expression)(time, *values, numbers)[0]
+        return kernel(time, *values, numbers)[0]
 
-    def _kernel(self, expression: ca.SX) -> Kernel:
+    def _kernel(self, expression: ca.SX) -> tuple[Kernel, frozenset[str]]:
+        """What evaluates an expression, and the names of the symbols in it."""
         # An SX can be changed in place, so its elements are the key; the copy keeps their nodes, and hashes, alive.
         entries = ca.vec(ca.densify(expression))
         key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
@@ -64,6 +68,9 @@ class Evaluator:
         if kept is None:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            kept = ca.SX(expression), Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)
+            if self._own is not None:
+                self._own.require({"the expression": expression})
+            kernel = Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)
+            kept = ca.SX(expression), kernel, frozenset(symbol.name() for symbol in ca.symvar(expression))
             self._kept[key] = kept
-        return kept[1]
+        return kept[1:]

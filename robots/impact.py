@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -23,6 +25,10 @@ Array = NDArray[np.float64]
 
 NOTHING = 1e-12
 """Share of the motion's size below which an impulse is rounding, and not there."""
+
+_BUILT: weakref.WeakKeyDictionary[Robot, tuple[tuple[str, ...], Kernel]] = weakref.WeakKeyDictionary()
+"""Kernels of robots that were struck: in a motion of many steps, or many motions, they are struck again."""
+_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +155,26 @@ def _equations(
     """The impulse equations at q, and the rates A v⁻ + φ_t."""
     c = robot.coordinates
     position = vector("q", q, c.nq)
+    values = robot.parameters.values(without_places(p, made) | places(robot, made, position, t=t, p=p))
+    with _LOCK:
+        if robot not in _BUILT:
+            _BUILT[robot] = _build(robot)
+        names, kernel = _BUILT[robot]
+        # Calls of a kernel share its arrays.
+        M, rows, rates = kernel(t, position, before, values)
+    equations = ImpulseEquations(
+        M=M.reshape(c.nv, c.nv),
+        A=rows.reshape(len(names), c.nv),
+        rows=names,
+        velocities=tuple(c.v[i].name() for i in range(c.nv)),
+        owner=robot.name,
+    )
+    return equations, np.atleast_1d(rates)
+
+
+def _build(robot: Robot) -> tuple[tuple[str, ...], Kernel]:
+    """Names of the natural rows, and the kernel of M, A and A v⁻ + φ_t."""
+    c = robot.coordinates
     names: list[str] = []
     expressions: list[ca.SX] = []
     for constraint in robot.natural:
@@ -167,16 +193,7 @@ def _equations(
         {"M": robot.mass_matrix, "A": A, "rate": rate},
         compiled=False,
     )
-    values = robot.parameters.values(without_places(p, made) | places(robot, made, position, t=t, p=p))
-    M, rows, rates = kernel(t, position, before, values)
-    equations = ImpulseEquations(
-        M=M.reshape(c.nv, c.nv),
-        A=rows.reshape(len(names), c.nv),
-        rows=tuple(names),
-        velocities=tuple(c.v[i].name() for i in range(c.nv)),
-        owner=robot.name,
-    )
-    return equations, np.atleast_1d(rates)
+    return tuple(names), kernel
 
 
 def _given_back(

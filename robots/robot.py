@@ -253,7 +253,6 @@ class Robot:
         """
         if not isinstance(expression, ca.SX):
             raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
-        self.require_own_symbols("the expression", expression)
         return self._evaluator(expression, t, (q, v, u), p)
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
@@ -274,7 +273,8 @@ class Robot:
 
     @functools.cached_property
     def _evaluator(self) -> Evaluator:
-        return Evaluator({"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}, self.parameters)
+        symbols = {"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}
+        return Evaluator(symbols, self.parameters, self.own_symbols)
 
     def moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
         """a, shape (nv,), and μ, shape (k,), under one force: less work than :attr:`drift` and mobility together.

@@ -40,14 +40,7 @@ def close_loop(
     """
     require_regular(robot)
     if controller is not None:
-        _require_controller(controller)
-        c, model = robot.coordinates, controller.robot.coordinates
-        plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
-        if plant != own:
-            raise ModelError(
-                f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} "
-                f"with {own}"
-            )
+        require_fit(robot, controller)
     told = integrands(robot, controller, metrics or {})
     if controller is not None and controller.law is None:
         return NumericLoop(robot, controller, stop, judged=judged, metrics=told)
@@ -79,6 +72,23 @@ def require_parts(
     robot.require_own_symbols("stop", stop, controller.parameters if controller else NO_PARAMETERS)
     if ca.depends_on(stop, ca.vertcat(robot.u, robot.coordinates.a)):
         raise ModelError("stop may use time, coordinates, velocities and parameters, not inputs or accelerations")
+
+
+def require_fit(robot: Robot, controller: Controller) -> None:
+    """Raise ModelError for a controller whose model has other sizes than the plant, or something that is none.
+
+    Args:
+        robot: the plant.
+        controller: what drives it.
+    """
+    _require_controller(controller)
+    c, model = robot.coordinates, controller.robot.coordinates
+    plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
+    if plant != own:
+        raise ModelError(
+            f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} "
+            f"with {own}"
+        )
 
 
 def _require_controller(controller: Controller) -> None:

@@ -67,7 +67,7 @@ def simulate_phases(
             attached.
         PhasedSimulationInterrupted: on Ctrl-C; the segments so far are attached.
     """
-    order = _checked(phases)
+    order = checked_phases(phases)
     end = finite("t0", t0) + positive("duration", duration)
     positive("step", step)
     positive("tolerance", tolerance)
@@ -124,7 +124,15 @@ class _Stretch:
         return run
 
 
-def _checked(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+def checked_phases(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+    """The phases, if they can follow each other.
+
+    Args:
+        phases: in order.
+
+    Raises:
+        ModelError: for none, something that is no phase, one without an end before others, or times that do not grow.
+    """
     if not isinstance(phases, Iterable):
         raise ModelError(f"a motion is made of a list of phases, got {phases!r}")
     order = tuple(phases)

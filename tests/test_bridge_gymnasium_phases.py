@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import export, export_vector
-from erugin.bridges.gymnasium.draws import Draws, LawValues
+from erugin.bridges.gymnasium.draws import Draws
 from erugin.bridges.gymnasium.environment import Environment
 from erugin.constraints import holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
@@ -266,4 +266,4 @@ def test_what_does_not_fit_phases_is_refused_by_name() -> None:
     walk = exoskeleton_steps()
     place = walk.phases[0].places[0]
     with pytest.raises(ParameterError, match=f"'{place}' says where a contact stands"):
-        Draws(walk, LawValues.of(walk), {}).starts(np.zeros(1, dtype=np.int64), {place: 0.1})
+        Draws(walk, {}).starts(np.zeros(1, dtype=np.int64), {place: 0.1})

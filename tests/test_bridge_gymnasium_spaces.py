@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -210,6 +211,15 @@ def test_a_start_from_which_nothing_goes_says_its_seed(setup: Setup) -> None:
     env = export(setup, residual=True, varied={})
     with pytest.raises(EruginError):
         env.reset(seed=6, options={"parameters": {"q0.q1": float("inf")}})
+
+
+def test_a_step_that_is_too_long_for_a_law_is_refused_as_in_a_simulation(setup: Setup) -> None:
+    slow = replace(setup, duration=1.2, varied={})
+    with pytest.raises(ModelError, match=r"a step of 0\.4 s is too long.*'swing'"):
+        export(slow, residual=True, step=0.4).reset()
+    # What is held decays otherwise, and an action alone has nothing that would.
+    for residual in (False, True):
+        export(slow, residual=residual, hold=residual, step=0.4).reset()
 
 
 def test_gymnasium_is_imported_when_an_environment_is_made() -> None:

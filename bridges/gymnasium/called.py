@@ -23,7 +23,10 @@ Kept = tuple[Array, float, int, object]
 
 
 class CalledLane(Engine):
-    """A single lane; an integrator with a memory of its own keeps it over an episode."""
+    """A single lane; an integrator with a memory of its own keeps it over an episode.
+
+    What the law remembers is the lane's, and is put back before a step: other lanes may drive with the same law.
+    """
 
     def __init__(self, task: Task) -> None:
         """Join plant, law and action.
@@ -47,11 +50,14 @@ class CalledLane(Engine):
             "environment_paid", {**symbols, "applied": task.output}, {"rate": task.rate}, compiled=False
         )
         self._advance: Advance | None = None
+        self._memory: object | None = None
+        self._largest = np.zeros(0)
         self._x, self._p, self._t0, self._count, self._begun = np.zeros(self._loop.nx), np.zeros(0), 0.0, 0, False
 
     def begin(self, rows: Rows, starts: Starts, t0: float) -> Period:
         """A new run."""
         self._acting.reset()
+        self._memory = self._acting.memory
         self._x, self._p, self._begun = starts.x[0].copy(), starts.numbers[0].copy(), True
         self._settle(t0)
         sizes = self._loop.sizes
@@ -62,26 +68,34 @@ class CalledLane(Engine):
         """A block of steps."""
         return self._regular(actions[0], self.task.substeps)
 
-    def step(self, row: Rows, action: Array, length: float | None) -> Period:
-        """A block of one; behind one of another length the integrator begins anew."""
-        if length is None:
-            return self._regular(action, 1)
+    def steps(self, row: Rows, action: Array, n: int) -> Period:
+        """A block of them."""
+        return self._regular(action, n)
+
+    def part(self, row: Rows, action: Array, length: float) -> Period:
+        """A block of one; behind it the integrator begins anew."""
         t = self.time(row)
         period = self._steps(self._start(self._p, length, t), action, (t, length), 0, 1)
         self._settle(t + length)
         return period
 
+    def first_positive(self, row: Rows, n: int) -> int:
+        """By the values at their ends."""
+        return int(np.count_nonzero(~(self._largest[: n - 1] > 0.0)))
+
     def begin_period(self, row: Rows) -> None:
         """The law's output is asked for before the next step, if it is held."""
+        self._acting.memory = self._memory
         self._acting.begin_period()
+        self._memory = self._acting.memory
 
     def keep(self, rows: Rows) -> Kept:
         """The state, and what the law remembers."""
-        return self._x.copy(), self._t0, self._count, self._acting.memory
+        return self._x.copy(), self._t0, self._count, self._memory
 
     def put_back(self, row: Rows, kept: Kept, place: int) -> None:
         """The integrator begins anew."""
-        self._x, self._t0, self._count, self._acting.memory = kept
+        self._x, self._t0, self._count, self._memory = kept
         self._advance = None
 
     def time(self, row: Rows) -> float:
@@ -113,10 +127,12 @@ class CalledLane(Engine):
     def _steps(self, advance: Advance, action: Array, clock: tuple[float, float], first: int, n: int) -> Period:
         """Some steps from the state as it is, on a clock (t₀, h) that counts from ``first``."""
         t0, h = clock
+        self._acting.memory = self._memory
         self._acting.action = np.array(action)
         recorded = {key: np.full((n, size), np.nan) for key, size in self._loop.sizes.items()}
         block = Block(first, False, np.full((n, self._loop.nx), np.nan), recorded, self._x)
         advance(block, self._x)
+        self._memory = self._acting.memory
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         filled, error = block.filled, block.error
@@ -140,13 +156,15 @@ class CalledLane(Engine):
 
     def _period(self, told: Told, paid: Array, ends: list[tuple[float, Array]], error: BaseException | None) -> Period:
         stop, clearance = -np.inf, np.inf
+        self._largest = np.zeros(len(ends))
         seen = np.full(self.task.seen.numel(), np.nan)
-        for t, x in ends:
+        for i, (t, x) in enumerate(ends):
             if np.isfinite(x).all():
                 seen, stops, gaps = (np.atleast_1d(each) for each in self._ends(t, x, self._p))
                 # As the compiled loop does: what is no number is passed over.
                 stop, clearance = np.fmax.reduce([stop, *stops]), np.fmin.reduce([clearance, *gaps])
             else:
                 seen = np.full(self.task.seen.numel(), np.nan)
+            self._largest[i] = stop
         extremes = np.array([float(stop)]), np.array([float(clearance)])
         return Period(told, paid, ends[-1][1][None].copy(), seen[None], *extremes, error)

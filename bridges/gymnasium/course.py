@@ -71,7 +71,8 @@ class Course(ABC):
             What is seen there, in place of the end of a period.
 
         Raises:
-            ModelError: if natural constraints depend on each other there.
+            ModelError: if natural constraints depend on each other there, gains are unstable, or the step is too long
+                for them.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
+from ...robots.robot import Robot
 from ...scenarios.comparison.varied_names import VariedNames
 from ...scenarios.sampling import Distribution, draw
 from ...scenarios.sampling.philox import block
@@ -38,33 +39,30 @@ def later_seeds(seeds: Seeds, episode: NDArray[np.int64]) -> Seeds:
 
 
 @dataclass(frozen=True, eq=False)
-class LawValues:
-    """A controller, and what a setup says of its parameters.
+class Driven:
+    """A plant under a controller, and what a setup says of the controller's parameters.
 
     Attributes:
-        controller: whose parameters are among what varies, or None.
-        values: parameters that are not nominal, by name.
-        places: names of those that say where contacts stand, which the motion finds.
+        plant: whose parameters are among what varies.
+        controller: whose parameters are, too; or None.
+        values: parameters of the controller that are not nominal, by name.
+        places: names of those of both that say where contacts stand, which the motion finds.
     """
 
+    plant: Robot
     controller: Controller | None
     values: Mapping[str, float]
     places: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, setup: Setup) -> tuple[LawValues, ...]:
-        """Those of the phases of a setup, or the only one.
-
-        Args:
-            setup: who moves.
-        """
-        found = tuple(cls(phase.controller, phase.law_values, phase.places) for phase in setup.phases)
-        return found or (cls(setup.controller, setup.law_p),)
 
     @property
     def parameters(self) -> Parameters:
         """The controller's."""
         return NO_PARAMETERS if self.controller is None else self.controller.parameters
+
+    @property
+    def size(self) -> int:
+        """Number of parameters of both."""
+        return len(self.plant.parameters) + len(self.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,28 +71,57 @@ class Draws:
 
     Attributes:
         setup: who moves, from where.
-        laws: of the setup, one for each of its phases, or the only one.
         varied: what seeds vary, by name.
     """
 
     setup: Setup
-    laws: tuple[LawValues, ...]
     varied: Mapping[str, Distribution]
 
     def __post_init__(self) -> None:
         """Refuse a name that there is not, or a number that varies twice, before anything runs."""
         self.starts(np.zeros(1, dtype=np.int64), {})
 
+    @functools.cached_property
+    def driven(self) -> tuple[Driven, ...]:
+        """The plants and laws of the phases and, last, the setup's own."""
+        setup = self.setup
+        phases = [Driven(x.plant(setup.robot), x.controller, x.law_values, x.places) for x in setup.phases]
+        return (*phases, Driven(setup.robot, setup.controller, setup.law_p))
+
     @property
     def size(self) -> int:
-        """Number of parameters of the plant and of the laws."""
-        return len(self.setup.robot.parameters) + sum(len(law.parameters) for law in self.laws)
+        """Number of all parameters of these."""
+        return sum(each.size for each in self.driven)
+
+    def plant(self, numbers: Array) -> Array:
+        """Parameters of the setup's plant among those of an episode.
+
+        Args:
+            numbers: of all, shape (size,).
+        """
+        last = numbers[self.size - self.driven[-1].size :]
+        return last[: len(self.setup.robot.parameters)]
+
+    def phase(self, k: int, numbers: Array) -> tuple[dict[str, float], dict[str, float]]:
+        """Parameters of a phase's plant and of its law by name, without the places of contacts.
+
+        Args:
+            k: which phase.
+            numbers: of all, shape (size,).
+        """
+        one, first = self.driven[k], sum(each.size for each in self.driven[:k])
+        names, split = (*one.plant.parameters.names, *one.parameters.names), len(one.plant.parameters)
+        known = list(zip(names, numbers[first : first + one.size].tolist(), strict=True))
+        plant, law = (
+            {name: x for name, x in part if name not in one.places} for part in (known[:split], known[split:])
+        )
+        return plant, law
 
     @functools.cached_property
     def names(self) -> tuple[VariedNames, ...]:
-        """Names of what can be set or varied, as seen from each law."""
+        """Names of what can be set or varied, as seen from each of these."""
         known = self.setup.parameters
-        return tuple(VariedNames(self.setup.robot, law.controller, known) for law in self.laws)
+        return tuple(VariedNames(self.setup.robot, each.controller, known) for each in self.driven)
 
     def nominal(self, name: str) -> float:
         """Value of what can be varied, without variation; of a parameter of both the plant's.
@@ -106,7 +133,7 @@ class Draws:
             ParameterError: for an unknown name, or one without a value.
         """
         setup = self.setup
-        for law, names in zip(self.laws, self.names, strict=True):
+        for law, names in zip(self.driven, self.names, strict=True):
             places = names.places(name)
             if places and places[0].where in ("q0", "v0"):
                 start = setup.q0 if places[0].where == "q0" else setup.v0
@@ -119,7 +146,7 @@ class Draws:
         raise ParameterError(f"{name!r} has no nominal value about which it could vary: give absolute values")
 
     def starts(self, seeds: Seeds, told: Mapping[str, float]) -> Starts:
-        """States and parameters, one row for each seed: of the plant, then of the laws in their order.
+        """States and parameters, one row for each seed: of plant and law of each phase, then the setup's own.
 
         Args:
             seeds: shape (n,).
@@ -131,22 +158,19 @@ class Draws:
         """
         if not isinstance(told, Mapping):
             raise BridgeError(f"parameters are given by name, such as {{'m1': 2.0}}, got {told!r}")
-        n, setup = len(seeds), self.setup
+        n = len(seeds)
         columns: dict[str, Array] = dict(draw(self.varied, seeds, self.nominal)) if self.varied else {}
         # What is told comes last, and stays.
         given = columns, {name: np.full(n, finite(name, value)) for name, value in told.items()}
-        starts = [self._one(law, names, n, given) for law, names in zip(self.laws, self.names, strict=True)]
-        plant = len(setup.robot.parameters)
-        numbers = [starts[0].numbers, *(other.numbers[:, plant:] for other in starts[1:])]
-        return Starts(starts[0].x, np.concatenate(numbers, axis=1), starts[0].batch)
+        starts = [self._one(each, names, n, given) for each, names in zip(self.driven, self.names, strict=True)]
+        return Starts(starts[0].x, np.concatenate([each.numbers for each in starts], axis=1), starts[0].batch)
 
-    def _one(self, law: LawValues, names: VariedNames, n: int, given: Sequence[Mapping[str, Array]]) -> Starts:
-        """Starts for one of the laws."""
-        setup, own = self.setup, law.parameters.names
-        values: dict[str, dict[str, Array | float]] = {
-            "plant": dict(setup.p),
-            "law": {key: x for key, x in {**law.values, **dict.fromkeys(law.places, 0.0)}.items() if key in own},
-        }
+    def _one(self, driven: Driven, names: VariedNames, n: int, given: Sequence[Mapping[str, Array]]) -> Starts:
+        """Starts for one of the plants and its law."""
+        setup, own = self.setup, {"plant": driven.plant.parameters, "law": driven.parameters}
+        values: dict[str, dict[str, Array | float]] = {"plant": dict(setup.p), "law": dict(driven.values)}
+        for where, parameters in own.items():
+            values[where] |= {name: 0.0 for name in driven.places if name in parameters.names}
         starts = {
             "q0": np.tile(np.asarray(setup.q0, dtype=np.float64), (n, 1)),
             "v0": np.tile(np.asarray(setup.v0, dtype=np.float64), (n, 1)),
@@ -158,16 +182,16 @@ class Draws:
                     other = taken.setdefault((place.where, place.name), name)
                     if other != name:
                         raise ParameterError(f"{other!r} and {name!r} are the same number: give one of them")
-                    if place.name in law.places:
+                    if place.name in driven.places:
                         raise ParameterError(
                             f"{name!r} says where a contact stands, which the motion finds: leave it out"
                         )
                     if place.where in starts:
                         starts[place.where][:, place.index] = column
-                    else:
+                    elif place.name in own[place.where].names:
                         values[place.where][place.name] = column
         p, law_p = (
             {name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) for name, value in values[where].items()}
-            for where in ("plant", "law")
+            for where in own
         )
-        return Starts.of(setup.robot, law.parameters, starts["q0"], starts["v0"], p, law_p)
+        return Starts.of(driven.plant, driven.parameters, starts["q0"], starts["v0"], p, law_p)

@@ -84,13 +84,32 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def step(self, row: Rows, action: Array, length: float | None) -> Period:
-        """Take one step of a control period.
+    def steps(self, row: Rows, action: Array, n: int) -> Period:
+        """Take some of the steps of a control period.
 
         Args:
             row: which lane, shape (1,).
             action: in the units of the inputs, shape (n,).
-            length: of the step [s]; the task's if not given. Steps of the task's length that follow go on from there.
+            n: how many, at most as many as a period has.
+        """
+
+    @abstractmethod
+    def part(self, row: Rows, action: Array, length: float) -> Period:
+        """Take one step of another length; steps that follow go on from there.
+
+        Args:
+            row: which lane, shape (1,).
+            action: in the units of the inputs, shape (n,).
+            length: [s].
+        """
+
+    @abstractmethod
+    def first_positive(self, row: Rows, n: int) -> int:
+        """Of the steps that were just taken, the number of those before the first that ended with a positive stop.
+
+        Args:
+            row: which lane, shape (1,).
+            n: how many were taken.
         """
 
     @abstractmethod

@@ -116,7 +116,7 @@ class Environment(gymnasium.Env[Any, Any]):
 
     def _film(self) -> None:
         if self._camera is not None:
-            plant = self._episodes.numbers[0, : len(self.task.setup.robot.parameters)]
+            plant = self.task.draws.plant(self._episodes.numbers[0])
             self._camera.add(float(self._episodes.time(ONE)[0]), self._episodes.state[0], plant)
 
     def _seen(self) -> Any:  # noqa: ANN401 - of either space

@@ -75,7 +75,7 @@ class Episodes:
         count: control periods since the start of the episode, shape (lanes,).
         seen: what is seen now, shape (lanes, n).
         state: (q, v) now, shape (lanes, nx).
-        numbers: parameters of the plant, then of the law, shape (lanes, np).
+        numbers: parameters as they are drawn, shape (lanes, np).
         seeds: of the episodes, shape (lanes,).
     """
 

@@ -77,7 +77,7 @@ class CompiledLanes(Engine):
         if layout.sizes[0]:
             # What is held is known behind the step only.
             self._told[rows, 0, : layout.sizes[0]] = self._x[rows, layout.part("w")]
-        return self._period(rows, 1, self.task.h)
+        return self._period(rows, 1, 0.0)
 
     def go(self, rows: Rows, actions: Array) -> Period:
         """As many steps as a period has."""
@@ -85,16 +85,24 @@ class CompiledLanes(Engine):
         self._run(rows, self.task.h, [self._states, self._told])
         return self._period(rows, self.task.substeps, self.task.h)
 
-    def step(self, row: Rows, action: Array, length: float | None) -> Period:
-        """One step; behind one of another length the steps are counted anew."""
-        layout, h = self._layout, self.task.h if length is None else length
-        self._p[row, layout.action] = action
-        if length is not None:
-            self._settle(row, 0.0, length)
-        self._run(row, h, [self._states[:, :1], self._told[:, :1]])
-        if length is not None:
-            self._settle(row, 0.0, self.task.h)
-        return self._period(row, 1, h)
+    def steps(self, row: Rows, action: Array, n: int) -> Period:
+        """As in a whole period."""
+        self._p[row, self._layout.action] = action
+        self._run(row, self.task.h, [self._states[:, :n], self._told[:, :n]])
+        return self._period(row, n, self.task.h)
+
+    def part(self, row: Rows, action: Array, length: float) -> Period:
+        """Behind it the steps are counted anew."""
+        self._p[row, self._layout.action] = action
+        self._settle(row, 0.0, length)
+        self._run(row, length, [self._states[:, :1], self._told[:, :1]])
+        self._settle(row, 0.0, self.task.h)
+        return self._period(row, 1, length)
+
+    def first_positive(self, row: Rows, n: int) -> int:
+        """By the largest value so far, as the state at the start of the following step holds it."""
+        largest = self._states[row[0], 1:n, self._layout.part("s")]
+        return int(np.count_nonzero(~(largest > 0.0)))
 
     def begin_period(self, row: Rows) -> None:
         """One step of no length, whose correction finds what is held."""
@@ -107,7 +115,8 @@ class CompiledLanes(Engine):
 
     def keep(self, rows: Rows) -> tuple[Array, Array]:
         """State and parameters."""
-        return self._x[rows].copy(), self._p[rows].copy()
+        # Indices by number copy.
+        return self._x[rows], self._p[rows]
 
     def put_back(self, row: Rows, kept: tuple[Array, Array], place: int) -> None:
         """State and parameters."""

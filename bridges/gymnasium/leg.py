@@ -10,6 +10,7 @@ from ...scenarios.natural_check import NaturalCheck
 from ...scenarios.natural_rank import NaturalRank
 from ...scenarios.record import KNOWN
 from ...scenarios.starts import Starts
+from ...scenarios.step_limit import StepLimit
 from .called import CalledLane
 from .course import Course, Ran
 from .engine import Engine, Period, Rows, natural_judged
@@ -41,7 +42,10 @@ class Leg(Course):
         rank = NaturalRank(robot, task.h, lanes) if natural_judged(task) else None
         self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank)
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
-        self._split = len(robot.parameters)
+        self._split, self._h = len(robot.parameters), task.h
+        # What is held over a period decays otherwise.
+        linear = () if task.base is None or task.hold else task.base.linearizations
+        self._limit = StepLimit(linear, task.law_parameters, task.integrator) if linear else None
 
     @classmethod
     def compiled(cls, task: Task, lanes: int, width: int, threads: int) -> Leg | str:
@@ -68,6 +72,8 @@ class Leg(Course):
 
     def begin(self, rows: Rows, starts: Starts, t0: float = 0.0) -> Ran:
         """As in any course; ``t0`` is the time there [s]."""
+        if self._limit is not None:
+            self._limit.check(starts.numbers[:, self._split :], self._h, batch=len(rows) > 1)
         if self._natural is not None:
             self._natural.look(starts.x, starts.numbers[:, : self._split], t0, batch=len(rows) > 1)
         self._judge.begin(rows)

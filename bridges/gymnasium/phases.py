@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -83,13 +84,16 @@ class Phases(Course):
         return cls(task, [leg for leg, _ in found], 1), "; ".join(reasons)
 
     def begin(self, rows: Rows, starts: Starts) -> Ran:
-        """Lane by lane, for each finds where its contacts stand."""
+        """Together, if all begin with the first phase; else lane by lane."""
+        self._count[rows], self._drawn[rows] = 0, starts.numbers
+        for row in rows.tolist():
+            self._stands[row] = None
+        if len(rows) > 1 and (ran := self._together(rows, starts.x)) is not None:
+            return ran
         parts: list[tuple[Rows, Ran]] = []
         for i in range(len(rows)):
-            row = rows[i : i + 1]
-            self._count[row], self._drawn[row], self._stands[int(row[0])] = 0, starts.numbers[i], None
             way = Way(self._nothing(starts.x[i]))
-            self._enter(0, row, 0.0, way)
+            self._enter(0, rows[i : i + 1], 0.0, way)
             if way.over:
                 way.fail(self._task.setup.phases[-1].name, "its end has come before the start")
             parts.append((np.array([i]), way.ran()))
@@ -113,7 +117,9 @@ class Phases(Course):
                 split = np.concatenate([split, here[over]])
                 if not over.all():
                     calm = np.flatnonzero(~over)
-                    parts.append((here[calm], leg.judged(rows[here[calm]], period.of(calm) if over.any() else period)))
+                    ran = leg.judged(rows[here[calm]], period.of(calm) if over.any() else period)
+                    said = {i: f"phase {task.setup.phases[k].name!r}: {why}" for i, why in ran.said.items()}
+                    parts.append((here[calm], replace(ran, said=said)))
             for i in split.tolist():
                 parts.append((np.array([i]), self._through(rows[i : i + 1], actions[i], float(ends[i]))))
         return Ran.together(parts)
@@ -128,25 +134,45 @@ class Phases(Course):
         for leg in self._legs:
             leg.close()
 
+    def _together(self, rows: Rows, x: Array) -> Ran | None:
+        """Lanes at the start of the first phase; None if it is over at once in some, or cannot begin."""
+        if not self._ends[0] > _hair(self._ends[0]):
+            return None
+        try:
+            begun = [self._start(0, row, 0.0, x[i]) for i, row in enumerate(rows.tolist())]
+            numbers = np.concatenate([start.numbers for start, _ in begun])
+            starts = Starts(np.concatenate([start.x for start, _ in begun]), numbers, True)
+            ran = self._legs[0].begin(rows, starts)
+        except (NoVelocityError, EruginError):
+            return None
+        if ran.said or (ran.stop > 0.0).any():
+            return None
+        self._now[rows] = 0
+        for i, row in enumerate(rows.tolist()):
+            self._own[row], self._stands[row] = numbers[i], begun[i][1]
+        return replace(ran, stop=np.full(len(rows), -np.inf))
+
     def _through(self, row: Rows, action: Array, end: float) -> Ran:
-        """A control period of one lane, step by step, up to its end."""
-        task = self._task
-        first, s, on_grid, moved = (int(self._count[row[0]]) - 1) * task.substeps, 0, True, False
-        way = Way(self._nothing(np.zeros(self._nx)))
-        while s < task.substeps:
+        """A control period of one lane, over the ends of phases."""
+        task, duration, way = self._task, self._task.setup.duration, Way(self._nothing(np.zeros(self._nx)))
+        last = int(self._count[row[0]]) * task.substeps
+        s, on_grid, moved = last - task.substeps, True, False
+        while s < last:
             k = int(self._now[row[0]])
-            leg, until, t = self._legs[k], self._ends[k], self._legs[k].engine.time(row)
-            grid = (first + s + 1) * task.h
-            target = grid if until >= grid - _hair(grid) else until
-            length = None if on_grid and target == grid else target - t
-            crossed = self._step(k, row, action[self._places[k]], length, way)
+            engine, until, grid = self._legs[k].engine, self._ends[k], np.arange(s + 1, last + 1) * task.h
+            n = int(np.count_nonzero(until >= grid - 4.0 * np.spacing(grid))) if on_grid else 0
+            # Off the grid, or with the end of the phase before it, one step that ends there.
+            length = None if n else min(until, float(grid[0])) - engine.time(row)
+            crossed = self._take(k, row, action[self._places[k]], n or 1, length, way)
             if way.why:
                 return way.ran()
-            here = leg.engine.time(row)
+            here = engine.time(row)
+            s += int(np.count_nonzero(here >= grid - 4.0 * np.spacing(grid)))
+            on_grid = here - s * task.h <= _hair(here)
             moved |= length is not None
-            on_grid = here >= grid - _hair(grid)
-            s += on_grid
             if crossed or until <= here + _hair(here):
+                if k + 1 < len(self._legs) and duration - here <= _hair(duration):
+                    break
                 moved = True
                 self._enter(k + 1, row, here, way)
                 if way.why or way.over:
@@ -155,25 +181,39 @@ class Phases(Course):
             self._legs[self._now[row[0]]].engine.begin_period(row)
         return way.ran()
 
-    def _step(self, k: int, row: Rows, action: Array, length: float | None, way: Way) -> bool:
-        """One step, cut where the condition of the phase comes to hold; whether it has."""
+    def _take(self, k: int, row: Rows, action: Array, n: int, length: float | None, way: Way) -> bool:
+        """Some steps, or one of a length of its own, up to where the condition of the phase holds; whether it does."""
         leg, condition, engine = self._legs[k], self._conditions[k], self._legs[k].engine
+        name = self._task.setup.phases[k].name
+
+        def taken(part: float | None, n: int = 1) -> Period:
+            return engine.steps(row, action, n) if part is None else engine.part(row, action, part)
+
         kept, start, x = engine.keep(row), engine.time(row), engine.state(row)
-        step = engine.step(row, action, length)
-        crossed = condition is not None and float(step.stop[0]) > 0.0
-        if condition is not None and crossed:
-            full = engine.time(row) - start
+        period = taken(length, n)
+        if condition is not None and n > 1 and period.stop[0] > 0.0:
+            before = engine.first_positive(row, n)
+            engine.put_back(row, kept, 0)
+            if before:
+                way.take(leg.judged(row, taken(None, before)), name)
+                if way.why:
+                    return False
+                kept, start, x = engine.keep(row), engine.time(row), engine.state(row)
+            period = taken(None)
+        if condition is None or not period.stop[0] > 0.0:
+            way.take(leg.judged(row, period), name)
+            return False
+        full, at_end = engine.time(row) - start, float(period.stop[0])
 
-            def again(part: float) -> Period:
-                engine.put_back(row, kept, 0)
-                return engine.step(row, action, length if part == full else part)
+        def again(part: float) -> Period:
+            engine.put_back(row, kept, 0)
+            return taken(length if part == full else part)
 
-            below = 0.0, float(condition(start, x, self._own[int(row[0])])[0])
-            tolerance = max(TOLERANCE, 4 * np.spacing(abs(start) + full))
-            part = first_positive(lambda a: float(again(a).stop[0]), below, (full, float(step.stop[0])), tolerance)
-            step = again(part)
-        way.take(leg.judged(row, step), self._task.setup.phases[k].name)
-        return crossed
+        below = 0.0, float(condition(start, x, self._own[int(row[0])])[0])
+        tolerance = max(TOLERANCE, 4 * np.spacing(abs(start) + full))
+        part = first_positive(lambda a: float(again(a).stop[0]), below, (full, at_end), tolerance)
+        way.take(leg.judged(row, again(part)), name)
+        return True
 
     def _enter(self, k: int, row: Rows, t: float, way: Way) -> None:
         """Put a lane at the start of a phase, or of the first one after it that is not over at once."""
@@ -196,16 +236,13 @@ class Phases(Course):
 
     def _start(self, k: int, row: int, t: float, x: Array) -> tuple[Starts, Stands]:
         """Of a phase, with the parameters that were drawn for a lane."""
-        setup, laws, drawn = self._task.setup, self._task.draws.laws, self._drawn[row]
-        phase, nq, own = setup.phases[k], setup.robot.q.numel(), len(setup.robot.parameters)
-        plant, law = phase.plant(setup.robot), laws[k].parameters
-        first = own + sum(len(each.parameters) for each in laws[:k])
-        p = dict(zip(setup.robot.parameters.names, drawn[:own].tolist(), strict=True))
-        law_p = dict(zip(law.names, drawn[first : first + len(law)].tolist(), strict=True))
-        known = {name: value for name, value in p.items() if name in plant.parameters.names}
-        free = {name: value for name, value in law_p.items() if name not in phase.places}
-        begun = start_phase(setup.robot, phase, t, x[:nq], x[nq:], known, free, self._stands[row])
-        return Starts.of(plant, law, x[:nq], begun.v, begun.p, begun.law_p), begun.stands
+        setup, draws = self._task.setup, self._task.draws
+        phase, nq = setup.phases[k], setup.robot.q.numel()
+        p, law_p = draws.phase(k, self._drawn[row])
+        begun = start_phase(setup.robot, phase, t, x[:nq], x[nq:], p, law_p, self._stands[row])
+        plant, law = draws.driven[k].plant.parameters, draws.driven[k].parameters
+        numbers = np.concatenate([plant.values(begun.p), law.values(begun.law_p)])
+        return Starts(np.concatenate([x[:nq], begun.v])[None], numbers[None], False), begun.stands
 
     def _nothing(self, x: Array) -> Ran:
         """Of a lane that stands still at a state."""

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
+from ...scenarios.close_loop import require_fit, require_parts
 from ...scenarios.integrators import RK4, Integrator
 from ...scenarios.labels import Columns
+from ...scenarios.phases import checked_phases
 from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
 from ...symbolic.arrays import positive
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .actions import Acts, Bounds, actions_of, acts_by_forces, bounds_of
-from .draws import Draws, LawValues
+from .draws import Draws
 from .observation import PHASE, Angles, Part, parts_of
 from .reward import Reward, RewardFunction
 
@@ -128,10 +130,14 @@ class Task:
             low=low,
             high=high,
             normalized=normalized,
-            draws=Draws(setup, LawValues.of(setup), dict(setup.varied if varied is None else varied)),
+            draws=Draws(setup, dict(setup.varied if varied is None else varied)),
         )
         task.require_own_symbols()
-        return replace(task, legs=tuple(task._leg(k, bool(bases)) for k in range(len(setup.phases))))
+        if not setup.phases:
+            task.require_parts()
+            return task
+        phases = checked_phases(setup.phases)
+        return replace(task, legs=tuple(task._leg(k, bool(bases)) for k in range(len(phases))))
 
     @property
     def integrator(self) -> Integrator:
@@ -224,6 +230,12 @@ class Task:
             if (name in seen or self.forces) and ca.depends_on(expression, robot.u):
                 raise BridgeError(f"{name} may not use inputs: an agent knows its own action")
 
+    def require_parts(self) -> None:
+        """Raise ModelError for a law, an integrator or a stop condition that a simulation would refuse."""
+        require_parts(self.setup.robot, self.law, self.setup.integrator, self.setup.stop)
+        if self.base is not None:
+            require_fit(self.setup.robot, self.base)
+
     def places(self, leg: Task) -> list[int]:
         """Where the actions of a leg are among all.
 
@@ -250,6 +262,10 @@ class Task:
             parts=tuple(replace(part, expression=now) if part.name == PHASE else part for part in self.parts),
             reward=self._in_inputs_of(setup.robot, self.reward) if isinstance(self.reward, ca.SX) else self.reward,
         )
+        try:
+            leg.require_parts()
+        except ModelError as error:
+            raise ModelError(f"phase {phase.name!r}: {error}") from error
         at = self.places(leg)
         return replace(leg, low=self.low[at], high=self.high[at])
 
