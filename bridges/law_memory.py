@@ -13,6 +13,8 @@ from ..controllers.controller import Controller
 from .law_model import Values
 
 PROBES = 5
+_HOLDERS: dict[int, LawMemory] = {}
+"""Which memory a controller, told by its ``id``, is lent at present; laws that are dataclasses have no hash."""
 
 
 class LawMemory:
@@ -40,20 +42,31 @@ class LawMemory:
 
     def reset(self) -> None:
         """Forget all samples, before a new run."""
-        with _untouched(self._nested):
-            self.controller.reset()
-            self.value = self.controller.memory
+        with self.lent() as law:
+            law.reset()
 
     @contextmanager
     def lent(self) -> Generator[Controller]:
-        """The controller with this memory, such as to look at what it has estimated; what it takes in stays here."""
-        with _untouched(self._nested):
-            # None is a memory, too: that of some laws before their first sample.
-            self.controller.memory = self.value
-            try:
-                yield self.controller
-            finally:
-                self.value = self.controller.memory
+        """The controller with this memory, such as to look at what it has estimated; what it takes in stays here.
+
+        What is driven may go on meanwhile: the controller then has what it takes in.
+        """
+        controller, key = self.controller, id(self.controller)
+        holder = _HOLDERS.get(key)
+        if holder is not None:
+            holder.value = controller.memory
+        try:
+            with _untouched(self._nested):
+                # None is a memory, too: that of some laws before their first sample.
+                controller.memory, _HOLDERS[key] = self.value, self
+                try:
+                    yield controller
+                finally:
+                    self.value = controller.memory
+                    del _HOLDERS[key]
+        finally:
+            if holder is not None:
+                controller.memory, _HOLDERS[key] = holder.value, holder
 
 
 def lent(memory: LawMemory | None) -> AbstractContextManager[Controller | None]:
@@ -113,10 +126,12 @@ def _is_changed(controller: Controller, p: Values) -> bool:
 
 def _nested(controller: Controller) -> list[Controller]:
     """A law and all those that it holds, each after the one that holds it."""
-    found = [controller]
+    found, known = [controller], {id(controller)}
     for law in found:
-        held = [one for value in vars(law).values() for one in _laws(value)]
-        found += [one for one in dict.fromkeys(held) if one not in found]
+        for one in (one for value in vars(law).values() for one in _laws(value)):
+            if id(one) not in known:
+                known.add(id(one))
+                found.append(one)
     return found
 
 

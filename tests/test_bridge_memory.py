@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -11,7 +12,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from mujoco import MjData, MjModel
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
 from erugin.bridges.law_memory import LawMemory, remembers
@@ -225,3 +226,56 @@ def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Cont
             outputs.append(np.asarray(one.output(DT * at, count, x), dtype=np.float64))
     for outputs, right in zip(found, expected, strict=True):
         np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
+
+
+def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
+    law = estimating(chain())
+    own, (one, other) = law.memory, (LawMemory(law), LawMemory(law))
+    runs = [samples(seed) for seed in (1, 2)]
+    estimates: list[list[float]] = [[], []]
+    with one.lent() as looked_at:
+        for k in range(COUNT):
+            for memory, run, found in zip((one, other), runs, estimates, strict=True):
+                with memory.lent() as asked:
+                    asked.advance(DT * k, *run[k])
+                    found.append(law.estimates["m2"])
+                assert looked_at.memory is one.value
+            with other.lent(), one.lent():
+                assert law.estimates["m2"] == estimates[0][-1]
+    assert law.memory is own
+    for memory, run, found in zip((one, other), runs, estimates, strict=True):
+        right = estimating(chain())
+        right.reset()
+        for k, (q, v) in enumerate(run):
+            right.advance(DT * k, q, v)
+            assert right.estimates["m2"] == found[k]
+        with memory.lent():
+            assert law.estimates["m2"] == found[-1]
+    with one.lent():
+        one.reset()
+        assert law.estimates["m2"] != estimates[0][-1]
+
+
+@dataclasses.dataclass
+class Sum(Controller):
+    """What laws say together; as most dataclasses it has no hash, and is compared by its fields."""
+
+    robot: Robot
+    parts: tuple[Controller, ...]
+    offset: Array
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
+        """The sum."""
+        return np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset))
+
+
+def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
+    robot, zero = chain(), np.zeros(2)
+    tracked = tracking(robot)
+    parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))
+    law = Sum(robot, (*parts, parts[0], estimating(robot)), zero)
+    with LawMemory(law).lent() as lent:
+        torque = lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    alone = tracked.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    np.testing.assert_allclose(torque, 3 * alone + estimating(robot).control(0.0, [0.1, 0.2], [0.3, 0.4]), rtol=1e-12)
+    assert not remembers(parts[0])

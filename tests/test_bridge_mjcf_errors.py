@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from erugin.bridges.mujoco import export, load
+from erugin.bridges.mujoco import export, load, match
 from erugin.robots import Link, Robot, exoskeleton, planar_manipulator, spatial_exoskeleton
 from erugin.robots.examples import maxon_re40, motor_driven_arm, turtlebot3_burger
 from erugin.symbolic.errors import (
@@ -129,6 +129,14 @@ STONE = "<mujoco model='stone'><worldbody><geom size='.1'/></worldbody></mujoco>
 def test_bad_sources_are_refused(source: str, message: str) -> None:
     with pytest.raises(BridgeError, match=message):
         load(source)
+
+
+def test_a_compiled_model_is_read_by_mujoco(tmp_path: Path) -> None:
+    model, file = mujoco.MjModel.from_xml_string(export(planar_manipulator(LINKS[:2]))), str(tmp_path / "arm.mjb")
+    mujoco.mj_saveModel(model, file, None)
+    with pytest.raises(BridgeError, match=r"arm\.mjb: this is no MJCF, .* read by mujoco\.MjModel\.from_binary_path"):
+        load(file)
+    assert match(load(mujoco.MjModel.from_binary_path(file)), model).same
 
 
 def test_a_source_of_another_kind_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -136,8 +137,10 @@ class LawSystem(LeafSystem):
         Args:
             context: of this system; nothing is changed in it.
         """
-        self._lender.value = context.get_abstract_state(int(self._memory)).get_value()
-        with self._lender.lent() as law:
+        # One for each call: within one Context's memory that of another may be asked.
+        lender = copy.copy(self._lender)
+        lender.value = context.get_abstract_state(int(self._memory)).get_value()
+        with lender.lent() as law:
             yield law
 
     def _told(self, context: Context) -> tuple[float, Array, Array, Array]:

@@ -62,7 +62,10 @@ def drive(
             f"a Controller is needed, got {type(controller).__name__}; for a program that is ProgramController(program)"
         )
     if not isinstance(model, mujoco.MjModel):
-        raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}; MjModel.from_xml_path(…) makes one")
+        raise BridgeError(
+            f"a mujoco.MjModel is needed, got {type(model).__name__}; MjModel.from_xml_path(…) makes one, or the "
+            "compile() of an MjSpec"
+        )
     robot, law_p = controller.robot, controller.parameters.values(p)
     own = model_values(controller, law_p)
     if tolerance is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -27,15 +26,13 @@ from .log import SampleLog
 from .obstacles import Eyes, Obstacle
 from .outlet import Apply, Outlet, outlet
 from .versions import is_data_of, loaded
-from .watch import Watch, without_log
+from .watch import Watch, installed
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
-CHANGED = 1e-9
-"""By which a parameter of an obstacle changes that is told; those of steady motion do not change."""
 
 
 class Drive:
@@ -79,23 +76,33 @@ class Drive:
         self.model, self.controller, self.joints = joints.model, controller, joints
         self._robot, self._numbers = robot, robot.parameters.values(p)
         parameters = NO_PARAMETERS if controller is None else controller.parameters
-        self.p = parameters.values(law_p)
-        self._remembers = False
+        self._p = parameters.values(law_p)
+        self._remembers = controller is not None and remembers(controller, self._p)
         self.memory = None if controller is None else LawMemory(controller)
         self._act: Asked | None = None
         self._outlet: Outlet | None = None
         if controller is not None:
-            self._remembers = remembers(controller, self.p)
-            self._act, self.p = ask(controller, self.p)
+            self._act, self._p = ask(controller, self.p)
             self._outlet = outlet(robot, joints, controller.applies_force, self._numbers, apply)
         self._eyes = Eyes(self._mujoco, self.model, parameters, obstacles or {}, self.p)
-        self._read, self._watch = joints.reader(), Watch(self._mujoco, self.model)
-        self._log = SampleLog(self.model)
+        self._read, self._watch, self._log = joints.reader(), Watch(self._mujoco, self.model), SampleLog(self.model)
         self._whole = int(self._mujoco.mjtState.mjSTATE_INTEGRATION)
         self._saved = np.zeros(self._mujoco.mj_stateSize(self.model, self._whole))
-        self._raised: Exception | None = None
+        self._raised: BaseException | None = None
         self._ready: Array | None = None
         self._data: MjData | None = None
+        self._time = 0.0
+        self._known: tuple[object, Array] | None = None
+
+    @property
+    def p(self) -> Array:
+        """Parameters; what is written into them acts from then on."""
+        return self._p
+
+    @p.setter
+    def p(self, values: ArrayLike) -> None:
+        # What asks the law holds this array.
+        self._p[:] = vector("p", values, len(self._p))
 
     def __call__(self, model: MjModel, data: MjData) -> None:
         """What MuJoCo calls between its velocities and its forces.
@@ -165,25 +172,30 @@ class Drive:
                 and the law's memory are what they were before the step.
         """
         controller = self.controller
-        if data is not self._data or self._log.is_before(data.time):
+        is_new = data is not self._data or data.time < self._time - 1e-6 * self.model.opt.timestep
+        if is_new:
             self._begin(data)
-            if self.memory is not None:
-                self.memory.reset()
-        with lent(self.memory), self._installed():
+        with installed(self._mujoco, self._stage), lent(self.memory):
+            if is_new and controller is not None:
+                controller.reset()
             memory = None if controller is None else controller.memory
             try:
                 q, v = self._sample(data)
                 self._log.add(data.time, q, v, self.p if self._eyes else None)
-                if controller is not None and self._remembers:
+                if controller is not None and self._remembers and not self._is_known(memory, data.time, q, v):
                     controller.advance(float(data.time), q, v, self.p)
                 self._take(data)
-            except Exception as error:
+                self._time, self._known = float(data.time), None
+            except BaseException as error:
                 if controller is not None and self._remembers:
                     controller.memory = memory
                 raise self._failure(error) from error
 
     def run(self, data: MjData, duration: float) -> Trajectory:
         """Steps of MuJoCo under the law, recorded as :func:`erugin.scenarios.simulate` does.
+
+        Another motion begins: the law forgets what it remembers, and remembers all samples at the end, from which
+        :meth:`step` goes on.
 
         Args:
             data: MuJoCo's, with the state at the start and its time.
@@ -201,7 +213,7 @@ class Drive:
         steps = max(1, math.ceil(positive("duration", duration) / h - 1e-9))
         q, v = self._sample(data)
         started = self.p.copy()
-        with lent(self.memory), self._installed():
+        with installed(self._mujoco, self._stage), lent(self.memory):
             recorder = Recorder(
                 *(self._robot, self.controller),
                 step=h,
@@ -229,34 +241,23 @@ class Drive:
                 raise SimulationInterrupted(recorder.trajectory("interrupted")) from interrupt
             finally:
                 self._ready = None
+        self._time, self._known = float(data.time), (self.memory and self.memory.value, np.concatenate([q, v]))
         motion = recorder.trajectory()
-        changed = np.flatnonzero(np.abs(self.p - started) > CHANGED)
-        if not self._eyes or not changed.size or self.controller is None:
-            return motion
-        told = ", ".join(
-            f"{self.controller.parameters.names[i]} from {started[i]:.6g} to {self.p[i]:.6g}" for i in changed
-        )
-        said = f"the law saw its obstacles move otherwise than they did at the start; law_p holds the last: {told}"
-        return dataclasses.replace(motion, notes=(*motion.notes, (float(motion.t[-1]), said)))
+        said = self._eyes.saw(started)
+        return dataclasses.replace(motion, notes=(*motion.notes, (float(motion.t[-1]), said))) if said else motion
 
     def _begin(self, data: MjData) -> None:
         """Another motion: what was seen and counted belongs to the one before."""
         if not is_data_of(data, self.model):
             raise BridgeError("the MjData is of another MjModel than this drive: make it by mujoco.MjData(drive.model)")
         self._data, self._log = data, SampleLog(self.model)
+        self._time, self._known = float(data.time), None
         self._watch.forget()
 
-    @contextmanager
-    def _installed(self) -> Generator[None]:
-        """Make this MuJoCo's callback, and put back the one that was there."""
-        mujoco = self._mujoco
-        before = mujoco.get_mjcb_control()
-        with without_log(mujoco):
-            mujoco.set_mjcb_control(self._stage)
-            try:
-                yield
-            finally:
-                mujoco.set_mjcb_control(before)
+    def _is_known(self, memory: object, t: float, q: Array, v: Array) -> bool:
+        """Whether the law has taken in this sample already, as the last one of a run."""
+        known, here = self._known, np.concatenate([q, v])
+        return known is not None and known[0] is memory and t == self._time and np.array_equal(known[1], here)
 
     def _sample(self, data: MjData) -> tuple[Array, Array]:
         if self._eyes:
@@ -269,12 +270,12 @@ class Drive:
         mujoco.mj_getState(model, data, self._saved, self._whole)
         self._raised = None
         self._watch.begin(data)
-        mujoco.mj_step(model, data)
         try:
+            mujoco.mj_step(model, data)
             if self._raised is not None:
                 raise self._raised
             self._watch.check(data)
-        except Exception:
+        except BaseException:
             mujoco.mj_setState(model, data, self._saved, self._whole)
             raise
 
@@ -289,11 +290,11 @@ class Drive:
             q, v = self._read(data)
             # What was recorded at the sample is what acts there.
             self._outlet.write(data, q, v, self._act(data.time, q, v) if ready is None else ready)
-        except Exception as error:
+        except BaseException as error:
             self._raised = error
             self._outlet.clear(data)
 
-    def _failure(self, error: Exception) -> Exception:
-        if self.controller is None or isinstance(error, BridgeError):
+    def _failure(self, error: BaseException) -> BaseException:
+        if self.controller is None or isinstance(error, BridgeError) or not isinstance(error, Exception):
             return error
         return self._log.failure(self._robot, self.controller, error, p=self._numbers, law_p=self.p)

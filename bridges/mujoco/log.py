@@ -45,14 +45,6 @@ class SampleLog:
         self._model, self._step, self._start = model, float(model.opt.timestep), 0.0
         self._samples: deque[Sample] = deque(maxlen=KEPT)
 
-    def is_before(self, t: float) -> bool:
-        """Whether a time is before that of the last sample.
-
-        Args:
-            t: [s].
-        """
-        return bool(self._samples) and t < self._samples[-1].t - 1e-6 * self._step
-
     def add(self, t: float, q: Array, v: Array, p: Array | None = None) -> None:
         """Take in a state, which replaces all that were later.
 

@@ -18,6 +18,7 @@ from .joints import Joints
 from .match_bodies import body_differences
 from .match_loops import loop_differences
 from .versions import actuated_gravity, loaded, make_inertia
+from .watch import installed
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -79,9 +80,7 @@ def match(
         # Gravity made up for is a passive force, or one of the drives that act all by themselves.
         return M, np.array(data.qfrc_bias - data.qfrc_passive - actuated_gravity(model, data) + rubbing)
 
-    before = mujoco.get_mjcb_control()
-    mujoco.set_mjcb_control(None)
-    try:
+    with installed(mujoco, None):
         found = compare_dynamics(robot, theirs, joints.states, names=joints.names, p=p, q=q)
         notes = [*_strangers(joints), *_ranges(robot, joints), *_limits(robot, joints)]
         notes += loop_differences(mujoco, robot, joints, p, q)
@@ -89,8 +88,6 @@ def match(
         if not found.mass <= tolerance:
             bodies = body_differences(robot, joints, p)
             notes += _armature(joints)
-    finally:
-        mujoco.set_mjcb_control(before)
     if not found.bias <= tolerance:
         notes += [*_gravity(robot, model, p), *_passive(joints)]
     return dataclasses.replace(found, bodies=bodies, notes=tuple(notes))

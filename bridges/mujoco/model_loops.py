@@ -121,7 +121,10 @@ def softly(closed: Held, writer: BodyWriter) -> list[str]:
     told: list[str] = []
     if closed.pins and CENTRIPETAL.missing:
         pins = ", ".join(pin.name for pin in closed.pins)
-        told.append(f"{CENTRIPETAL.missing}: in motion {pins} open some hundred times as far")
+        told.append(
+            f"{CENTRIPETAL.missing}: in motion what holds {pins} opens further, by hundreds of times and more, with "
+            "the square of the speed and of the time constant in solref"
+        )
     shares = [(coupling.name, "1e-3") for coupling in closed.couplings]
     shares += [(follower, "1e-5") for follower, *_ in writer.followers]
     if shares and EXACT.missing:

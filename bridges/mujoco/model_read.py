@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...symbolic.errors import BridgeError, BridgeWarning
 from .features import unread
 from .versions import actuators, loaded
-from .watch import without_log
+from .watch import installed, without_log
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -41,7 +41,10 @@ def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
     if isinstance(source, mujoco.MjModel):
         return source  # type: ignore[no-any-return]
     if not isinstance(source, str | os.PathLike):
-        raise BridgeError(f"a mujoco.MjModel, MJCF text or the path of a file is needed, got {source!r}")
+        raise BridgeError(
+            f"a mujoco.MjModel, MJCF text or the path of a file is needed, got {source!r}; an MjSpec makes a model by "
+            "compile()"
+        )
     file = os.fspath(source)
     is_text = file.lstrip().startswith("<")
     where = "the text" if is_text else file
@@ -49,7 +52,7 @@ def compiled(source: MjModel | str | os.PathLike[str]) -> MjModel:
         raise BridgeError(f"{file}: there is no such file")
     try:
         _require_mjcf(where, file if is_text else Path(file).read_bytes()[:_HEAD].decode("utf-8", "replace"))
-        with without_log(mujoco) as told:
+        with without_log(mujoco) as told, installed(mujoco, None):
             model = mujoco.MjModel.from_xml_string(file) if is_text else mujoco.MjModel.from_xml_path(file)
     except BridgeError:
         raise
@@ -67,7 +70,8 @@ def _require_mjcf(where: str, text: str) -> None:
     if "<robot" in text and "<mujoco" not in text.partition("<robot")[0]:
         raise BridgeError(f"{where}: this is URDF, not MJCF: read it by erugin.robots.load_urdf")
     if "<mujoco" not in text:
-        raise BridgeError(f"{where}: this is no MJCF, whose root is <mujoco>")
+        binary = "; a compiled model (.mjb) is read by mujoco.MjModel.from_binary_path" * ("\0" in text)
+        raise BridgeError(f"{where}: this is no MJCF, whose root is <mujoco>{binary}")
 
 
 class Named:

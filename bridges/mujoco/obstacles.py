@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
 Array = NDArray[np.float64]
+CHANGED = 1e-9
+"""By which a parameter of an obstacle changes that is told; those of steady motion do not change."""
 ROUND = (2, 3, 5)
 """MuJoCo's numbers for spheres, capsules and cylinders, whose first size is a radius."""
 
@@ -87,13 +89,24 @@ class Eyes:
         Raises:
             BridgeError: for a body or an obstacle that is not there, or one whose turning cannot be read.
         """
-        self._mujoco, self._model, self._numbers = mujoco, model, numbers
+        self._mujoco, self._model, self._numbers, self._names = mujoco, model, numbers, parameters.names
         self._seen = [self._find(parameters, name, given) for name, given in obstacles.items()]
         self._moves = any(seen.mocap < 0 for seen in self._seen)
 
     def __bool__(self) -> bool:
         """Whether there is anything to see."""
         return bool(self._seen)
+
+    def saw(self, before: Array) -> str:
+        """A sentence on obstacles that did not go on as they began; empty if they did, or there are none.
+
+        Args:
+            before: the parameters when they began, shape (np,).
+        """
+        changed = np.flatnonzero(np.abs(self._numbers - before) > CHANGED) if self._seen else ()
+        told = ", ".join(f"{self._names[i]} from {before[i]:.6g} to {self._numbers[i]:.6g}" for i in changed)
+        start = "the law saw its obstacles move otherwise than they did at the start; law_p holds the last: "
+        return f"{start}{told}" if told else ""
 
     def look_at_sample(self, data: MjData) -> None:
         """Read everything between two steps.

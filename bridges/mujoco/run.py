@@ -22,6 +22,7 @@ from .features import ROUND
 from .joints import Joints
 from .model_export import export
 from .versions import loaded
+from .watch import installed
 
 Values = Mapping[str, float] | ArrayLike | None
 
@@ -83,7 +84,8 @@ def simulate(
         limit = StepLimit(controller.linearizations, controller.parameters, RK4())
         limit.check(controller.parameters.values(law_p)[None], h)
     text = export(robot, p=p, q0=q, timestep=h, integrator=integrator, limits=limits, solref=solref, solimp=solimp)
-    model = mujoco.MjModel.from_xml_string(text)
+    with installed(mujoco, None):
+        model = mujoco.MjModel.from_xml_string(text)
     # Text has fewer digits than the step.
     model.opt.timestep = h
     joints = Joints.of(robot, model)

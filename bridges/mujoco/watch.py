@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -90,9 +91,14 @@ class Watch:
         return f" (control {info})" if key == "BADCTRL" else ""
 
 
+_ONE = threading.RLock()
+
+
 @contextmanager
 def without_log(mujoco: ModuleType) -> Generator[list[str]]:
     """Keep MuJoCo from writing its warnings into a file in the working folder.
+
+    MuJoCo has one callback of each kind for all threads: another thread that comes here meanwhile waits.
 
     Args:
         mujoco: the package.
@@ -101,11 +107,29 @@ def without_log(mujoco: ModuleType) -> Generator[list[str]]:
         What it warns of; nothing where someone else already takes its warnings.
     """
     told: list[str] = []
-    if mujoco.get_mju_user_warning() is not None:
-        yield told
-        return
-    mujoco.set_mju_user_warning(told.append)
-    try:
-        yield told
-    finally:
-        mujoco.set_mju_user_warning(None)
+    with _ONE:
+        if mujoco.get_mju_user_warning() is not None:
+            yield told
+            return
+        mujoco.set_mju_user_warning(told.append)
+        try:
+            yield told
+        finally:
+            mujoco.set_mju_user_warning(None)
+
+
+@contextmanager
+def installed(mujoco: ModuleType, callback: Callable[[MjModel, MjData], None] | None) -> Generator[None]:
+    """Make something MuJoCo's control callback, and put back the one that was there.
+
+    Args:
+        mujoco: the package.
+        callback: of a model and data; None for none, as MuJoCo compiles no model while there is one of Python's.
+    """
+    with without_log(mujoco):
+        before = mujoco.get_mjcb_control()
+        mujoco.set_mjcb_control(callback)
+        try:
+            yield
+        finally:
+            mujoco.set_mjcb_control(before)
