@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..robots.inertia import impossible_moments
 from ..robots.robot import Robot
@@ -37,12 +37,13 @@ def carried_differences(
     found: dict[str, str] = {}
     for node, own, other in _both(robot, theirs, p):
         said: list[str] = []
-        if abs(own.mass - other.mass) > tolerance * max(own.mass, other.mass):
+        # Not below is not the same as above: a NaN is neither.
+        if not abs(own.mass - other.mass) <= tolerance * max(own.mass, other.mass):
             said.append(f"{own.mass:.9g} kg here and {other.mass:.9g} kg there")
-        here, there = np.linalg.eigvalsh(own.inertia), np.linalg.eigvalsh(other.inertia)
+        here, there = _principal(own), _principal(other)
         # Bodies that move in a plane alone need not have an inertia of a body in space.
         is_known = moments and impossible_moments(own.inertia) is None
-        if is_known and np.abs(here - there).max() > tolerance * max(here[-1], there[-1], 1e-300):
+        if is_known and not np.abs(here - there).max() <= tolerance * max(here[-1], there[-1], 1e-300):
             both = (", ".join(f"{x:.6g}" for x in each) for each in (here, there))
             said.append("principal moments ({}) kg m² here and ({}) kg m² there".format(*both))
         if said:
@@ -63,6 +64,12 @@ def carried_units(robot: Robot, theirs: Mapping[str, Mass], p: Mapping[str, floa
     masses = [(own.mass, other.mass) for own, other in both]
     moments = [(float(np.trace(own.inertia)), float(np.trace(other.inertia))) for own, other in both]
     return suspected_masses(masses, moments)
+
+
+def _principal(of: Mass) -> NDArray[np.float64]:
+    """Principal moments of inertia, shape (3,); NaN of what is not finite, on which eigenvalues do not converge."""
+    finite = np.isfinite(of.inertia).all()
+    return np.array(np.linalg.eigvalsh(of.inertia) if finite else [np.nan] * 3, dtype=np.float64)
 
 
 def _both(

@@ -17,6 +17,8 @@ from .suspected_units import suspected_units
 Array = NDArray[np.float64]
 TOLERANCE = 1e-9
 STATES = 7
+SHOWN = 4
+"""Of how many bodies a sentence tells what differs."""
 Dynamics = Callable[[Array, Array], tuple[Array, Array]]
 """(q', v') → M', shape (nv', nv'), and h', shape (nv',), of M' a' + h' = forces of drives and others."""
 
@@ -60,7 +62,7 @@ class Match:
         """
         off = {"M": self.mass, "h": self.bias}
         other_units = [self.units] if self.units and not max(off.values()) <= tolerance else []
-        told = [*other_units, *self.bodies.values(), *self.notes]
+        told = [*other_units, *shortened(self.bodies), *self.notes]
         # Not below is not the same as above: a NaN is neither.
         told += [said for said in self.where if not off[said[0]] <= tolerance]
         return "; ".join(told)
@@ -86,6 +88,16 @@ class Match:
         said = self.differs()
         agreed = f"M to {self.mass:.1e}, h to {self.bias:.1e}, {len(self.names)} joints"
         return f"{self.robot} in {self.program}: {said or 'the same'} ({agreed})"
+
+
+def shortened(bodies: Mapping[str, str]) -> list[str]:
+    """What differs of the first few bodies, and how many more there are.
+
+    Args:
+        bodies: their names → sentences.
+    """
+    left = len(bodies) - SHOWN
+    return [*list(bodies.values())[:SHOWN], *([f"{left} more bodies differ: match(...).bodies"] if left > 0 else [])]
 
 
 def compare_dynamics(

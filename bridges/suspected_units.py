@@ -25,7 +25,7 @@ MASSES = {"masses in g": 1e3, "masses in t": 1e-3}
 LENGTHS = {"lengths in mm": 1e3, "lengths in cm": 1e2, "lengths in km": 1e-3}
 MOMENTS = {"kg m²": 1.0, "kg cm²": 1e4, "kg mm²": 1e6, "g m²": 1e3, "g cm²": 1e7, "g mm²": 1e9}
 GRAVITIES = {"gravity in mm/s²": 1e3, "gravity in cm/s²": 1e2, "gravity in multiples of 9.81 m/s²": 1.0 / 9.81}
-ADVICE = "Units here are kg, m, s, rad: write the model in these"
+ADVICE = "Units here are kg, m, s, rad: write the model and its gravity in these"
 UNSAID = 3
 """How many units a pull at rest counts for that no gravity explains."""
 
@@ -47,6 +47,11 @@ class Units:
     angle: float = 1.0
     moment: float = 1.0
     odd: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> int:
+        """How many odd units they count for: mm and t, of which finite elements are made, are one choice."""
+        return len(self.odd) - (self.mass == MASSES["masses in t"] and self.length == LENGTHS["lengths in mm"])
 
     @property
     def follows(self) -> bool:
@@ -109,7 +114,7 @@ def suspected_units(
     found: dict[int, dict[tuple[float, ...], str]] = {}
     kinds = frozenset(unit for place in known for unit in place.units)
     for units in _supposed(kinds, moments=any(place.turned.any() for place in known)):
-        if found and len(units.odd) > min(found):
+        if found and units.cost > min(found):
             break
         others = seen(units.length if "m" in own else 1.0, units.angle)
         masses = [units.mass_matrix(place) for place in known]
@@ -119,14 +124,17 @@ def suspected_units(
             there_pull = np.array([h - rest for (rest, _), (_, h) in zip(forces, others, strict=True)])
             share = pull_share(pull, there_pull, max(float(np.abs(M).max()) for M in masses))
             gravity = odd_gravity(units.length, units.length if share is None else share)
-            odd, numbers = [*units.odd], _numbers(units, known)
-            if gravity:
+            odd, numbers, cost = [*units.odd], _numbers(units, known), units.cost
+            if gravity is None:
+                cost += UNSAID
+            elif gravity:
+                cost += 1
                 odd, numbers = [*odd, gravity], [*numbers, f"gravity there is {share:.4g} × gravity here"]
             said = f"{', '.join(numbers)}: {', '.join(odd)}?" if odd else ""
-            cost = len(odd) + (UNSAID if gravity is None else 0)
             found.setdefault(cost, {}).setdefault((units.mass, units.length, units.angle), said)
-    text = " or ".join(found[min(found)].values()) if found else ""
-    return f"{text} {ADVICE}" if text else ""
+    best = list(found[min(found)].values()) if found else []
+    # Where nothing odd explains as much, nothing is said.
+    return f"{' or '.join(best)} {ADVICE}" if all(best) and best else ""
 
 
 def suspected_ranges(robot: Robot, there: Mapping[str, tuple[float, float]]) -> str:
@@ -171,7 +179,7 @@ def suspected_masses(masses: Sequence[tuple[float, float]], moments: Sequence[tu
     if not found or not found[0].odd:
         return ""
     first = found[0]
-    text = " or ".join(", ".join(units.odd) for units in found if len(units.odd) == len(first.odd))
+    text = " or ".join(", ".join(units.odd) for units in found if units.cost == first.cost)
     numbers = f"masses there are {first.mass:.4g} × those here and moments of inertia {first.moment:.4g} ×"
     return f"{numbers}: {text}? {ADVICE}"
 
@@ -190,7 +198,7 @@ def _supposed(kinds: frozenset[str], *, moments: bool) -> Iterator[Units]:
             for word, moment in MOMENTS.items() if moments else ():
                 other = Units(mass, length, angle, moment, (*plain.odd, f"moments of inertia in {word}"))
                 found += [] if other.follows else [other]
-    return iter(sorted(found, key=lambda units: len(units.odd)))
+    return iter(sorted(found, key=lambda units: units.cost))
 
 
 def _agree(own: Array, other: Array) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -71,10 +72,17 @@ def run_in_ecos(
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         command = [sys.executable, "-P", __file__, str(result)]
+        # What Ecos unpacks, and of an SSP file leaves behind, goes with the folder.
         done = subprocess.run(
-            command, input=json.dumps(job), capture_output=True, text=True, timeout=LIMIT, check=False
+            command,
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+            env={**os.environ, "TMPDIR": folder},
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, f"Ecos ended with {done.returncode}: {done.stderr}{done.stdout[-2000:]}"
         rows: list[list[float]] = json.loads(result.read_text(encoding="utf-8"))
     found = np.array(rows)
     assert found.shape == (steps + 1, len(read))
@@ -83,7 +91,11 @@ def run_in_ecos(
 
 def load_threads() -> None:
     """Load oneTBB, which the library of Ecos needs and does not find by itself."""
-    (library,) = (file for file in metadata.files("tbb") or () if file.name == "libtbb.so.12")
+    try:
+        files = metadata.files("tbb") or ()
+    except metadata.PackageNotFoundError as error:
+        raise ImportError("ecospy needs oneTBB, for which it does not ask: pip install tbb") from error
+    (library,) = (file for file in files if file.name == "libtbb.so.12")
     ctypes.CDLL(str(library.locate()), mode=ctypes.RTLD_GLOBAL)
 
 

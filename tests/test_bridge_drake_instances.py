@@ -26,6 +26,7 @@ analysis: Any = importlib.import_module("pydrake.systems.analysis")
 framework: Any = importlib.import_module("pydrake.systems.framework")
 primitives: Any = importlib.import_module("pydrake.systems.primitives")
 multibody: Any = importlib.import_module("pydrake.multibody.plant")
+tree: Any = importlib.import_module("pydrake.multibody.tree")
 parsing: Any = importlib.import_module("pydrake.multibody.parsing")
 Array = NDArray[np.float64]
 State = tuple[Array, Array]
@@ -212,6 +213,35 @@ def test_laws_for_some_joints_each_of_one_model_are_summed(tmp_path: Path) -> No
     for law, state in zip(laws, states, strict=True):
         here = true_motion(robot, tracking(robot), 0.2, 0.02, state=state)
         assert_at_the_end(law, simulator, here, 1e-8)
+
+
+def test_bodies_that_float_beside_the_robot_stay_where_they_are(tmp_path: Path) -> None:
+    """Zero is no place of theirs: no quaternion has that length."""
+    robot = chain()
+    plant = multibody.MultibodyPlant(0.0)
+    file = tmp_path / "arm.urdf"
+    drake.export(robot, file)
+    (arm,) = parsing.Parser(plant).AddModels(file)
+    ball = tree.SpatialInertia.SolidSphereWithMass(1.0, 0.1)
+    plant.AddRigidBody("ball", plant.AddModelInstance("thrown"), ball)
+    for joint in ("q2", "q1"):
+        plant.AddJointActuator(joint, plant.GetJointByName(joint))
+    plant.mutable_gravity_field().set_gravity_vector([0.0, -9.81, 0.0])
+    plant.Finalize()
+    said = "joint 'ball' moves there and not here, in the model instance 'thrown': model_instance= picks"
+    with pytest.raises(BridgeError, match=said):
+        drake.drive(tracking(robot), plant)
+    assert drake.match(robot, plant, model_instance=arm).same
+    builder = framework.DiagramBuilder()
+    builder.AddSystem(plant)
+    law = builder.AddSystem(drake.drive(tracking(robot), plant, model_instance=arm))
+    builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
+    builder.Connect(law.get_actuation_output_port(), plant.get_actuation_input_port())
+    q, v = law.states.there(*start(robot))
+    q[plant.GetJointByName("ball").position_start()] = 1.0
+    simulator = begun(builder, plant, (q, v), 0.02)
+    simulator.AdvanceTo(0.2)
+    assert_at_the_end(law, simulator, true_motion(robot, tracking(robot), 0.2, 0.02), 1e-8)
 
 
 def drake_text(robot: Robot, folder: Path, side: str) -> str:

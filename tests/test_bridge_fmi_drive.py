@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from erugin.controllers import ProgramController
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator
 from erugin.scenarios import SimulationError, simulate
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .arms import ELBOW, disc_program, two_link_arm
 
@@ -66,22 +67,64 @@ def test_names_that_differ_are_told_on_both_sides(plants: dict[str, Path]) -> No
         fmi.drive(law(), plants["3.0"], 0.1, step=STEP, names={"q.q1": "shoulder"})
 
 
-def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path) -> None:
-    """The same FMU, but for a description that says that its angles are degrees."""
-    path = tmp_path / "degrees.fmu"
-    with zipfile.ZipFile(plants["3.0"]) as old, zipfile.ZipFile(path, "w") as new:
+def described(plant: Path, path: Path, changes: Iterable[tuple[str, str]]) -> Path:
+    """The same FMU with another description."""
+    with zipfile.ZipFile(plant) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             if name == "modelDescription.xml":
-                radian, degree = b'<BaseUnit rad="1" />', b'<BaseUnit rad="1" factor="0.017453292519943295" />'
-                assert content.count(radian) == 1
-                content = content.replace(radian, degree)
+                for before, after in changes:
+                    assert content.count(before.encode()) == 1
+                    content = content.replace(before.encode(), after.encode())
             new.writestr(name, content)
-    with pytest.raises(
-        BridgeError,
-        match=r"q\.q1 is in rad, but q\.q1 of the FMU in rad: their units must be the same, and 1 there is 0\.01745",
-    ):
+    return path
+
+
+RADIAN, DEGREE = '<BaseUnit rad="1" />', '<BaseUnit rad="1" factor="0.017453292519943295" />'
+SCALED = r"q\.q1 is in rad, but q\.q1 of the FMU in {}: their units must be the same, and 1 there is 0\.01745"
+
+
+def test_units_that_disagree_are_refused(plants: dict[str, Path], tmp_path: Path) -> None:
+    """The same FMU, but for a description that says that its angles are degrees."""
+    path = described(plants["3.0"], tmp_path / "degrees.fmu", [(RADIAN, DEGREE)])
+    with pytest.raises(BridgeError, match=SCALED.format("rad")):
         fmi.drive(law(), path, 0.1, step=STEP, values=START)
+
+
+def with_unit(told: str, definition: str) -> list[tuple[str, str]]:
+    """What tells another unit of the first angle, in a description of FMI 2.0."""
+    head, own = (
+        'links" causality="output" variability="continuous" initial="exact">\n      <Real',
+        ' unit="rad" start="0.0"',
+    )
+    first = f"coordinate q1 of planar manipulator with 2 {head}"
+    return [(first + own, f'{first}{told} start="0.0"'), ("</UnitDefinitions>", f"</UnitDefinitions>{definition}")]
+
+
+def test_a_unit_of_a_type_is_a_unit_of_its_variables(plants: dict[str, Path], tmp_path: Path) -> None:
+    kind = '<TypeDefinitions><SimpleType name="Turn"><Real unit="{}" /></SimpleType></TypeDefinitions>'
+    told = with_unit(' declaredType="Turn"', kind.format("degree"))
+    defined = ("<UnitDefinitions>", f'<UnitDefinitions><Unit name="degree">{DEGREE}</Unit>')
+    path = described(plants["2.0"], tmp_path / "typed.fmu", [*told, defined])
+    with pytest.raises(BridgeError, match=SCALED.format("degree")):
+        fmi.drive(law(), path, 0.1, step=STEP, values=START)
+    same = with_unit(' declaredType="Turn"', kind.format("rad"))
+    fmi.drive(law(), described(plants["2.0"], tmp_path / "same.fmu", same), 0.01, step=STEP, values=START)
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [("", "without a unit there"), (' unit="turns"', "in 'turns', of which nothing is known, there")],
+)
+def test_units_that_are_not_told_are_told_as_such(
+    plants: dict[str, Path], tmp_path: Path, unit: str, said: str
+) -> None:
+    changes = [*with_unit(unit, ""), ("<UnitDefinitions>", '<UnitDefinitions><Unit name="turns" />')]
+    path = described(plants["2.0"], tmp_path / "untold.fmu", changes)
+    with pytest.warns(BridgeWarning, match=f"not known: q\\.q1 is in rad here, q\\.q1 {said}\\. Numbers") as told:
+        found = fmi.drive(law(), path, 0.1, step=STEP, values=START)
+    assert len(told) == 1
+    np.testing.assert_array_equal(found.q, fmi.drive(law(), plants["2.0"], 0.1, step=STEP, values=START).q)
 
 
 def test_a_motion_that_has_to_stop_keeps_what_was_recorded(plants: dict[str, Path]) -> None:

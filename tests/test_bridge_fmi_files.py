@@ -23,7 +23,7 @@ from erugin.symbolic.errors import BridgeError
 from .arms import two_link_arm
 
 VERSIONS: tuple[fmi.Version, ...] = ("2.0", "3.0")
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wsign-conversion", "-O1", "-fPIC")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 

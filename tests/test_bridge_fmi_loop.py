@@ -139,6 +139,10 @@ def test_a_run_goes_on_from_a_saved_state(fmus: dict[str, Fmu], version: str) ->
             instance.restore(b"no state" + saved[8:])
         with pytest.raises(BridgeError, match="bytes are not a state of this FMU"):
             instance.restore(saved[:-1])
+        # In which mode an instance is, and which of its numbers are fresh, stand last.
+        with pytest.raises(BridgeError, match="a state of this FMU that has come to harm"):
+            instance.restore(saved[:-8] + b"\xff" * 8)
+        np.testing.assert_array_equal(instance.get(names), expected)
 
 
 def test_only_what_both_have_can_be_kept_apart(setup: Setup, tmp_path: Path) -> None:

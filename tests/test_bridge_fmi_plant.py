@@ -162,6 +162,19 @@ def test_a_position_in_which_rows_depend_is_left_to_the_solver(
     assert "is nan" in plant.said[-1]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_categories_are_all_that_are_wanted_in_fmi_2_and_more_that_are_wanted_in_fmi_3(
+    linkage: dict[str, Path], tmp_path: Path, version: str
+) -> None:
+    plant = Exchanged(linkage[version], tmp_path)
+    for categories, old, new in ((["logStatusError"], 0, 1), (["logStatusDiscard"], 1, 1), ([], 1, 1)):
+        plant.fmu.setDebugLogging(True, categories)
+        plant.said.clear()
+        with pytest.raises(Exception, match="discard"):
+            plant.rate(0.0, np.zeros(6))
+        assert len(plant.said) == (old if version == "2.0" else new), categories
+
+
 def floating_body() -> Robot:
     center, inertia = ca.SX(ca.DM([0.02, 0.0, 0.05])), ca.SX(ca.diag(ca.DM([0.03, 0.02, 0.01])))
     body = Body(name="body", mass=ca.SX(1.5), center=center, inertia=inertia)

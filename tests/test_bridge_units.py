@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pybullet
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from erugin.bridges import drake, mujoco, pinocchio, python_control
+from erugin.bridges import drake, mujoco, pinocchio
 from erugin.bridges import pybullet as bullet
 from erugin.bridges.pybullet.package import quiet, world
 from erugin.controllers import ProgramController
@@ -198,6 +198,13 @@ def test_what_pybullet_cannot_weigh_is_told_by_its_bodies(
     assert capfd.readouterr() == ("", "")
 
 
+def test_what_pybullet_cannot_weigh_though_it_is_the_same_is_told_as_such(tmp_path: Path) -> None:
+    heavy, file = written(PLAIN, mass=1e3), tmp_path / "heavy.urdf"
+    file.write_text(heavy, encoding="utf-8")
+    with pytest.raises(BridgeError, match=r"of its rounding; what its joints carry there is what they carry here$"):
+        into_pybullet(tracking(load_urdf(file)), heavy, -9.81, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("length", "mass", "said"),
     [(1e3, 1.0, r"M there is 1e\+06 × M here.*: lengths in mm"), (1.0, 1e3, "1000 × M here: masses in g")],
@@ -206,6 +213,17 @@ def test_an_export_in_other_units_is_another_robot(length: float, mass: float, s
     links = [Link(k.length * length, k.mass * mass, k.center * length, k.inertia * mass * length**2) for k in LINKS]
     with pytest.raises(BridgeError, match=said):
         mujoco.match(arm(), model_of(mujoco.export(planar_manipulator(links)))).require()
+
+
+def rewritten(robot: Robot, *, mass: float, length: float, gravity: float) -> Any:  # noqa: ANN401
+    """The robot in Pinocchio with other numbers, moments of inertia as they follow."""
+    model = export_quietly(robot).model
+    for k in range(model.njoints):
+        body, place = model.inertias[k], model.jointPlacements[k]
+        model.inertias[k] = pin.Inertia(body.mass * mass, body.lever * length, body.inertia * mass * length**2)
+        model.jointPlacements[k] = pin.SE3(place.rotation, place.translation * length)
+    model.gravity.linear = model.gravity.linear * gravity
+    return model
 
 
 @pytest.mark.parametrize(
@@ -219,82 +237,28 @@ def test_an_export_in_other_units_is_another_robot(length: float, mass: float, s
     ids=["seven joints", "absolute angles", "floating", "planar"],
 )
 def test_a_model_of_any_joints_in_mm_and_g_is_told(make: Callable[[], Robot], said: str) -> None:
-    model = export_quietly(make()).model
-    for k in range(model.njoints):
-        body, place = model.inertias[k], model.jointPlacements[k]
-        model.inertias[k] = pin.Inertia(body.mass * 1e3, body.lever * 1e3, body.inertia * 1e9)
-        model.jointPlacements[k] = pin.SE3(place.rotation, place.translation * 1e3)
-    model.gravity.linear = model.gravity.linear * 1e3
-    assert said in pinocchio.match(make(), model).units
+    assert said in pinocchio.match(make(), rewritten(make(), mass=1e3, length=1e3, gravity=1e3)).units
 
 
-def plant(robot: Robot, scales: ArrayLike, worth: float = 1.0, **params: float) -> Any:  # noqa: ANN401
-    """ẋ' = S ẋ of a robot at x = S⁻¹ x', driven by so many times its inputs, as a function that anyone could write."""
-    own: Any = python_control.export(robot)
-    S, values = np.asarray(scales, dtype=np.float64), {**own.params, **params}
-
-    def changed(t: float, x: Array, u: Array, given: Mapping[str, float]) -> Array:
-        return np.asarray(S * own.dynamics(t, x / S, worth * np.asarray(u), values))
-
-    return control.nlsys(changed, None, states=own.state_labels, inputs=own.input_labels, outputs=len(S), name="plant")
-
-
-DEGREES = 180.0 / np.pi
+@pytest.mark.parametrize(("mass", "length"), [(1e3, 1.0), (1e-3, 1e3)], ids=["in g", "in t and mm"])
+def test_units_that_turning_joints_cannot_tell_apart_are_both_told(mass: float, length: float) -> None:
+    """A million times the lengths squared, a thousandth of the masses: M and h are a thousand times these, as in g."""
+    found = pinocchio.match(chain(), rewritten(chain(), mass=mass, length=length, gravity=length))
+    in_g, in_t = "M there is 1000 × M here: masses in g?", "M there is 1000 × M here: lengths in mm, masses in t?"
+    assert found.units.startswith(f"{in_g} or {in_t} Units here")
+    # Which of them it is masses tell.
+    assert f"{2.0:g} kg here and {2.0 * mass:g} kg there" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("scales", "worth", "params", "said"),
-    [
-        ([DEGREES] * 4, 1.0, {}, "accelerations there are 57.3 × those here of rad: angles in degrees?"),
-        ([1.0] * 4, 1e-3, {}, "what M1, M2 adds is 0.001 × that here: masses in g, or M1, M2 in 0.001 N m?"),
-        ([1.0] * 4, 1.0, {"g": 0.0}, "gravity there is 0 × gravity here: gravity absent, or not set?"),
-        ([1.0] * 4, 1.0, {"g": -9.81}, "gravity there is -1 × gravity here: gravity of the other sign?"),
-    ],
-)
-def test_a_plant_of_python_control_in_another_unit_is_refused(
-    scales: list[float], worth: float, params: dict[str, float], said: str
-) -> None:
-    python_control.drive(tracking(chain()), plant(chain(), [1.0] * 4))
-    with pytest.raises(BridgeError, match=rf"not the same robot: .*{re.escape(said)} Units here are kg, m, s, rad"):
-        python_control.drive(tracking(chain()), plant(chain(), scales, worth, **params))
+def test_a_sentence_does_not_list_what_all_bodies_have() -> None:
+    found = pinocchio.match(panda(), rewritten(panda(), mass=1e3, length=1.0, gravity=1.0))
+    assert len(found.bodies) == 7
+    assert str(found).count("principal moments") == 4
+    assert "; 3 more bodies differ: match(...).bodies; M[" in str(found)
 
 
-def test_a_state_space_in_mm_and_degrees_is_told() -> None:
-    A = np.block([[np.zeros((2, 2)), np.eye(2)], [np.array([[-3.0, 1.0], [1.0, -2.0]]), -0.1 * np.eye(2)]])
-    B, S = np.array([[0.0], [0.0], [1.0], [0.0]]), np.diag([1e3, DEGREES] * 2)
-    signals = {"states": ["x", "turn", "v_x", "v_turn"], "inputs": ["F"]}
-    own = python_control.load(control.ss(A, B, np.eye(4), 0, **signals), units=["m", "rad"])
-    other = control.ss(S @ A @ np.linalg.inv(S), S @ B, np.eye(4), 0, **signals)
-    found = python_control.match(own, other)
-    assert "1000 × those here of m and 57.3 × those here of rad: lengths in mm, angles in degrees?" in found.units
-    assert python_control.match(own, control.ss(A, B, np.eye(4), 0, **signals)).same
-
-
-def test_a_mass_matrix_in_other_units_than_its_system_is_told() -> None:
-    M, K, S = np.diag([2.0, 0.1]), np.array([[300.0, 1.0], [1.0, 2.0]]), np.diag([1e3, DEGREES])
-    A = np.block([[np.zeros((2, 2)), np.eye(2)], [-S @ np.linalg.solve(M, K) @ np.linalg.inv(S), np.zeros((2, 2))]])
-    system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, states=["x", "turn", "v_x", "v_turn"], name="odd")
-    with pytest.raises(BridgeError, match="it is with lengths in mm, angles in degrees in the system: write it in the"):
-        python_control.load(system, mass_matrix=M, units=["m", "rad"])
-    with pytest.raises(BridgeError, match="it may be another mass matrix"):
-        python_control.load(system, mass_matrix=M)
-    with pytest.raises(BridgeError, match="it may be another mass matrix"):
-        python_control.load(system, mass_matrix=np.array([[2.0, 0.3], [0.3, 0.1]]), units=["m", "rad"])
-
-
-def test_another_plant_of_python_control_is_no_other_unit() -> None:
-    found = python_control.match(chain(), plant(chain(), [1.0] * 4, m1=3.3))
+def test_gravity_that_is_no_number_is_no_friction() -> None:
+    found = pinocchio.match(chain(), rewritten(chain(), mass=1.0, length=1.0, gravity=np.nan))
     assert not found.same
+    assert "friction" not in str(found)
     assert found.units == ""
-    mixed = python_control.match(chain(), plant(chain(), [DEGREES, DEGREES, 1.0, 1.0]))
-    assert "the rate of q1 is" in str(mixed)
-    assert "57.3 times as much: is it given in the unit of its velocity?" in str(mixed)
-
-
-def test_what_is_no_plant_of_the_robot_is_refused() -> None:
-    with pytest.raises(BridgeError, match=r"not there: q1, q2.*those of the system 'pole': x\[0\], x\[1\]"):
-        python_control.match(chain(), control.ss([[0, 1], [-1, 0]], [[0], [1]], np.eye(2), 0, name="pole"))
-    with pytest.raises(BridgeError, match=r"has dt = 0.01: compare the plant in continuous time"):
-        python_control.match(chain(), python_control.export(chain(), dt=0.01))
-    with pytest.raises(BridgeError, match="a system of python-control, got Robot"):
-        python_control.match(chain(), chain())  # pyright: ignore[reportArgumentType]

@@ -13,9 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from erugin.bridges.carried import carried_differences, carried_units
 from erugin.bridges.matching import Match, compare_dynamics
 from erugin.bridges.state_map import PINOCCHIO, StateMap
 from erugin.bridges.suspected_units import suspected_ranges
+from erugin.bridges.tree_values import Mass
 from erugin.robots import Robot
 from erugin.robots.frame import Frame
 from erugin.robots.joints import Prismatic, Revolute
@@ -25,7 +27,7 @@ from erugin.robots.tree_system import tree_system
 from erugin.symbolic.parameters import Parameters
 
 Array = NDArray[np.float64]
-DEGREES = 180.0 / np.pi
+DEGREES, EYE = 180.0 / np.pi, np.eye(3)
 MASSES = {"": 1.0, "masses in g": 1e3, "masses in t": 1e-3}
 LENGTHS = {"": 1.0, "lengths in mm": 1e3, "lengths in cm": 1e2, "lengths in km": 1e-3}
 ANGLES = {"": 1.0, "angles in degrees": DEGREES}
@@ -137,6 +139,15 @@ def test_a_model_that_is_not_a_number_has_no_units() -> None:
     found = compare_dynamics(robot, lambda q, v: (np.full((3, 3), np.nan), np.zeros(3)), states, names={})
     assert found.units == ""
     assert not found.same
+
+
+def test_masses_that_are_not_numbers_are_told() -> None:
+    theirs = {"swing": Mass(np.nan, np.zeros(3), np.full((3, 3), np.nan)), "end": Mass(0.7, np.zeros(3), 0.05 * EYE)}
+    assert carried_differences(crane(), theirs) == {
+        "swing": "what the joint 'swing' carries ('rod') has 1.5 kg here and nan kg there; principal moments "
+        "(0.1, 0.1, 0.1) kg m² here and (nan, nan, nan) kg m² there"
+    }
+    assert carried_units(crane(), theirs) == ""
 
 
 def test_ranges_that_differ_otherwise_are_no_degrees() -> None:

@@ -48,17 +48,30 @@ def match(
     multibody = require("pydrake.multibody.tree", "drake")
     states, found = states_of(robot, model, names=names, model_instance=model_instance)
     context = model.CreateDefaultContext()
+    joints, own = moving_joints(model, model_instance), np.zeros(states.nq, dtype=np.bool_)
+    for joint in joints:
+        if joint.name() in found.values():
+            own[joint.position_start() : joint.position_start() + joint.num_positions()] = True
+    # What else there is stays where it is: zero is no place of a body that floats.
+    still = np.array(model.GetPositions(context))
 
     def dynamics(q: Array, v: Array) -> tuple[Array, Array]:
-        model.SetPositions(context, q)
+        model.SetPositions(context, np.where(own, q, still))
         model.SetVelocities(context, v)
         forces = multibody.MultibodyForces(model)
         model.CalcForceElementsContribution(context, forces)
         h = model.CalcBiasTerm(context) - model.CalcGeneralizedForces(context, forces)
         return model.CalcMassMatrix(context), h
 
-    others = [j.name() for j in moving_joints(model, model_instance) if j.name() not in found.values()]
-    notes = [f"joint {name!r} moves there and not here" for name in others]
+    instances = {joint.model_instance() for joint in joints if joint.name() in found.values()}
+    notes: list[str] = []
+    for joint in joints:
+        if joint.name() not in found.values():
+            told = f"joint {joint.name()!r} moves there and not here"
+            if joint.model_instance() not in instances:
+                instance = model.GetModelInstanceName(joint.model_instance())
+                told += f", in the model instance {instance!r}: model_instance= picks the robot's own"
+            notes.append(told)
     if model.num_constraints():
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
     notes += [said] if (said := suspected_ranges(robot, _ranges(model, found, model_instance))) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from ...controllers.controller import Controller
 from ...scenarios.labels import Labels
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, BridgeWarning
 from ..law_model import model_values
 from ..names import places
 from ..recorder import Recorder
@@ -22,8 +23,6 @@ from .signals import start_values, state_variables, variable
 from .units import Unit
 
 if TYPE_CHECKING:
-    from fmpy.model_description import ScalarVariable
-
     from .block import Variable
 
 Values = Mapping[str, float] | ArrayLike | None
@@ -43,8 +42,9 @@ def drive(
     """Run a plant that comes as an FMU for co-simulation in FMPy, under a law that is asked once for each step.
 
     The FMU's variables are matched by name with ``q.…``, ``v.…`` and ``u.…`` of the law's model, as
-    :func:`~erugin.bridges.fmi.export` calls them, and must have the same units where they tell any. Inputs are held
-    over a step; a law with memory, or one that is computed in Python, is as good as any.
+    :func:`~erugin.bridges.fmi.export` calls them, and must have the same units; those that tell none, or
+    one that is not known, are listed by a BridgeWarning. Inputs are held over a step; a law with memory, or one that is
+    computed in Python, is as good as any.
 
     Args:
         controller: the law; inputs u, not forces.
@@ -79,8 +79,15 @@ def drive(
     steps = max(1, math.ceil(span / positive("step", step) - 1e-9))
     h = span / steps
     with Instance(model, values, t0=begin) as instance:
-        outward = _matched(read, instance, "variables q and v", names)
-        inward = _matched(written, instance, "inputs", names)
+        untold: list[str] = []
+        outward = _matched(read, instance, "variables q and v", names, untold)
+        inward = _matched(written, instance, "inputs", names, untold)
+        if untold:
+            warnings.warn(
+                f"whether units are the same is not known: {'; '.join(untold)}. Numbers are taken as they are",
+                BridgeWarning,
+                stacklevel=2,
+            )
         recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, law_p=p, t0=begin)
         for k, t in enumerate(recorder.times.tolist()):
             x = instance.get(outward)
@@ -94,24 +101,34 @@ def drive(
     return recorder.trajectory()
 
 
-def _matched(ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None) -> list[str]:
-    """Names of the FMU's variables, in the order of ours, once their units agree."""
+def _matched(
+    ours: list[Variable], instance: Instance, what: str, names: Mapping[str, str] | None, untold: list[str]
+) -> list[str]:
+    """Names of the FMU's variables, in the order of ours, once their units agree; in ``untold`` what cannot be told."""
     theirs = list(instance.variables)
     found = [theirs[i] for i in places([own.name for own in ours], theirs, what=what, where="the FMU", names=names)]
     for own, name in zip(ours, found, strict=True):
-        _require_unit(own, instance.variables[name], instance.units)
+        unit, other = Unit.of(own.unit), instance.unit(name)
+        if unit is None or other is None or unit.exponents is None or other.exponents is None:
+            # Units of one name are the same, whatever they are.
+            if (unit and unit.name) != (other and other.name):
+                untold.append(f"{own.name} is {_in(unit)} here, {name} {_in(other)} there")
+        else:
+            _require_unit(own.name, unit, name, other)
     return found
 
 
-def _require_unit(own: Variable, their: ScalarVariable, units: Mapping[str, Unit]) -> None:
-    unit = Unit.of(own.unit)
-    other = units.get(their.unit or "")
-    if unit is None or other is None or unit.exponents is None or other.exponents is None:
-        return
+def _in(unit: Unit | None) -> str:
+    if unit is None:
+        return "without a unit"
+    return f"in {unit.name}" if unit.exponents is not None else f"in {unit.name!r}, of which nothing is known,"
+
+
+def _require_unit(name: str, unit: Unit, their: str, other: Unit) -> None:
     alike = unit.exponents == other.exponents
     if not alike or not math.isclose(unit.factor, other.factor, rel_tol=1e-12):
         worth = f", and 1 there is {other.factor / unit.factor:.6g} here" if alike else ""
         raise BridgeError(
-            f"{own.name} is in {unit.name}, but {their.name} of the FMU in {other.name}: their units must be the "
-            f"same{worth}; convert it in the FMU"
+            f"{name} is in {unit.name}, but {their} of the FMU in {other.name}: their units must be the same{worth}; "
+            "convert it in the FMU"
         )

@@ -120,6 +120,17 @@ class Instance:
         references = self._references(names)
         return np.array(self._call("getReal" if self.version == "2.0" else "getFloat64", references))
 
+    def unit(self, name: str) -> Unit | None:
+        """Unit of a variable, its own or that of its type; None if it has none.
+
+        Args:
+            name: of the variable.
+        """
+        variable = self.variables[name]
+        declared = variable.declaredType
+        label = variable.unit or (None if declared is None else declared.unit)
+        return None if not label else self.units.get(label, Unit(label, None))
+
     def step(self, t: float, span: float) -> None:
         """Go on in time.
 

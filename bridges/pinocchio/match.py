@@ -91,7 +91,8 @@ def match(
                 where = ", ".join(label(states, int(i)) for i in at)
                 worst[key] = float(off.max())
                 said[key] = f"{key}[{where}] is {here[key][at]:.9g} here and {there[key][at]:.9g} there"
-        rubbed = max(rubbed, float(np.abs(here["h"] - there["h"] - losses).max()) / max(size, 1e-300))
+        left = np.nan_to_num(np.abs(here["h"] - there["h"] - losses), nan=np.inf)
+        rubbed = max(rubbed, float(left.max(initial=0.0)) / max(size, 1e-300))
     told = [text for text in said.values() if text]
     if exported is None and not dissipation and worst["h"] > TOLERANCE >= rubbed:
         told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
 from ..carried import carried_differences, carried_units
-from ..matching import TOLERANCE, Match, compare_dynamics
+from ..matching import TOLERANCE, Match, compare_dynamics, shortened
 from ..state_map import rotation
-from ..suspected_units import ADVICE, suspected_ranges
+from ..suspected_units import suspected_ranges
 from ..tree_values import Mass, joined
 from .body import FIXED, Body
 from .dynamics import dynamics, has_mass_matrix
@@ -49,10 +49,11 @@ def match(
     there = Body.of(robot, model, client=client, names=names)
     if not has_mass_matrix(there):
         carried = _carried(robot, there)
-        told = [carried_units(robot, carried, p) or ADVICE, *carried_differences(robot, carried, p).values()]
+        told = [carried_units(robot, carried, p), *shortened(carried_differences(robot, carried, p))]
         raise BridgeError(
             f"PyBullet calculates no mass matrix of body {model}: it takes inertias with large numbers along the axes "
-            f"of their links only, because of its rounding; {'; '.join(told)}"
+            f"of their links only, because of its rounding; "
+            f"{'; '.join(text for text in told if text) or 'what its joints carry there is what they carry here'}"
         )
     others = [label for label in there.labels if label not in there.names.values()]
     notes = tuple(f"joint {label!r} moves there and not here" for label in others)

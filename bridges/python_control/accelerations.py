@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.errors import BridgeError
+
 Array = NDArray[np.float64]
 
 
@@ -51,6 +53,9 @@ class Accelerations:
         Args:
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
+
+        Raises:
+            BridgeError: if the system's function gives another number of rates.
         """
         x, u = np.zeros(self.system.nstates), np.zeros(self.system.ninputs)
         x[list(self.states)] = np.concatenate([q, v])
@@ -59,6 +64,8 @@ class Accelerations:
             # A state space takes no parameters.
             given = (dict(self.params),) if self.params else ()
             found = np.array(self.system.dynamics(0.0, x, inputs, *given), dtype=np.float64)
+            if found.shape != x.shape:
+                raise BridgeError(f"{self.system.name!r} gives rates of shape {found.shape} for {len(x)} states")
             return found[list(self.states)]
 
         free = changed(u)

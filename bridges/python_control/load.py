@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.lagrangian import lagrangian_system
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
 from ..suspected_units import DEGREES, LENGTHS
 
@@ -50,6 +50,7 @@ def load(
 
     Raises:
         BridgeError: for anything else, with what is not as it has to be.
+        ModelError: for units that are no strings, or not n.
     """
     import control
 
@@ -70,6 +71,10 @@ def load(
     if odd or n == 0:
         raise BridgeError(
             f"{label}: a mechanical system has as many velocities as coordinates, but there are {given.nstates} states"
+        )
+    if units is not None and (isinstance(units, str) or not all(isinstance(unit, str) for unit in units)):
+        raise ModelError(
+            f"{label}: units are {n} strings, one for each coordinate, such as ['m', 'rad'], got {units!r}"
         )
     A, B = np.array(given.A, dtype=np.float64), np.array(given.B, dtype=np.float64)
     states = [str(key) for key in given.state_labels]

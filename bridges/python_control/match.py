@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, unknown_name
 from ..matching import STATES, TOLERANCE, Match
 from ..names import places
 from ..passive import random_places
@@ -45,7 +45,8 @@ def match(
         params: of the system; its own if not given.
 
     Raises:
-        BridgeError: for what is no system in continuous time, or signals that do not match by name.
+        BridgeError: for what is no system in continuous time, signals that do not match by name, parameters that the
+            system does not have, or a function that gives another number of rates.
     """
     import control
 
@@ -56,6 +57,8 @@ def match(
     where = f"the system {system.name!r}"
     if not system.isctime(strict=False) or (system.dt is not None and system.dt != 0):
         raise BridgeError(f"{where} has dt = {system.dt}: compare the plant in continuous time, before it is sampled")
+    if system.params and (unknown := [name for name in params or {} if name not in system.params]):
+        raise BridgeError(unknown_name(f"parameter of {where}", unknown[0], system.params))
     states, inputs = state_names(robot), input_names(robot)
     renamed = {here: there for here, there in (names or {}).items() if here in inputs}
     others = {here: there for here, there in (names or {}).items() if here not in inputs}
@@ -74,7 +77,7 @@ def match(
     mass, bias, told = _compared([(here(*state), there(*state)) for state in seen], states[c.nq :], inputs)
     notes = tuple(_rates(states[: c.nq], here(*seen[-1]).rates, there(*seen[-1]).rates))
     units = suspected_units(robot, numbers, seen, here, there) if max(mass, bias) > TOLERANCE else ""
-    found = dict(zip(states, (str(system.state_labels[i]) for i in at), strict=True))
+    found = dict(zip(states[: c.nq], (str(system.state_labels[i]) for i in at), strict=False))
     return Match(robot.name, "python-control", found, mass, bias, told, {}, notes, units)
 
 

@@ -16,6 +16,8 @@ from .accelerations import Acceleration
 Array = NDArray[np.float64]
 Side = Callable[[Array, Array], Acceleration]
 HEAVY = {1e-3: "masses in g", 1e3: "masses in t"}
+LONG = {1e-4: "lengths in cm", 1e-6: "lengths in mm", 1e-9: "lengths in mm and masses in g"}
+"""What makes moments of force of turning joints so small where lengths are no states."""
 
 
 class _Seen:
@@ -44,23 +46,30 @@ def suspected_units(robot: Robot, p: Array, states: Sequence[tuple[Array, Array]
         there: accelerations there, in the same order of signals.
     """
     of_q, of_v = robot.coordinates.units, velocity_units(robot)
-    lengths = {"": 1.0, **(LENGTHS if "m" in of_v else {})}
+    turning = set(of_v) == {"rad"}
+    lengths = {"": 1.0, **(LENGTHS if "m" in of_v or turning else {})}
     angles = {"": 1.0, **({"angles in degrees": DEGREES} if "rad" in of_v else {})}
     own = _Seen(here, states, np.ones(len(of_q)), np.ones(len(of_v)))
     fallen, found = _fallen(robot, p, [q for q, _ in states]), dict[int, list[str]]()
     for (far, length), (wide, angle) in itertools.product(lengths.items(), angles.items()):
         by = {"m": length, "rad": angle}
         other = _Seen(there, states, *(np.array([by.get(unit, 1.0) for unit in units]) for units in (of_q, of_v)))
-        worth = _worth(own.driven, other.driven)
+        # Lengths that are no states are felt by gravity, and by moments of force in units that are made of them.
+        moment = length**-2 if turning else 1.0
+        worth = _worth(moment * own.driven, other.driven)
         # Gravity of the same number gives less where lengths have larger ones.
         share = pull_share(fallen / length, other.rest - (own.rest - fallen), own.size)
         gravity = odd_gravity(length, length if share is None else share)
         is_near = np.abs(other.moving - own.moving).max(initial=0.0) <= CLEAR * own.size
         if worth is None or gravity is None or not is_near:
             continue
+        # Without gravity's number inputs alone tell of lengths; and these leave nothing to inputs but masses.
+        if far and turning and not (gravity and {float(x) for x in worth} <= {1.0, *HEAVY}):
+            continue
         inputs = dict(_inputs(robot, worth))
         odd = [word for word in (far, wide, gravity, *inputs.values()) if word]
-        moved = [f"{by[unit]:.4g} × those here of {unit}" for unit, word in (("m", far), ("rad", wide)) if word]
+        moves = (("m", "" if turning else far), ("rad", wide))
+        moved = [f"{by[unit]:.4g} × those here of {unit}" for unit, word in moves if word]
         numbers = [f"accelerations there are {' and '.join(moved)}"] if moved else []
         numbers += [f"gravity there is {share:.4g} × gravity here"] if gravity else []
         numbers += inputs
@@ -98,5 +107,6 @@ def _inputs(robot: Robot, worth: Array) -> Iterator[tuple[str, str]]:
         which = [i for i, x in enumerate(worth) if x == factor]
         names = ", ".join(robot.input_names[i] for i in which)
         units = " or ".join(dict.fromkeys(robot.input_units[i] or "its unit" for i in which))
-        heavy = f"{HEAVY[factor]}, or " if factor in HEAVY and len(which) == len(worth) else ""
-        yield f"what {names} adds is {factor:.4g} × that here", f"{heavy}{names} in {factor:.4g} {units}"
+        known = HEAVY | (LONG if set(velocity_units(robot)) == {"rad"} else {})
+        other = f"{known[factor]}, or " if factor in known and len(which) == len(worth) else ""
+        yield f"what {names} adds is {factor:.4g} × that here", f"{other}{names} in {factor:.4g} {units}"

@@ -13,6 +13,9 @@ class BaseUnit:
 class LogCategory:
     name: str
 
+class SimpleType:
+    unit: str | None
+
 class ScalarVariable:
     name: str
     valueReference: int
@@ -20,6 +23,7 @@ class ScalarVariable:
     variability: str
     initial: str | None
     unit: str | None
+    declaredType: SimpleType | None
     start: str | None
     min: str | None
     max: str | None

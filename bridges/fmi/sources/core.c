@@ -42,7 +42,7 @@ static core_outcome core_change(core *c, const char *call, int modes, core_mode 
 {
     const core_outcome outcome = core_require(c, call, modes);
     if (outcome == CORE_OK) {
-        c->data.mode = mode;
+        c->data.mode = (int32_t)mode;
     }
     return outcome;
 }

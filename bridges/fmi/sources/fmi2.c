@@ -112,6 +112,10 @@ EXPORTED fmi2Status NAMED(fmi2SetDebugLogging)(fmi2Component c, fmi2Boolean on, 
 {
     instance *const it = c;
     const fmi2Status status = require(it, "fmi2SetDebugLogging", ANYTIME);
+    if (on && count) {
+        /* Here categories are all that are wanted; in FMI 3.0 they are wanted as well. */
+        it->core.logged &= CORE_ERRORS;
+    }
     return status == fmi2OK ? finish(it, core_log(&it->core, on, count, categories)) : status;
 }
 

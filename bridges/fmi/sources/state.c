@@ -59,5 +59,9 @@ static core_outcome core_read(core *c, const unsigned char *bytes, size_t count,
         return CORE_REFUSED;
     }
     memcpy(&data, bytes + sizeof(MODEL_TOKEN), sizeof data);
+    /* Whatever else has come to harm is a number; this one is a place in a table. */
+    if (data.mode < CORE_INSTANTIATED || data.mode > CORE_TERMINATED) {
+        return core_refuse(c, "these bytes are a state of this FMU that has come to harm");
+    }
     return keep(c, &data, state);
 }
