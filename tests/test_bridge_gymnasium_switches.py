@@ -140,7 +140,7 @@ def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float)
 
 
 @pytest.mark.parametrize("phased", [False, True])
-def test_environments_of_one_law_that_remembers_do_not_disturb_each_other(phased: bool) -> None:
+def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_the_law(phased: bool) -> None:
     setup = replace(swing(0.1), varied={})
     law = Delay(program_control(setup.robot), 0.006)
     if phased:
@@ -150,6 +150,9 @@ def test_environments_of_one_law_that_remembers_do_not_disturb_each_other(phased
     alone, one, other = (export(setup, residual=True, period=0.01) for _ in range(3))
     alone.reset(seed=0)
     expected = [alone.step(np.zeros(2))[0] for _ in range(10)]
+    law.reset()
+    law.advance(0.0, [0.1, 0.2], [0.3, 0.4])
+    own = law.memory
     one.reset(seed=0)
     told: list[np.ndarray] = []
     for k in range(10):
@@ -159,6 +162,7 @@ def test_environments_of_one_law_that_remembers_do_not_disturb_each_other(phased
         if k >= 3:
             other.step(np.ones(2))
     assert np.array_equal(told, expected)
+    assert law.memory is own is not None
 
 
 def test_lanes_of_which_some_begin_with_the_second_phase_are_as_single_environments() -> None:

@@ -12,6 +12,7 @@ from ...scenarios.natural_rank import NATURAL
 from ...scenarios.starts import Starts
 from ...symbolic.errors import BridgeError
 from ...symbolic.kernel import Kernel
+from ..law_memory import LawMemory, lent
 from .acting import Acting
 from .engine import Engine, Period, Rows, natural_judged
 from .judge import Told
@@ -25,7 +26,7 @@ Kept = tuple[Array, float, int, object]
 class CalledLane(Engine):
     """A single lane; an integrator with a memory of its own keeps it over an episode.
 
-    What the law remembers is the lane's, and is put back before a step: other lanes may drive with the same law.
+    What the law remembers is the lane's, and is lent to it for a period: others may drive with the same law.
     """
 
     def __init__(self, task: Task) -> None:
@@ -50,14 +51,16 @@ class CalledLane(Engine):
             "environment_paid", {**symbols, "applied": task.output}, {"rate": task.rate}, compiled=False
         )
         self._advance: Advance | None = None
+        self._law = None if task.base is None else LawMemory(task.base)
         self._memory: object | None = None
         self._largest = np.zeros(0)
         self._x, self._p, self._t0, self._count, self._begun = np.zeros(self._loop.nx), np.zeros(0), 0.0, 0, False
 
     def begin(self, rows: Rows, starts: Starts, t0: float) -> Period:
         """A new run."""
-        self._acting.reset()
-        self._memory = self._acting.memory
+        with lent(self._law):
+            self._acting.reset()
+            self._memory = self._acting.memory
         self._x, self._p, self._begun = starts.x[0].copy(), starts.numbers[0].copy(), True
         self._settle(t0)
         sizes = self._loop.sizes
@@ -85,9 +88,10 @@ class CalledLane(Engine):
 
     def begin_period(self, row: Rows) -> None:
         """The law's output is asked for before the next step, if it is held."""
-        self._acting.memory = self._memory
-        self._acting.begin_period()
-        self._memory = self._acting.memory
+        with lent(self._law):
+            self._acting.memory = self._memory
+            self._acting.begin_period()
+            self._memory = self._acting.memory
 
     def keep(self, rows: Rows) -> Kept:
         """The state, and what the law remembers."""
@@ -127,12 +131,13 @@ class CalledLane(Engine):
     def _steps(self, advance: Advance, action: Array, clock: tuple[float, float], first: int, n: int) -> Period:
         """Some steps from the state as it is, on a clock (t₀, h) that counts from ``first``."""
         t0, h = clock
-        self._acting.memory = self._memory
-        self._acting.action = np.array(action)
         recorded = {key: np.full((n, size), np.nan) for key, size in self._loop.sizes.items()}
         block = Block(first, False, np.full((n, self._loop.nx), np.nan), recorded, self._x)
-        advance(block, self._x)
-        self._memory = self._acting.memory
+        with lent(self._law):
+            self._acting.memory = self._memory
+            self._acting.action = np.array(action)
+            advance(block, self._x)
+            self._memory = self._acting.memory
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         filled, error = block.filled, block.error
