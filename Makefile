@@ -15,7 +15,7 @@ FOLDERS = package symbolic constraints robots controllers scenarios bridges
 INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation \
 	--config-settings editable_mode=strict --editable
 
-.PHONY: help demo test test-mujoco lint types bench scenarios comparison clean FORCE
+.PHONY: help demo test test-mujoco lint types mypy pyright bench scenarios comparison clean FORCE
 
 help:
 	@echo 'make demo        install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
@@ -52,9 +52,15 @@ lint: $(VENV)/tools
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 
+# Side by side: each is one process.
 types: $(VENV)/tools
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target mypy pyright
+
+mypy: $(VENV)/tools
 	$(PY) -m mypy -p erugin
 	$(PY) -m mypy tests $(if $(wildcard benchmarks/*.py benchmarks/*/*.py),benchmarks)
+
+pyright: $(VENV)/tools
 	$(PY) -m pyright
 
 bench: $(VENV)/tools
