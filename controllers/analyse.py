@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +15,8 @@ from ..constraints.solvability import CONSISTENCY, TOLERANCE, Rank, Solvability,
 from ..constraints.ways import Outcome, UdwadiaPhohomsiri
 from ..constraints.ways.way import INACCURATE
 from ..symbolic.arrays import positive, vector
-from ..symbolic.errors import ModelError, NotFiniteError
+from ..robots.branch_acceleration import BranchModels
+from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ..symbolic.kernel import Kernel
 from .actuation import actuation
 from .analysis import Analysis
@@ -22,10 +24,14 @@ from .conditions import conditions
 from .multipliers import LeastNormMultipliers
 from .program import Program
 from .program_controller import ProgramController
+from .program_data import reactions_like
 from .realization import active_rows
 
 Array = NDArray[np.float64]
 
+ALONG_BRANCH = "The mechanism is in a singular position, or next to one: accelerations are those along its branch."
+NEARLY_SINGULAR = 1e-2
+"""Share of the largest singular value of A below which the branch of the motion is looked for."""
 AROUND, FAR, SEED = 4, 0.1, 1952
 """How many places around are looked at for the usual length of a row, how far away they are, and which ones."""
 
@@ -44,7 +50,9 @@ def analyse(
     """What is determined by M a + h = Aᵀμ + Θᵀλ, A a = b, Θ a = β at one state, and what is not.
 
     It works where M is singular, where rows vanish or depend on each other, and for more rows than velocities; rows
-    that are off are left out. Ranks are decided by singular values in units in which velocities and rows can
+    that are off are left out. At and next to a singular position of a mechanism, what is said of accelerations, forces
+    and inputs is said of the branch that the velocities are on; where they do not tell it, nothing is unique,
+    solvable or realizable, and ``branch`` says why. Ranks are decided by singular values in units in which velocities and rows can
     be compared; see :class:`~erugin.constraints.ConstrainedMotion`. ``print`` shows the report.
 
     A ProgramController judges squares of angles between rows, so that its tolerance of 1e-10 means one of 1e-5 here.
@@ -100,10 +108,37 @@ def analyse(
     known = solvability(both, tolerance=tolerance, consistency=consistency)
     k = len(natural_names)
     ranks = _ranks(both, k, tolerance)
-    moved = UdwadiaPhohomsiri().solve(both, tolerance=tolerance, consistency=consistency)
-    force = theta.T @ moved.multipliers[k:]
-    ideal = force if moved.outcome in (Outcome.SOLVED, Outcome.INACCURATE) else None
+    # Near a singular position of the mechanism accelerations follow from rows that hold its branch.
+    moving, held, branch, lost = both, k, "", False
+    try:
+        # Natural rows that contradict each other hold no branch; that they do is said already.
+        torn = any(d.row in natural_names and not d.consistent for d in known.dependences)
+        if not torn and (rows := state.branch_rows(natural)) is not None:
+            held, branch = len(rows[0]), ALONG_BRANCH
+            natural = equations(*rows, [1] * held, [f"branch[{i}]" for i in range(held)], np.ones(held))
+            lengths = np.concatenate([np.ones(held), usual[len(sizes) :]])
+            moving = equations(
+                np.vstack([natural.rows, theta]),
+                np.concatenate([natural.right, beta]),
+                [*natural.sizes, *own],
+                (*natural.names, *names),
+                lengths,
+            )
+            along = solvability(moving, tolerance=tolerance, consistency=consistency)
+            known = dataclasses.replace(
+                along,
+                dependences=(*(d for d in known.dependences if d.row in natural_names), *along.dependences),
+                unique=(*known.unique[:k], *along.unique[held:]),
+            )
+    except SingularProgramError as error:
+        branch, lost = str(error), True
+    moved = UdwadiaPhohomsiri().solve(moving, tolerance=tolerance, consistency=consistency)
+    a, multipliers = (np.full_like(x, np.nan) if lost else x for x in (moved.acceleration, moved.multipliers))
+    reactions = multipliers[:held] if moving is both else reactions_like(A, natural.rows, multipliers[:held])
+    force = theta.T @ multipliers[held:]
+    ideal = force if not lost and moved.outcome in (Outcome.SOLVED, Outcome.INACCURATE) else None
     inputs = actuation(natural, alone, B, ideal, tolerance=tolerance, consistency=consistency)
+    met = met and not lost
     dependent = [dependence.row for dependence in known.dependences]
     return Analysis(
         robot=robot.name,
@@ -115,17 +150,18 @@ def analyse(
         contradictions={d.row: d.contradiction for d in known.dependences if not d.consistent},
         consistent=known.consistent,
         solvable=known.solvable and met,
-        acceleration_unique=known.acceleration_unique,
+        acceleration_unique=known.acceleration_unique and not lost,
         loose=known.loose,
         unique_multipliers=_chosen(names, known, k),
         unique_reactions=_chosen(natural_names, known, 0),
-        acceleration=moved.acceleration.copy(),
-        multipliers=moved.multipliers[k:].copy(),
-        reactions=moved.multipliers[:k].copy(),
+        acceleration=a.copy(),
+        multipliers=multipliers[held:].copy(),
+        reactions=reactions.copy(),
         force=force,
         actuation=inputs,
         realizable=inputs.realizable and known.consistent and met,
-        conditions=conditions(ranks, known, inputs, met),
+        conditions=conditions(ranks, known, inputs, met, branch, lost),
+        branch=branch,
         linearized_at=state.a,
         nonlinear={names[k]: float(left[k]) for k in np.flatnonzero(curved)},
     )
@@ -144,6 +180,7 @@ class _State:
         p: Mapping[str, float] | ArrayLike | None,
     ) -> None:
         robot, c = program.robot, program.robot.coordinates
+        self._program = program
         self._time = float(vector("t", [t], 1)[0])
         self._q, self._v = vector("q", q, c.nq), vector("v", v, c.nv)
         numbers = program.parameters.values(p)
@@ -191,6 +228,27 @@ class _State:
             return np.zeros(program.robot.coordinates.nv)
         a = controller.solve(self._time, self._q, self._v, p).acceleration
         return a if np.isfinite(a).all() else np.zeros(a.shape)
+
+    def branch_rows(self, natural: ConstrainedMotion) -> tuple[Array, Array] | None:
+        """W and its right side that hold the branch of the motion near a singular position; None elsewhere.
+
+        Args:
+            natural: natural rows in comparable units.
+
+        Raises:
+            SingularProgramError: where velocities do not tell the branch.
+        """
+        robot, nv = self._program.robot, self._program.robot.coordinates.nv
+        values = np.linalg.svd(natural.scaled_rows, compute_uv=False)
+        plain = not len(values) or len(natural.rows) <= nv and values[-1] > NEARLY_SINGULAR * values[0]
+        if plain or any(constraint.order == 2 for constraint in robot.natural):
+            return None
+        found = BranchModels(robot).at(self._time, self._q, self._v, self._rest[1][: len(robot.parameters)])
+        if found is None:
+            return None
+        numbers = found[1]
+        rank = len(numbers) // (nv + 1)
+        return numbers[: rank * nv].reshape(rank, nv), numbers[rank * nv :]
 
     def usual_lengths(self, S: Array, sizes: list[int]) -> Array:
         """Length of the longest row of each constraint at a few places around, in units S.

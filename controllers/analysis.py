@@ -57,6 +57,8 @@ class Analysis:
         realizable: whether the inputs can realise the program here.
         conditions: the conditions of [Deressa2015]_ chapter 1 and what they are worth here, by name.
         linearized_at: the accelerations about which rows nonlinear in them were linearised, shape (nv,).
+        branch: at or next to a singular position of the mechanism, that accelerations are those of the branch which the
+            velocities are on, or why these do not tell it; empty elsewhere.
         nonlinear: by how much each such row is missed there, in its unit. All else is said of the linearised rows, but
             that nothing is solvable or realizable where one is missed by more than rounding.
     """
@@ -81,6 +83,7 @@ class Analysis:
     actuation: Actuation
     realizable: bool
     conditions: Mapping[str, Condition]
+    branch: str
     linearized_at: Array
     nonlinear: Mapping[str, float]
 
@@ -96,11 +99,13 @@ class Analysis:
         lines = [
             f"{self.robot}: {'solvable' if self.solvable else 'not solvable'}, "
             f"{'consistent' if self.consistent else 'contradictory'}, acceleration "
-            f"{'unique' if self.acceleration_unique else 'not unique: ' + ', '.join(self.loose)}, "
+            f"{'unique' if self.acceleration_unique else 'not unique' + ': ' * bool(self.loose) + ', '.join(self.loose)}, "
             f"{'realizable' if self.realizable else 'not realizable'} by the inputs",
             *(f"  rank of {f'[{key}]' if ';' in key else key}: {rank}" for key, rank in self.ranks.items()),
             *(f"  dependent: {dependence}" for dependence in self.dependences),
         ]
+        if self.branch:
+            lines.append(f"  {self.branch}")
         if self.nonlinear:
             missed = ", ".join(f"{name!r} is missed by {miss:.3g}" for name, miss in self.nonlinear.items())
             lines.append(f"  linearised at a = {np.array2string(self.linearized_at, precision=4)}, where {missed}")

@@ -9,7 +9,9 @@ from .actuation import Actuation
 from .analysis import Condition
 
 
-def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation, met: bool) -> dict[str, Condition]:
+def conditions(
+    ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation, met: bool, branch: str = "", lost: bool = False
+) -> dict[str, Condition]:
     """A table of conditions.
 
     The rows are all there are, natural ones and the program's, Θ being both of them stacked. The thesis as it is in
@@ -21,6 +23,8 @@ def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation,
         known: of all rows together.
         inputs: what the inputs can do.
         met: whether rows nonlinear in the accelerations hold where they were linearised.
+        branch: what is to be said of a singular position of the mechanism; empty elsewhere.
+        lost: whether the velocities do not tell the branch there.
     """
     rows = ranks["A; theta"]
     positive = ranks["M"].value == ranks["M"].full
@@ -74,4 +78,6 @@ def conditions(ranks: Mapping[str, Rank], known: Solvability, inputs: Actuation,
             f"rank Θ M̂ B = m, here {inputs.reach.value} of {inputs.reach.full}. Sufficient for the line above.",
         ),
     }
+    if branch:
+        table["branch of the mechanism"] = (not lost, branch)
     return {name: Condition(holds, sentence) for name, (holds, sentence) in table.items()}

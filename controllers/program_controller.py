@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
@@ -9,13 +11,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..robots.branch_acceleration import BranchModels
 from ..symbolic.arrays import all_finite, positive, vector
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from .controller import Controller, Law, Observation
 from .limits import BoundedInputs, BoundedMemory, ControlLimits, Holding, QpSolver
 from .multipliers import MultiplierMethod, chosen_method
 from .newton_branch import NewtonBranch
 from .program import Program
+from .program_data import reactions_like
 from .program_kernels import ProgramKernels
 from .program_verdict import ERRORS, ProgramVerdict
 from .realization import Actuated, Bounded, Ideal, Realization
@@ -114,6 +118,9 @@ class ProgramController(Controller):
             active=program.active if any(program.switched) else ca.SX(0, 1),
         )
         self._kernels = ProgramKernels(program, self._realized, self._law)
+        self._given = limits, priorities, solver
+        self._natural_rank = len(self.robot.natural_rows) if self.robot.redundant == "refused" else None
+        self._branch_laws: dict[int, ProgramController] = {}
         self.reset()
 
     @property
@@ -150,7 +157,8 @@ class ProgramController(Controller):
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Take in a sample: the input at it is what a rate limit and a failing solver go by until the next."""
         if self._bounded is not None:
-            self.memory = self._bounded.advanced(self.memory, *self.arguments(t, q, v, p))
+            bounded, known = self._bounded_at(self.arguments(t, q, v, p))
+            self.memory = bounded.advanced(self.memory, *known)
 
     def holding(self, t: float, q: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Holding:
         """Whether the limits of a bounded realisation allow to stand still at q, and which input would be too weak.
@@ -179,15 +187,20 @@ class ProgramController(Controller):
 
         Raises:
             ShapeError: for a wrong shape or a number that is not finite.
-            SingularProgramError: if rows are dependent at this state; the message says which and by how much.
+            SingularProgramError: if rows are dependent at this state, the message says which and by how much; or at a
+                singular position of the mechanism where velocities do not tell the branch of its motion.
             ContradictoryProgramError: if a method that handles dependent rows finds that they contradict each other.
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
+        known = self.arguments(t, q, v, p)
         if self._bounded is not None:
-            return self._bounded.decide(self.memory, *self.arguments(t, q, v, p)).input.copy()
-        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
-        output, pivots = map(np.atleast_1d, self._kernels.tick(*arguments))
+            bounded, known = self._bounded_at(known)
+            return bounded.decide(self.memory, *known).input.copy()
+        arguments, failure = self._with_acceleration(known)
+        output, pivots, *held = map(np.atleast_1d, self._kernels.tick(*arguments))
+        if held and (branch := self._on_branch(known, float(held[0][0]))) is not None:
+            return branch[0].control(*branch[1])
         status = self._verdict.status(all_finite(output), pivots, failure)
         if status is not Status.OK:
             message = self._verdict.message(status, pivots, failure, self._misses(arguments))
@@ -199,9 +212,14 @@ class ProgramController(Controller):
     ) -> Observation:
         """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
         known = self.arguments(t, q, v, p)
-        told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
+        told = None
+        if self._bounded is not None:
+            bounded, at = self._bounded_at(known)
+            told = bounded.tell(self.memory, *at)
         arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
-        output, relative, pivots, active = map(np.atleast_1d, self._kernels.observed(*arguments))
+        output, relative, pivots, active, *held = map(np.atleast_1d, self._kernels.observed(*arguments))
+        if told is None and held and (branch := self._on_branch(known, float(held[0][0]))) is not None:
+            return branch[0].observe(*branch[1])
         if told is not None:
             return Observation(output, pivots, relative, active, told.status, told.message)
         status = self._verdict.status(True, relative, failure)
@@ -228,6 +246,11 @@ class ProgramController(Controller):
         A constraint of a single row has nothing to be compared with: it is singular where the row is exactly zero, and
         near such a place the multipliers grow without bound under the status OK.
 
+        At and next to a singular position of a mechanism, all is said of the branch of the motion: there natural rows
+        no longer determine accelerations, and ``natural_residual`` is what rows that hold the branch miss. The
+        reactions grow without bound towards it; where no numbers are left of them they are NaN. Where velocities do
+        not tell the branch the status is SINGULAR.
+
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
@@ -238,6 +261,13 @@ class ProgramController(Controller):
             ShapeError: for a wrong shape or a number that is not finite.
         """
         known = self.arguments(t, q, v, p)
+        if self.robot.natural:
+            try:
+                branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
+            except SingularProgramError as error:
+                return self._undetermined(known, str(error))
+            if branch is not None:
+                return self._told_of_branch(known, *branch)
         told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
         arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
         # Vectors of one entry come as scalars.
@@ -269,6 +299,110 @@ class ProgramController(Controller):
             return ""
         arguments, _ = self._with_acceleration(self.arguments(t, q, v, p))
         return contradicting_rows(self.program.rows, self._misses(arguments))
+
+    @functools.cached_property
+    def _branch_models(self) -> BranchModels | None:
+        """Of the robot; None where natural constraints of order 2 leave no branches to tell."""
+        return None if any(k.order == 2 for k in self.robot.natural) else BranchModels(self.robot)
+
+    def _on_branch(
+        self, known: tuple[float, Array, Array, Array], held: float
+    ) -> tuple[ProgramController, tuple[float, Array, Array, Array]] | None:
+        """The law whose model holds the branch of a state near a singular position, and what to call it with.
+
+        Args:
+            known: t, q, v and p of the program.
+            held: number of natural rows that determine accelerations well.
+
+        Returns:
+            None where the natural constraints serve.
+
+        Raises:
+            SingularProgramError: where velocities do not tell the branch.
+        """
+        if held == self._natural_rank or self._branch_models is None:
+            return None
+        (t, q, v, p), n = known, len(self.robot.parameters)
+        try:
+            if self._natural_rank is None:
+                self._natural_rank = self._branch_models.rank(t, q, v, p[:n])
+                if held == self._natural_rank:
+                    return None
+            found = self._branch_models.at(t, q, v, p[:n])
+        except NotFiniteError:
+            return None  # what is not finite is told by the numbers themselves
+        except SingularProgramError as error:
+            raise SingularProgramError(f"at t = {t:g}: {error}") from error
+        if found is None:
+            return None
+        if self._branch is not None:
+            names = ", ".join(repr(row) for row, ok in zip(self.rows, self.program.affine, strict=True) if not ok)
+            raise SingularProgramError(
+                f"at t = {t:g}: {self.robot.name} is in a singular position, or next to one, where accelerations are "
+                f"known along its branch only, and {names} is nonlinear in them: keep away from the position, or "
+                "write the row with its accelerations linear"
+            )
+        model, numbers = found
+        rank = len(numbers) // (self.robot.coordinates.nv + 1)
+        if rank not in self._branch_laws:
+            limits, priorities, solver = self._given
+            law = ProgramController(
+                Program(model, self.program.constraints),
+                realization=self.realization.name,
+                method=self.method,
+                tolerance=self._tolerance,
+                limits=limits,
+                priorities=priorities,
+                solver=solver,
+            )
+            law._kernels = ProgramKernels(law.program, law._realized, law._law, compiled=False)
+            self._branch_laws[rank] = law
+        return self._branch_laws[rank], (t, q, v, np.concatenate([p[:n], numbers, p[n:]]))
+
+    def _bounded_at(self, known: tuple[float, Array, Array, Array]) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
+        """What decides on bounded inputs at a state, on its branch near a singular position, and its arguments."""
+        assert self._bounded is not None
+        if self.robot.natural:
+            branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
+            if branch is not None and branch[0]._bounded is not None:
+                return branch[0]._bounded, branch[1]
+        return self._bounded, known
+
+    def _told_of_branch(
+        self,
+        known: tuple[float, Array, Array, Array],
+        law: ProgramController,
+        arguments: tuple[float, Array, Array, Array],
+    ) -> Solution:
+        """The solution of a law on the branch, with the robot's own reactions."""
+        if law._bounded is not None:
+            law.memory = self.memory
+        found = law.solve(*arguments)
+        held = law._kernels.data.at(*arguments, found.acceleration)
+        own = self._kernels.data.at(*known, found.acceleration)
+        mu = reactions_like(own.natural, held.natural, found.reactions)
+        mu.setflags(write=False)
+        where = "The mechanism is in a singular position, or next to one: this is the motion along its branch."
+        return dataclasses.replace(found, reactions=mu, message=f"{found.message} {where}")
+
+    def _undetermined(self, known: tuple[float, Array, Array, Array], message: str) -> Solution:
+        """The solution of a state that does not tell how the motion goes on."""
+        m, c, k = len(self.rows), self.robot.coordinates, len(self.robot.natural_rows)
+        nothing = functools.partial(np.full, fill_value=np.nan)
+        found = Solution.of(
+            self._kernels.data.at(*known, nothing(c.nv)),
+            known[2],
+            multipliers=nothing(m),
+            force=nothing(c.nv),
+            input=nothing(0 if self.applies_force else self.robot.u.numel()),
+            acceleration=nothing(c.nv),
+            reactions=nothing(k),
+            pivots=np.zeros(m),
+            ideal=self.applies_force,
+            status=Status.SINGULAR,
+            message=message,
+        )
+        return dataclasses.replace(found, unique=np.zeros(m, dtype=np.bool_))
 
     def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
         return np.atleast_1d(self._kernels.whole(*arguments)[-1])

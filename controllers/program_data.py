@@ -19,6 +19,8 @@ Flags = NDArray[np.bool_]
 
 UNIQUE = 1e-6
 """A multiplier is unique if no relation between rows has more than this share of it."""
+REPRODUCED = 1e-6
+"""Share of the force that holds a branch that may be missing of Aᵀμ; more, and A is too close to singular for any μ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,22 @@ class ProgramData:
         whole = np.block([[M, -A.T], [A, np.zeros((k, k))]])
         reach = np.linalg.lstsq(whole, np.vstack([B, np.zeros((k, B.shape[1]))]), rcond=1e-12)[0][: len(S)]
         return np.asarray(theta @ reach, dtype=np.float64)
+
+
+def reactions_like(A: Array, rows: Array, multipliers: Array) -> Array:
+    """μ of natural rows with Aᵀμ = Wᵀν, the force of rows that hold a branch; NaN where no numbers are left of it.
+
+    Towards a singular position it is the force that stays finite: μ grows like one over the least singular value of A.
+
+    Args:
+        A: shape (k, nv).
+        rows: W, shape (r, nv).
+        multipliers: ν, shape (r,).
+    """
+    force, size = rows.T @ multipliers, np.abs(rows.T) @ np.abs(multipliers)
+    mu = np.asarray(np.linalg.lstsq(A.T, force, rcond=1e-9)[0], dtype=np.float64)
+    found = (np.abs(A.T @ mu - force) <= REPRODUCED * (1.0 + size)).all()
+    return mu if found else np.full(mu.shape, np.nan)
 
 
 def comparable(rows: Array, sizes: Sequence[int]) -> Array:

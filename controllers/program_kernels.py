@@ -6,6 +6,9 @@ import functools
 
 import casadi as ca
 
+from ..robots.natural_factor import natural_factor
+from ..robots.robot import Robot
+from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .controller import Law
 from .program import Program
@@ -13,18 +16,25 @@ from .program_data import ProgramMatrices
 from .realization import Realized
 
 
+NEARLY_SINGULAR = 1e-4
+"""Relative pivot of a natural row, the square of what is left of it outside the others, below which it may no longer
+determine accelerations: a loop that is open by δ changes them by δ divided by the root."""
+
+
 class ProgramKernels:
     """Functions of t, q, v, p; of the acceleration about which rows are linearized; of u where a programme finds it."""
 
-    def __init__(self, program: Program, realized: Realized, law: Law) -> None:
+    def __init__(self, program: Program, realized: Realized, law: Law, *, compiled: bool = True) -> None:
         """Keep the expressions.
 
         Args:
             program: what is realised.
             realized: the force and the motion under it.
             law: output, pivots and what else is told of a tick.
+            compiled: False for kernels of few calls, which are not worth a compiler's time.
         """
         self._program, self._realized, self._law = program, realized, law
+        self._compiled = None if compiled else False
         robot = program.robot
         self._state = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.parameters.symbols}
         self._symbols = self._state if program.is_affine else {**self._state, "a": robot.coordinates.a}
@@ -35,20 +45,26 @@ class ProgramKernels:
     def tick(self) -> Kernel:
         """Output and relative pivots: what a controller needs."""
         law = self._law
-        return Kernel("program_tick", self._symbols, {"output": law.output, "pivots": law.relative_pivots})
+        outputs = {"output": law.output, "pivots": law.relative_pivots, **self._held}
+        return Kernel("program_tick", self._symbols, outputs, compiled=self._compiled)
 
     @functools.cached_property
     def observed(self) -> Kernel:
         """Output, relative and absolute pivots, and which rows are on: what a record needs."""
         law = self._law
         outputs = {"output": law.output, "relative": law.relative_pivots, "pivots": law.pivots, "active": law.active}
-        return Kernel("program_observed", self._symbols, outputs)
+        return Kernel("program_observed", self._symbols, outputs | self._held, compiled=self._compiled)
 
     @functools.cached_property
     def deviation(self) -> Kernel:
         """The deviation, as a function of t, q, v, p and the accelerations that a plant really has."""
         symbols = {**self._state, "a": self._program.robot.coordinates.a}
-        return Kernel("program_deviation", symbols, {"deviation": self._program.deviation})
+        return Kernel("program_deviation", symbols, {"deviation": self._program.deviation}, compiled=self._compiled)
+
+    @functools.cached_property
+    def held(self) -> Kernel:
+        """Number of natural rows whose relative pivots are large enough to determine accelerations."""
+        return Kernel("program_held", self._state, self._held, compiled=self._compiled)
 
     @functools.cached_property
     def whole(self) -> Kernel:
@@ -63,9 +79,26 @@ class ProgramKernels:
             "pivots": r.relative_pivots,
             "misses": r.misses,
         }
-        return Kernel("program_solution", self._symbols, outputs)
+        return Kernel("program_solution", self._symbols, outputs, compiled=self._compiled)
+
+    @functools.cached_property
+    def _held(self) -> dict[str, ca.SX]:
+        pivots = _natural_pivots(self._program.robot)
+        held = [ca.if_else(pivots[i] > NEARLY_SINGULAR, 1, 0) for i in range(pivots.numel())]
+        return {"held": sum(held, ca.SX(0))} if held else {}
 
     @functools.cached_property
     def data(self) -> ProgramMatrices:
         """What the solution is checked against."""
         return ProgramMatrices(self._program)
+
+
+def _natural_pivots(robot: Robot) -> ca.SX:
+    """Relative pivots of the natural rows; in the metric of velocities where M has no inverse without the program."""
+    if not robot.natural:
+        return ca.SX(0, 1)
+    try:
+        return robot.natural_factor.relative_pivots
+    except ModelError:
+        A, _ = robot.natural_form
+        return natural_factor(A @ A.T, robot.natural, robot.coordinates, robot.redundant).relative_pivots

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..constraints.constraint import Constraint
+from ..constraints.perturbations import Exact
 from ..symbolic.arrays import finite, vector
+from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import SingularProgramError
 from ..symbolic.kernel import Kernel
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .branch import Branch, Geometry
+from .branch_kernels import BranchKernels
 from .branch_start import first_chart
-from .crossing import geometry
+from .chart import split
+from .crossing import geometry, is_near
 from .manifold import Manifold
 from .robot import Robot
 
@@ -85,3 +93,84 @@ def acceleration_along(here: Geometry, M: Array, f: Array, name: str) -> Array:
             f"{name}: V₂ᵀM V₂ is not positive definite, so that a motion which the constraints admit has no inertia; "
             "give what moves there a mass, or constrain it"
         ) from error
+
+
+class BranchModels:
+    """Models of one robot whose natural constraints are replaced by rows that hold the branch of a motion.
+
+    Near a singular position A a = b determines accelerations only up to the rounding of its smallest singular value,
+    and at the position not at all. A motion goes on along its branch, a = G ẇ + γ. With W the orthogonal complement of
+    the tangent, WᵀG = 0, the rows Wᵀa = Wᵀγ have full rank and admit just these accelerations. Their numbers are
+    parameters of the model, so that laws are built for it once and serve every state.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Prepare the equations of the branch.
+
+        Args:
+            robot: with natural constraints of order 0 and 1.
+
+        Raises:
+            ModelError: for natural constraints of order 2.
+        """
+        self._robot = robot
+        self._manifold = Manifold.of(robot)
+        self._kernels = BranchKernels(self._manifold)
+        self._models: dict[int, Robot] = {}
+
+    def rank(self, t: float, q: Array, v: Array, p: Array) -> int:
+        """Number of independent natural rows along the branch of a state.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters of the robot.
+
+        Raises:
+            SingularProgramError: where velocities do not tell the branch.
+            NotFiniteError: if a gradient of the constraints is NaN or infinite.
+        """
+        return int(first_chart(Branch(self._manifold, p, self._kernels), t, q, v).held.shape[1])
+
+    def at(self, t: float, q: Array, v: Array, p: Array) -> tuple[Robot, Array] | None:
+        """The model for a state near a singular position, and the numbers of its rows; None for another state.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters of the robot.
+
+        Returns:
+            The model, whose parameters are those of the robot and then Wᵀ, row by row, and Wᵀγ; and these numbers,
+            shape (r (nv + 1),) for r independent natural rows.
+
+        Raises:
+            SingularProgramError: where velocities do not tell the branch.
+            NotFiniteError: if a gradient of the constraints is NaN or infinite.
+        """
+        branch = Branch(self._manifold, p, self._kernels)
+        chart = first_chart(branch, t, q, v)
+        if not is_near(branch, chart, t, q, v):
+            return None
+        here = geometry(branch, chart, t, q, v)
+        rows = split(here.tangent)[1].T
+        numbers = np.concatenate([rows.reshape(-1), rows @ here.drift])
+        if len(rows) not in self._models:
+            self._models[len(rows)] = self._model(len(rows), numbers)
+        return self._models[len(rows)], numbers
+
+    def _model(self, rank: int, numbers: Array) -> Robot:
+        robot = self._robot
+        nv = robot.coordinates.nv
+        names = [f"branch.W[{j},{i}]" for i in range(rank) for j in range(nv)] + [f"branch.b[{i}]" for i in range(rank)]
+        symbols = Parameters.declare(dict(zip(names, numbers.tolist(), strict=True)))
+        W, right = ca.reshape(symbols.symbols[: rank * nv], nv, rank), symbols.symbols[rank * nv :]
+
+        def residual(c: Coordinates) -> ca.SX:
+            return W.T @ c.a - right
+
+        held = (Constraint(2, residual, Exact(), NO_PARAMETERS, "branch"),) if rank else ()
+        parameters = Parameters.collect([robot.parameters, symbols])
+        return dataclasses.replace(robot, natural=held, parameters=parameters, redundant="refused")

@@ -18,6 +18,12 @@ STILL = 1e-7
 """Dependent rows that turn more slowly than this with unit velocities stay dependent."""
 CONTRADICTION = 1e-6
 """What dependent rows may ask of the accelerations, relative to the squared speed: more, and none has them."""
+NEARLY = 1e-3
+"""Share of the largest singular value of A below which velocities across a row mean that its direction is rounding."""
+ACROSS = 0.01
+"""Share of the speed that velocities on a branch cannot have across its rows."""
+CURVED = 10.0
+"""Accelerations across dependent rows that a branch may have, relative to the squared speed."""
 
 
 def first_chart(branch: Branch, t: float, q: Array, v: Array) -> Chart:
@@ -59,13 +65,18 @@ def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
         return np.eye(len(v))
     m = len(A)
     U, values, Vt = np.linalg.svd(A)
-    rank = int((values > RANK_TOLERANCE * max(1.0, values[0])).sum())
+    name, speed = branch.manifold.robot.name, float(np.linalg.norm(v))
+    # A state beside the branch, by no more than a loop is open, has a short row whose direction means nothing; the
+    # velocities are across it, where those of a branch never are.
+    across = np.abs(Vt[: len(values)] @ v) > ACROSS * speed
+    held = values > np.where(across, NEARLY, RANK_TOLERANCE) * max(1.0, values[0])
+    rank = int(held.argmin()) if not held.all() else len(values)
     left, free = np.asarray(U[:, rank:]), np.asarray(Vt[rank:].T)
     if left.shape[1] == 0 or free.shape[1] == 0:
         return free
-    name, speed = branch.manifold.robot.name, float(np.linalg.norm(v))
     asked = float(np.abs(left.T @ branch.right_side(t, q, v)[:m]).max())
-    if asked > CONTRADICTION * max(speed**2, 1.0):
+    dropped = float(values[rank] / max(1.0, values[0])) if rank < len(values) else 0.0
+    if asked > (CONTRADICTION + CURVED * dropped) * max(speed**2, 1.0):
         raise SingularProgramError(
             f"{name} starts where rows of its natural constraints are dependent, and these ask for accelerations that "
             f"contradict one another by {asked:.3g}: its velocities are not along a branch of the motion, or the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,6 +14,9 @@ from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.ldl import Ldl
 from ..symbolic.semidefinite import SemidefiniteLdl
+
+SMALLEST = 1e-13
+"""Share of its scale below which a pivot is rounding."""
 
 Redundant = Literal["refused", "least-norm"]
 """What becomes of natural rows that depend on others: they are an error, or their reactions are of least norm."""
@@ -42,8 +46,23 @@ class NaturalFactor:
         return ca.vertcat(ca.SX(0, 1), *share)
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n)."""
-        return self.factor.solve(right)
+        """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).
+
+        They are NaN where nothing but rounding is left of a pivot, as at a singular position: dividing by it would give
+        numbers.
+        """
+        found = self.factor.solve(right)
+        return found if isinstance(self.factor, SemidefiniteLdl) else found * self._sound
+
+    @functools.cached_property
+    def _sound(self) -> ca.SX:
+        """1, or NaN where a pivot is rounding; a row that is alone in its constraint has nothing to be small beside."""
+        first = (i for i in range(self.pivots.numel()) if not ca.is_equal(self.pivots[i], self.scale[i]))
+        shares = [self.pivots[i] / self.scale[i] for i in first]
+        if not shares:
+            return ca.SX(1)
+        least = functools.reduce(ca.fmin, shares)
+        return ca.if_else(least > SMALLEST, 1, float("nan"))
 
 
 def require_redundant(owner: str, redundant: str) -> None:
