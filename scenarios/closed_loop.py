@@ -46,12 +46,14 @@ class ClosedLoop(ABC):
 
     Attributes:
         robot: the plant.
+        controller: what drives it; None for a free motion.
         nx: size of the state x = (q, v).
         sizes: how many numbers are recorded under each of :data:`RECORDED`.
         correction: (t, x, p of the plant) → x, applied after each step; None for no correction.
     """
 
     robot: Robot
+    controller: Controller | None
     nx: int
     sizes: dict[str, int]
     correction: ca.Function | None = None
@@ -141,7 +143,7 @@ class SymbolicLoop(ClosedLoop):
         Raises:
             ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
         """
-        self.robot = robot
+        self.robot, self.controller = robot, controller
         c = robot.coordinates
         self.nx = c.nq + c.nv
         output = deviation = pivots = relative = active = law_p = ca.SX(0, 1)
@@ -196,9 +198,15 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: kernel(t, x, p)[0]
 
     def force(self, p: Array) -> Callable[[float, Array], Array]:
-        """The controller's force from its kernel."""
-        kernel = self._force_kernel
-        return lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+        """The controller's force from its kernel; from itself where its model has natural constraints.
+
+        The expressions of a law know nothing of the branch that a motion is on at a singular position; ``control`` does.
+        """
+        kernel, controller, plant = self._force_kernel, self.controller, len(self.robot.parameters)
+        if controller is None or not controller.robot.natural:
+            return lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+        nq, own, act, apply = self.robot.coordinates.nq, p[plant:], controller.control, self._applied_kernel
+        return lambda t, x: np.atleast_1d(apply(t, x, act(t, x[:nq], x[nq:], own), p[:plant])[0])
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
         """What is recorded, from the compiled kernel."""
@@ -219,6 +227,14 @@ class SymbolicLoop(ClosedLoop):
         s = self.symbols
         inputs = {"t": s.t, "x": s.x, "p": s.p}
         return Kernel("closed_loop_force", inputs, {"force": self.applied}, compiled=False)
+
+    @functools.cached_property
+    def _applied_kernel(self) -> Kernel:
+        s, robot = self.symbols, self.robot
+        forced = self.controller is not None and self.controller.applies_force
+        u = ca.SX.sym("output", robot.coordinates.nv if forced else robot.u.numel())
+        inputs = {"t": s.t, "x": s.x, "u": u, "p": robot.p}
+        return Kernel("applied", inputs, {"force": u if forced else robot.input_matrix @ u}, compiled=False)
 
     @functools.cached_property
     def _observe_kernel(self) -> Kernel:

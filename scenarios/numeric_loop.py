@@ -21,11 +21,9 @@ Array = NDArray[np.float64]
 
 
 class NumericLoop(ClosedLoop):
-    """A loop whose controller is any Python object: the plant is compiled, the controller is called.
+    """A loop whose controller is any Python object: the plant is compiled, the controller is called."""
 
-    Attributes:
-        controller: what is called.
-    """
+    controller: Controller
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ class Reduced(Integrator):
             steps = stages.start(branch, p)
             if blocks is not None:
                 return blocks.start(branch, steps, p, step, t0)
-            return step_by_step(loop.observer(p), lambda t, x: steps.follow(t, x, step), step, loop.corrector(p), t0)
+            return step_by_step(steps.observer(p), lambda t, x: steps.follow(t, x, step), step, loop.corrector(p), t0)
 
         return start
 

@@ -76,7 +76,7 @@ class ReducedBlocks:
         """
         loop = self._loop
         nq, places = loop.robot.coordinates.nq, self._manifold.place.numel()
-        single = step_by_step(loop.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
+        single = step_by_step(steps.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
         loops: dict[int, _Loop] = {}
         matrices: dict[str, Array] | None = None
         level = 0

@@ -80,6 +80,36 @@ class ReducedSteps:
             self.chart = next_chart(self.branch, self.chart, t, q, v)
         return self.chart
 
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded at t and x, in singular positions too.
+
+        There the expressions of laws and of accelerations are 0/0: the output is what the controller says, and the
+        deviation that of the acceleration along the branch.
+
+        Args:
+            p: parameters of plant and controller.
+        """
+        loop = self._shared.loop
+        observe, controller = loop.observer(p), loop.controller
+        if controller is None:
+            return observe
+        nq, own = self._nq, p[len(loop.robot.parameters) :]
+
+        def told(t: float, x: Array) -> dict[str, Array]:
+            values = observe(t, x)
+            if not np.isfinite(x).all():
+                return values
+            q, v = x[:nq], x[nq:]
+            if not np.isfinite(values["output"]).all():
+                seen = controller.observe(t, q, v, own)
+                values |= {"output": seen.output, "pivots": seen.pivots, "relative_pivots": seen.relative_pivots}
+            if not np.isfinite(values["deviation"]).all():
+                chart = self.chart_at(t, x) if self.chart is None else self.chart
+                values["deviation"] = controller.deviation(t, q, v, self._slope(chart, t, x)[nq:], own)
+            return values
+
+        return told
+
     def follow(self, t: float, x: Array, step: float) -> Array:
         """The state one step later.
 
