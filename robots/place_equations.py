@@ -24,6 +24,16 @@ STEP = 0.5
 SUBSTEPS = 8
 """Runge–Kutta steps along q̇ = N(q) δ that make one move, where N is not constant."""
 TURN = 2.0 * np.pi
+SHARPENINGS = 3
+"""Newton steps from within 1e-8 of a multiple root."""
+SOFT = 1e-5
+"""Share of the largest singular value of φ_q N below which a root counts as multiple."""
+NEARBY = 1e-4
+"""Distance over which φ_q N is differenced [rad or m]: its error is squared in the root."""
+CLOSE = 1e-5
+"""A multiple root farther away than this is another place."""
+ROUNDING = 1e-15
+"""What the misfit of a root may grow by."""
 
 
 class PlaceEquations:
@@ -169,11 +179,42 @@ class Places:
             )
         found = gauss_newton(self._slope, start, move=self.move, step_limit=STEP)
         if found.size <= tolerance:
-            return found
+            return self.sharpened(found)
         lower = descend(self._curvature, found.x, move=self.move, step_limit=STEP)
         last = gauss_newton(self._slope, lower.x, move=self.move, step_limit=STEP)
         best = min((found, lower, last), key=lambda f: f.size)
-        return Found(best.x, best.residual, found.iterations + lower.iterations + last.iterations)
+        ended = Found(best.x, best.residual, found.iterations + lower.iterations + last.iterations)
+        return self.sharpened(ended) if ended.size <= tolerance else ended
+
+    def sharpened(self, found: Found) -> Found:
+        """A root where φ_q N loses rank, to rounding; any other as it is.
+
+        Near a multiple root φ falls with the square of the distance, so that φ = 0 alone tells it to 1e-8 only. There
+        nᵀφ_q N w vanishes too, for n and w that the derivative sends to nothing from either side.
+
+        Args:
+            found: where φ = 0 was solved.
+        """
+        x = found.x
+        for _ in range(SHARPENINGS):
+            r, J = self._slope(x)
+            U, values, Vt = np.linalg.svd(J)
+            rank = int((values > SOFT * max(1.0, float(values.max(initial=0.0)))).sum())
+            left, right = U[:, rank:], Vt[rank:].T
+            if not left.size or not right.size:
+                return found
+            turning = np.empty((left.shape[1] * right.shape[1], len(self.free)))
+            for j, unit in enumerate(np.eye(len(self.free))):
+                ahead, behind = (self._slope(self.move(x, side * NEARBY * unit))[1] for side in (1.0, -1.0))
+                turning[:, j] = (left.T @ (ahead - behind) @ right / (2.0 * NEARBY)).reshape(-1)
+            missed = np.concatenate([r, (left.T @ J @ right).reshape(-1)])
+            step = np.linalg.lstsq(np.vstack([J, turning]), missed, rcond=SOFT)[0]
+            if not float(np.abs(step).max(initial=0.0)) <= CLOSE:
+                return found
+            x = self.move(x, -step)
+        residual = self._slope(x)[0]
+        sharp = Found(x, residual, found.iterations + SHARPENINGS)
+        return sharp if sharp.size <= found.size + ROUNDING * (1.0 + float(np.abs(x).max(initial=0.0))) else found
 
     def wrapped(self, q: Array, near: Array) -> Array:
         """The place ``q`` with every angle within half a turn of ``near``."""
