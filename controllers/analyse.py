@@ -14,8 +14,8 @@ from ..constraints.constrained_motion import ConstrainedMotion
 from ..constraints.solvability import CONSISTENCY, TOLERANCE, Rank, Solvability, null, solvability
 from ..constraints.ways import Outcome, UdwadiaPhohomsiri
 from ..constraints.ways.way import INACCURATE
-from ..symbolic.arrays import positive, vector
 from ..robots.branch_acceleration import BranchModels
+from ..symbolic.arrays import positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ..symbolic.kernel import Kernel
 from .actuation import actuation
@@ -29,7 +29,7 @@ from .realization import active_rows
 
 Array = NDArray[np.float64]
 
-ALONG_BRANCH = "The mechanism is in a singular position, or next to one: accelerations are those along its branch."
+ALONG_BRANCH = "In a singular position of the mechanism, or next to one: accelerations are those along its branch."
 NEARLY_SINGULAR = 1e-2
 """Share of the largest singular value of A below which the branch of the motion is looked for."""
 AROUND, FAR, SEED = 4, 0.1, 1952
@@ -111,9 +111,7 @@ def analyse(
     # Near a singular position of the mechanism accelerations follow from rows that hold its branch.
     moving, held, branch, lost = both, k, "", False
     try:
-        # Natural rows that contradict each other hold no branch; that they do is said already.
-        torn = any(d.row in natural_names and not d.consistent for d in known.dependences)
-        if not torn and (rows := state.branch_rows(natural)) is not None:
+        if (rows := state.branch_rows(natural)) is not None:
             held, branch = len(rows[0]), ALONG_BRANCH
             natural = equations(*rows, [1] * held, [f"branch[{i}]" for i in range(held)], np.ones(held))
             lengths = np.concatenate([np.ones(held), usual[len(sizes) :]])
@@ -131,7 +129,9 @@ def analyse(
                 unique=(*known.unique[:k], *along.unique[held:]),
             )
     except SingularProgramError as error:
-        branch, lost = str(error), True
+        # Natural rows that contradict each other hold no branch; that they do is among the dependences.
+        if all(d.consistent for d in known.dependences if d.row in natural_names):
+            branch, lost = str(error), True
     moved = UdwadiaPhohomsiri().solve(moving, tolerance=tolerance, consistency=consistency)
     a, multipliers = (np.full_like(x, np.nan) if lost else x for x in (moved.acceleration, moved.multipliers))
     reactions = multipliers[:held] if moving is both else reactions_like(A, natural.rows, multipliers[:held])
@@ -240,7 +240,7 @@ class _State:
         """
         robot, nv = self._program.robot, self._program.robot.coordinates.nv
         values = np.linalg.svd(natural.scaled_rows, compute_uv=False)
-        plain = not len(values) or len(natural.rows) <= nv and values[-1] > NEARLY_SINGULAR * values[0]
+        plain = not len(values) or (len(natural.rows) <= nv and values[-1] > NEARLY_SINGULAR * values[0])
         if plain or any(constraint.order == 2 for constraint in robot.natural):
             return None
         found = BranchModels(robot).at(self._time, self._q, self._v, self._rest[1][: len(robot.parameters)])

@@ -359,7 +359,9 @@ class ProgramController(Controller):
             self._branch_laws[rank] = law
         return self._branch_laws[rank], (t, q, v, np.concatenate([p[:n], numbers, p[n:]]))
 
-    def _bounded_at(self, known: tuple[float, Array, Array, Array]) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
+    def _bounded_at(
+        self, known: tuple[float, Array, Array, Array]
+    ) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
         """What decides on bounded inputs at a state, on its branch near a singular position, and its arguments."""
         assert self._bounded is not None
         if self.robot.natural:

@@ -15,7 +15,6 @@ from .program import Program
 from .program_data import ProgramMatrices
 from .realization import Realized
 
-
 NEARLY_SINGULAR = 1e-4
 """Relative pivot of a natural row, the square of what is left of it outside the others, below which it may no longer
 determine accelerations: a loop that is open by δ changes them by δ divided by the root."""

@@ -78,7 +78,7 @@ def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
     dropped = float(values[rank] / max(1.0, values[0])) if rank < len(values) else 0.0
     if asked > (CONTRADICTION + CURVED * dropped) * max(speed**2, 1.0):
         raise SingularProgramError(
-            f"{name} starts where rows of its natural constraints are dependent, and these ask for accelerations that "
+            f"{name} is where rows of its natural constraints are dependent, and these ask for accelerations that "
             f"contradict one another by {asked:.3g}: its velocities are not along a branch of the motion, or the "
             "constraints cannot be met together. assemble_velocities at a place beside it finds velocities that fit"
         )
@@ -87,10 +87,10 @@ def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
     found = int((turning > 1e-6 * speed).sum()) if speed > AT_REST else 0
     if found < expected:
         raise SingularProgramError(
-            f"{name} starts in a singular position, where branches of its motion meet, and "
+            f"{name} is in a singular position, where branches of its motion meet, and "
             f"{'at rest' if speed <= AT_REST else 'its velocities are along more than one of them, which touch'}: they "
             f"tell {found} of the {expected} directions that a branch has less there. Give it velocities along one "
-            "branch only, or start beside the position"
+            "branch only, or a place beside the position"
         )
     return np.asarray(free @ directions[found:].T)
 

@@ -200,7 +200,7 @@ class SymbolicLoop(ClosedLoop):
     def force(self, p: Array) -> Callable[[float, Array], Array]:
         """The controller's force from its kernel; from itself where its model has natural constraints.
 
-        The expressions of a law know nothing of the branch that a motion is on at a singular position; ``control`` does.
+        The expressions of a law do not know the branch that a motion is on at a singular position; ``control`` does.
         """
         kernel, controller, plant = self._force_kernel, self.controller, len(self.robot.parameters)
         if controller is None or not controller.robot.natural:

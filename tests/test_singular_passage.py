@@ -158,7 +158,7 @@ def test_the_other_branch_is_followed_as_well() -> None:
 
 def test_a_start_that_does_not_tell_its_branch_is_refused() -> None:
     robot = with_inputs(equal_arms(), ())
-    at_rest = "starts in a singular position, where branches of its motion meet, and at rest: they tell 0 of the 1"
+    at_rest = "is in a singular position, where branches of its motion meet, and at rest: they tell 0 of the 1"
     with pytest.raises(SimulationError, match=at_rest):
         simulate(robot, None, *upright(UPRIGHT, 0.0), 1.0, step=1e-3, integrator=Reduced())
     with pytest.raises(SingularProgramError, match=at_rest):
