@@ -52,8 +52,8 @@ def analyse(
     It works where M is singular, where rows vanish or depend on each other, and for more rows than velocities; rows
     that are off are left out. At and next to a singular position of a mechanism, what is said of accelerations, forces
     and inputs is said of the branch that the velocities are on; where they do not tell it, nothing is unique,
-    solvable or realizable, and ``branch`` says why. Ranks are decided by singular values in units in which velocities and rows can
-    be compared; see :class:`~erugin.constraints.ConstrainedMotion`. ``print`` shows the report.
+    solvable or realizable, and ``branch`` says why. Ranks are decided by singular values in units in which velocities
+    and rows can be compared; see :class:`~erugin.constraints.ConstrainedMotion`. ``print`` shows the report.
 
     A ProgramController judges squares of angles between rows, so that its tolerance of 1e-10 means one of 1e-5 here.
 

@@ -208,7 +208,7 @@ class Places:
                 ahead, behind = (self._slope(self.move(x, side * NEARBY * unit))[1] for side in (1.0, -1.0))
                 turning[:, j] = (left.T @ (ahead - behind) @ right / (2.0 * NEARBY)).reshape(-1)
             missed = np.concatenate([r, (left.T @ J @ right).reshape(-1)])
-            step = np.linalg.lstsq(np.vstack([J, turning]), missed, rcond=SOFT)[0]
+            step = np.asarray(np.linalg.lstsq(np.vstack([J, turning]), missed, rcond=SOFT)[0], dtype=np.float64)
             if not float(np.abs(step).max(initial=0.0)) <= CLOSE:
                 return found
             x = self.move(x, -step)

@@ -95,8 +95,11 @@ def crossing(name: str) -> Crossing:
 
     if name != "flat":
         return Crossing(robot, state, inertia, potential)
-    places = [through(lambda x, i=i: float(state(x, 1.0)[0][i])) for i in range(3)]
-    rates = [through(lambda x, i=i: float(state(x, 1.0)[1][i])) for i in range(3)]
+
+    def entry(which: int, i: int) -> Callable[[float], float]:
+        return through(lambda x: float(state(x, 1.0)[which][i]))
+
+    places, rates = ([entry(which, i) for i in range(3)] for which in (0, 1))
 
     def across(angle: float, rate: float) -> tuple[Array, Array]:
         return np.array([f(angle) for f in places]), rate * np.array([f(angle) for f in rates])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Literal
 
 import casadi as ca
 
@@ -44,7 +45,7 @@ class Realized:
 class Realization(ABC):
     """Way in which R becomes real."""
 
-    name: str
+    name: Literal["ideal", "actuated", "bounded"]
     """The word by which a user chooses it."""
 
     applies_force: bool
