@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constrained_motion import ConstrainedMotion
-from ..constraints.solvability import CONSISTENCY, TOLERANCE, Rank, Solvability, null, solvability
+from ..constraints.solvability import CONSISTENCY, TOLERANCE, Dependence, Rank, Solvability, null, solvability
 from ..constraints.ways import Outcome, UdwadiaPhohomsiri
 from ..constraints.ways.way import INACCURATE
 from ..robots.branch_acceleration import BranchModels
@@ -125,7 +125,7 @@ def analyse(
             along = solvability(moving, tolerance=tolerance, consistency=consistency)
             known = dataclasses.replace(
                 along,
-                dependences=(*(d for d in known.dependences if d.row in natural_names), *along.dependences),
+                dependences=(*_settled(known.dependences, natural_names), *along.dependences),
                 unique=(*known.unique[:k], *along.unique[held:]),
             )
     except SingularProgramError as error:
@@ -283,6 +283,12 @@ def _ranks(both: ConstrainedMotion, k: int, tolerance: float) -> dict[str, Rank]
         "M; A; theta": np.vstack([M, rows]),
     }
     return {key: null(matrix, tolerance)[0] for key, matrix in parts.items()}
+
+
+def _settled(dependences: Sequence[Dependence], names: tuple[str, ...]) -> list[Dependence]:
+    """Dependences of the rows with these names, of which a branch was found: what they miss is an open loop's."""
+    chosen = (d for d in dependences if d.row in names)
+    return [dataclasses.replace(d, allowed=max(d.allowed, abs(d.contradiction))) for d in chosen]
 
 
 def _chosen(names: tuple[str, ...], known: Solvability, first: int) -> tuple[str, ...]:
