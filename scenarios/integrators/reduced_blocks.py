@@ -176,10 +176,13 @@ class ReducedBlocks:
         A, slope = branch.rows(t, q, v)
         N = branch.kinematic_matrix(t, q)
         r, r0 = chart.held.shape[1], chart.held_places.shape[1]
-        sums = np.abs(chart.free).sum(axis=1)
+        room, share = np.ones(len(v)), FALLEN
+        for i, part in enumerate(branch.manifold.parts):
+            room[part.v] = TURNED * np.abs(chart.free[part.v]).sum(axis=1).max(initial=1e-3)
+            share = max(share, ZONE * float(branch.typical[i]) / branch.nearness(t, q, v, chart, i))
         found = {
             "U": chart.free,
-            "room": TURNED * np.full(len(sums), sums.max()),
+            "room": room,
             "floor": np.zeros(r),
             "floor0": np.zeros(r0),
             "U0": chart.free_places,
@@ -188,12 +191,10 @@ class ReducedBlocks:
             "L0": np.linalg.svd(slope @ N)[0][:, :r0].T,
         }
         given = {key: found[key] for key in stage.shapes}
-        least = branch.nearness(t, q, v, r)
-        share = min(max(ZONE * branch.typical / least, FALLEN), 1.0)
         pivots = [np.asarray(one).reshape(-1) for one in stage.pivots.call([t, x, p, *given.values()])]
         for key, values in zip(("floor", "floor0"), pivots, strict=True):
             if key in given:
-                given[key] = share * values
+                given[key] = min(share, 1.0) * values
         return given
 
     def _looped(self, stage: Stage, one: StepFunction, count: int, p: Array, step: float, t0: float) -> _Loop:
