@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,12 @@ AROUND = 0.1
 """Change of a coordinate over which the size of A is looked at."""
 STEEPEST = 0.6
 """Tangent of the angle by which the free directions may turn within a step."""
+SMALL = 12
+"""Rows up to which all singular values cost no more than the least one."""
+CONVERGED = 1e-3
+"""Change of its square in an iteration below which the least singular value is good enough to be compared."""
+FAR = 1e-12
+"""Share of the greatest square below which the least is lost in the squares' rounding errors."""
 
 
 class LostBranchError(SingularProgramError):
@@ -137,8 +144,8 @@ class Branch:
         """
         return self._kernels.speed(t, q, v, self.p)[1], self._kernels.place(t, q, self.p)[1]
 
-    def null_spaces(self, t: float, q: Array, v: Array, chart: Chart) -> list[tuple[Array, Array]]:
-        """What A, and its holonomic rows alone, leave free in each part of the manifold, with the ranks of a chart.
+    def tangents(self, t: float, q: Array, v: Array, chart: Chart) -> list[tuple[Array, Array]]:
+        """What A, and its holonomic rows alone, leave free in each part of the manifold near a chart.
 
         Args:
             t: time [s].
@@ -149,9 +156,10 @@ class Branch:
         A, found = self.scaled_rows(t, q, v), list[tuple[Array, Array]]()
         for part, known in zip(self.manifold.parts, chart.each, strict=True):
             rows = A[np.ix_(part.rows, part.v)]
-            tangent = place_tangent = _null_space(rows, known.held.shape[1])
-            if part.places < len(rows):
-                place_tangent = _null_space(rows[: part.places], known.held_places.shape[1])
+            tangent = place_tangent = known.free - _along(rows, known.free, rows @ known.free)
+            if known.free_places is not known.free:
+                places = rows[: part.places]
+                place_tangent = known.free_places - _along(places, known.free_places, places @ known.free_places)
             found.append((tangent, place_tangent))
         return found
 
@@ -188,14 +196,19 @@ class Branch:
             chart: along the branch.
             part: number of the part.
         """
-        rank, own = chart.each[part].held.shape[1], self.manifold.parts[part]
+        rank, own = chart.each[part].rank, self.manifold.parts[part]
         if rank == 0:
             return 1.0
-        A = (self._kernels.speed(t, q, v, self.p)[1] / self.lengths[:, None])[np.ix_(own.rows, own.v)]
-        if not np.isfinite(A).all():
-            return 0.0
-        values = np.linalg.svd(A, compute_uv=False)
-        least = float(values[rank - 1] / max(1.0, values[0]))
+        lengths = self.lengths[own.rows]
+        if SMALL < len(own.rows) == rank:
+            square = self._kernels.square(t, q, v, self.p)[np.ix_(own.rows, own.rows)]
+            least = _least_root(square / lengths / lengths[:, None])
+        else:
+            A = self._kernels.speed(t, q, v, self.p)[1][np.ix_(own.rows, own.v)] / lengths[:, None]
+            if not np.isfinite(A).all():
+                return 0.0
+            values = np.linalg.svd(A, compute_uv=False)
+            least = float(values[rank - 1] / max(1.0, values[0]))
         self.typical[part] = max(float(self.typical[part]), least)
         return least
 
@@ -224,22 +237,20 @@ class Branch:
         v, A, b = self._admit(local, t, q, v, own)
         lengths, m0 = self.lengths[own.rows], own.places
         A, b = A / lengths[:, None], b / lengths
-        found = solve_least(A @ local.held, np.column_stack([A @ local.free, b]))
-        turned = local.held @ found[:, :-1]
+        found = _along(A, local.free, np.column_stack([A @ local.free, b]))
+        turned = found[:, :-1]
         tangent = local.free - turned
         place_tangent = tangent
         if local.free_places is not local.free:
             A0 = A[:m0]
-            place_tangent = local.free_places - local.held_places @ solve_least(
-                A0 @ local.held_places, A0 @ local.free_places
-            )
+            place_tangent = local.free_places - _along(A0, local.free_places, A0 @ local.free_places)
         # By the coordinate that turns most, beside the greatest: one crank of many that leaves its branch counts.
         if not _greatest(turned) <= STEEPEST * _greatest(local.free):
             raise LostBranchError(
                 f"{self.manifold.robot.name} at t = {t:g} s: the free directions turn by more than "
                 f"{np.degrees(np.arctan(STEEPEST)):.0f} degrees within a step; take shorter steps"
             )
-        return Geometry(q, v, tangent, place_tangent, local.held @ found[:, -1])
+        return Geometry(q, v, tangent, place_tangent, found[:, -1])
 
     def joined(self, chart: Chart, q: Array, v: Array, found: Sequence[Geometry]) -> Geometry:
         """The state of all parts from those of each.
@@ -268,10 +279,10 @@ class Branch:
         size, last = 1.0 + float(np.abs(q[part.q]).max()), False
         for _ in range(ITERATIONS):
             phi, slope, _ = self._kernels.place(t, q, self.p)
-            phi, slope = phi[rows], slope[np.ix_(rows, part.q)]
-            change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
+            phi, slope = phi[rows], slope[np.ix_(rows, part.q)] / lengths[:, None]
+            change = _along(slope if chart.is_plain else slope @ chart.lift, chart.free_places, phi / lengths)
             done = last and float(np.abs(phi / lengths).max()) <= MISFIT * size
-            q[part.q] -= chart.lift_held @ change
+            q[part.q] -= change if chart.is_plain else chart.lift @ change
             if done:
                 return q
             last = float(np.abs(change).max(initial=0.0)) <= CLOSE * size
@@ -297,8 +308,8 @@ class Branch:
             rho, A, b = rho[rows], A[np.ix_(rows, part.v)], b[rows]
             if last and float(np.abs(rho / lengths).max()) <= MISFIT * size:
                 return v, A, b
-            change = solve_least(A @ chart.held / lengths[:, None], rho / lengths)
-            v[part.v] -= chart.held @ change
+            change = _along(A / lengths[:, None], chart.free, rho / lengths)
+            v[part.v] -= change
             last = float(np.abs(change).max(initial=0.0)) <= 1e-6 * size
             if not np.isfinite(v).all():
                 break
@@ -311,8 +322,32 @@ class Branch:
         )
 
 
-def _null_space(rows: Array, rank: int) -> Array:
-    return np.asarray(np.linalg.svd(rows)[2][rank:].T) if len(rows) else np.eye(rows.shape[1])
+def _along(rows: Array, free: Array, right: Array) -> Array:
+    """δ with A δ = r, of least squares if rows are redundant, and Uᵀδ = 0."""
+    (m, n), k = rows.shape, free.shape[1]
+    if m + k == n:
+        border = np.zeros((k, *right.shape[1:]))
+        return solve_least(np.concatenate([rows, free.T]), np.concatenate([right, border]))
+    held = np.linalg.qr(free, mode="complete").Q[:, k:] if k else np.eye(n)
+    return np.asarray(held @ solve_least(rows @ held, right))
+
+
+def _least_root(square: Array) -> float:
+    """The smallest singular value of A from A Aᵀ, beside a bound of the greatest where this is above one; or zero.
+
+    It is good to some digits: what is compared with it is a share of a usual value.
+    """
+    from scipy.linalg import lapack  # a tenth of a second to import
+
+    greatest = float(np.abs(square).sum(axis=1).max())
+    factor, failed = lapack.dpotrf(square) if math.isfinite(greatest) else (square, 1)
+    guess = np.cos(np.sqrt(2.0) * np.arange(1.0, len(square) + 1.0))
+    growth, before = float(np.linalg.norm(guess)), 0.0
+    while not failed and abs(growth - before) > CONVERGED * growth:
+        guess, before = lapack.dpotrs(factor, guess / growth)[0], growth
+        growth = float(np.linalg.norm(guess))
+        failed = not growth < 1.0 / (FAR * greatest)
+    return 0.0 if failed else 1.0 / math.sqrt(growth * max(1.0, greatest))
 
 
 def _greatest(directions: Array) -> float:

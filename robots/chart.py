@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,21 +24,45 @@ class Chart:
 
     Attributes:
         free: U, shape (nv, k).
-        held: W, shape (nv, r).
         free_places: U₀, shape (nv, k₀).
-        held_places: W₀, shape (nv, r₀).
-        lift_free: N₀U₀, shape (nq, k₀).
-        lift_held: N₀W₀, shape (nq, r₀).
+        lift: N₀, shape (nq, nv).
         parts: the same for each part of the manifold, if there are several.
     """
 
     free: Array
-    held: Array
     free_places: Array
-    held_places: Array
-    lift_free: Array
-    lift_held: Array
+    lift: Array
     parts: tuple[Chart, ...] = ()
+
+    @functools.cached_property
+    def held(self) -> Array:
+        """W, shape (nv, r)."""
+        return _complement(self.free)
+
+    @functools.cached_property
+    def held_places(self) -> Array:
+        """W₀, shape (nv, r₀)."""
+        return self.held if self.free_places is self.free else _complement(self.free_places)
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether velocities are rates of coordinates, N₀ = E."""
+        return self.lift.shape[0] == self.lift.shape[1] and bool((self.lift == np.eye(len(self.lift))).all())
+
+    @property
+    def lift_free(self) -> Array:
+        """N₀U₀, shape (nq, k₀)."""
+        return np.asarray(self.lift @ self.free_places)
+
+    @property
+    def rank(self) -> int:
+        """r, how many rows of A are independent along the branch."""
+        return self.free.shape[0] - self.free.shape[1]
+
+    @property
+    def rank_of_places(self) -> int:
+        """r₀, how many of its holonomic rows are."""
+        return self.free_places.shape[0] - self.free_places.shape[1]
 
     @property
     def each(self) -> tuple[Chart, ...]:
@@ -54,12 +79,13 @@ class Chart:
             N: kinematic matrix of q̇ = N v, shape (nq, nv).
             previous: chart whose free directions the new ones are to continue.
         """
-        free, held = split(tangent)
-        free_places, held_places = (free, held) if place_tangent is tangent else split(place_tangent)
+        free = _orthonormal(tangent)
+        free_places = free if place_tangent is tangent else _orthonormal(place_tangent)
         if previous is not None:
+            same = free_places is free
             free = aligned(free, previous.free)
-            free_places = free if place_tangent is tangent else aligned(free_places, previous.free_places)
-        return cls(free, held, free_places, held_places, N @ free_places, N @ held_places)
+            free_places = free if same else aligned(free_places, previous.free_places)
+        return cls(free, free_places, N)
 
     @classmethod
     def joined(cls, charts: Sequence[Chart], parts: Sequence[Part]) -> Chart:
@@ -81,20 +107,19 @@ class Chart:
             return matrix
 
         v, q = [part.v for part in parts], [part.q for part in parts]
-        free, held = whole("free", v), whole("held", v)
+        free, lift = whole("free", v), np.zeros((sum(map(len, q)), sum(map(len, v))))
+        for chart, part in zip(charts, parts, strict=True):
+            lift[np.ix_(part.q, part.v)] = chart.lift
         same = all(chart.free_places is chart.free for chart in charts)
-        free_places, held_places = (free, held) if same else (whole("free_places", v), whole("held_places", v))
-        return cls(free, held, free_places, held_places, whole("lift_free", q), whole("lift_held", q), tuple(charts))
+        return cls(free, free if same else whole("free_places", v), lift, tuple(charts))
 
 
-def split(directions: Array) -> tuple[Array, Array]:
-    """Orthonormal bases of a span, shape (n, k), and of its complement, shape (n, n − k).
+def _orthonormal(directions: Array) -> Array:
+    """Orthonormal basis of a span of independent columns."""
+    return np.asarray(np.linalg.qr(directions).Q)
 
-    Args:
-        directions: independent columns, shape (n, k).
-    """
-    n, k = directions.shape
-    if k == 0:
-        return np.zeros((n, 0)), np.eye(n)
-    Q = np.linalg.qr(directions, mode="complete").Q
-    return np.asarray(Q[:, :k]), np.asarray(Q[:, k:])
+
+def _complement(basis: Array) -> Array:
+    """Orthonormal basis of what is at right angles to the columns, shape (n, n − k)."""
+    n, k = basis.shape
+    return np.asarray(np.linalg.qr(basis, mode="complete").Q[:, k:]) if k else np.eye(n)

@@ -157,7 +157,7 @@ def next_chart(branch: Branch, chart: Chart, t: float, q: Array, v: Array, found
         branch.nearness(t, q, v, chart, i) > CLEAR * branch.typical[i] for i in range(len(parts))
     )
     if clear:
-        tangents = branch.null_spaces(t, q, v, chart)
+        tangents = branch.tangents(t, q, v, chart)
     else:
         here = geometry(branch, chart, t, q, v) if found is None else found
         tangents, k, k0 = list[tuple[Array, Array]](), 0, 0
@@ -186,17 +186,22 @@ def weights(nodes: Array) -> Array:
 def _nodes(branch: Branch, chart: Chart, part: int, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     """A direction of q that leads away from the singular position of a part, and distances along it."""
     directions = _directions(branch, chart, part, t, q, v)
-    numbers = np.array([i for i in range(-NODES, NODES + 1) if i], dtype=np.float64)
+    numbers = np.array([side * i for i in range(1, NODES + 1) for side in (-1.0, 1.0)])
     # Stages of one crossing need much the same spacing.
     spacing = max(REACH, float(branch.spacing[part]) / 1.5)
     while spacing <= 256 * REACH:
         for direction in directions:
-            distances = spacing * numbers
-            far = np.array([branch.nearness(t, q + s * direction, v, chart, part) for s in distances])
-            kept = distances[far > ZONE * branch.typical[part]]
-            if len(kept) >= KEPT and (kept > 0.0).sum() >= 4 and (kept < 0.0).sum() >= 4:
+            distances = (spacing * numbers).tolist()
+            kept = list[float]()
+            # The nearest first: most spacings that are too short are known by them.
+            for tried, distance in enumerate(distances, 1):
+                if branch.nearness(t, q + distance * direction, v, chart, part) > ZONE * branch.typical[part]:
+                    kept.append(distance)
+                elif tried - len(kept) > len(distances) - KEPT:
+                    break
+            if len(kept) >= KEPT and 4 <= sum(s > 0.0 for s in kept) <= len(kept) - 4:
                 branch.spacing[part] = spacing
-                return direction, kept
+                return direction, np.array(kept)
         spacing *= 1.5
     reach = 256 * REACH * NODES * float(np.abs(directions[0]).max())
     raise LostBranchError(

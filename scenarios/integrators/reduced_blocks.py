@@ -90,7 +90,7 @@ class ReducedBlocks:
             near = is_near(branch, chart, t, q, v, 1.3 * ZONE)
             if not near:
                 branch.solve(chart, t, q, v)
-            served = None if near or 0 in (*chart.free.shape, chart.held.shape[1]) else self._step(chart)
+            served = None if near or 0 in (*chart.free.shape, chart.rank) else self._step(chart)
             matrices = None if served is None else self._matrices(branch, chart, served[0], t, x, p)
             if served is not None and not loops:
                 loops.update({n: self._looped(*served, n, p, step, t0) for n in LOOPS})
@@ -175,7 +175,7 @@ class ReducedBlocks:
         q, v = np.split(x, [self._loop.robot.coordinates.nq])
         A, slope = branch.rows(t, q, v)
         N = branch.kinematic_matrix(t, q)
-        r, r0 = chart.held.shape[1], chart.held_places.shape[1]
+        r, r0 = chart.rank, chart.rank_of_places
         room, share = np.ones(len(v)), FALLEN
         for i, part in enumerate(branch.manifold.parts):
             room[part.v] = TURNED * np.abs(chart.free[part.v]).sum(axis=1).max(initial=1e-3)
@@ -187,9 +187,11 @@ class ReducedBlocks:
             "floor0": np.zeros(r0),
             "U0": chart.free_places,
             "N0": N,
-            "L": np.linalg.svd(A)[0][:, :r].T,
-            "L0": np.linalg.svd(slope @ N)[0][:, :r0].T,
         }
+        # Redundant rows are combined as they are independent here.
+        for key, rows, rank in (("L", A, r), ("L0", slope @ N, r0)):
+            if key in stage.shapes:
+                found[key] = np.linalg.svd(rows)[0][:, :rank].T
         given = {key: found[key] for key in stage.shapes}
         pivots = [np.asarray(one).reshape(-1) for one in stage.pivots.call([t, x, p, *given.values()])]
         for key, values in zip(("floor", "floor0"), pivots, strict=True):

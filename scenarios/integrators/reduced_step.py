@@ -37,8 +37,8 @@ def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
         chart: any of the run.
         manifold: of the plant.
     """
-    (nv, k), r = chart.free.shape, chart.held.shape[1]
-    nq, r0 = chart.lift_held.shape
+    (nv, k), nq = chart.free.shape, len(chart.lift)
+    r, r0 = chart.rank, chart.rank_of_places
     m, m0 = len(manifold.rows), manifold.place.numel()
     shapes = {"U": (nv, k), "room": (nv, 1), "floor": (r, 1), "floor0": (r0, 1)}
     if 0 < m0 < m:
