@@ -213,7 +213,8 @@ def looped(
     Raises:
         ShapeError: if an array has the wrong size, type or order, or a result shares memory with another array.
     """
-    loop = function.mapaccum(f"{function.name()}_loop", count, accumulated)
+    # A map is built in no time; what feeds back is unrolled, call by call.
+    loop = function.mapaccum(f"{function.name()}_loop", count, accumulated) if accumulated else function.map(count)
     return _bind(loop, list(arguments), list(results))
 
 
