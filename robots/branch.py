@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from ..symbolic.errors import NotFiniteError, SingularProgramError
 from .branch_kernels import BranchKernels, solve_least
 from .chart import Chart
-from .manifold import Manifold
+from .manifold import Manifold, Part
 
 Array = NDArray[np.float64]
 
@@ -26,6 +28,12 @@ AROUND = 0.1
 """Change of a coordinate over which the size of A is looked at."""
 STEEPEST = 0.6
 """Tangent of the angle by which the free directions may turn within a step."""
+SMALL = 12
+"""Rows up to which all singular values cost no more than the least one."""
+CONVERGED = 1e-3
+"""Change of its square in an iteration below which the least singular value is good enough to be compared."""
+FAR = 1e-12
+"""Share of the greatest square below which the least is lost in the squares' rounding errors."""
 
 
 class LostBranchError(SingularProgramError):
@@ -57,8 +65,10 @@ class Branch:
     Attributes:
         manifold: what is solved.
         p: parameters of the robot.
-        typical: largest smallest singular value of A met so far, its rows at their usual lengths.
-        spacing: of the nodes that the last interpolation across a singular position took; zero before the first.
+        typical: for each part of the manifold the largest smallest singular value of A met so far, its rows at their
+            usual lengths.
+        spacing: likewise, of the nodes that the last interpolation across a singular position took; zero before the
+            first.
     """
 
     def __init__(self, manifold: Manifold, p: Array, kernels: BranchKernels | None = None) -> None:
@@ -70,10 +80,9 @@ class Branch:
             kernels: those of the manifold, if they are there already.
         """
         self.manifold, self.p = manifold, p
-        self.typical = self.spacing = 0.0
+        self.typical, self.spacing = np.zeros(len(manifold.parts)), np.zeros(len(manifold.parts))
         self._kernels = BranchKernels(manifold) if kernels is None else kernels
         self._lengths = np.zeros(len(manifold.rows))
-        self._places = manifold.place.numel()
 
     @property
     def lengths(self) -> Array:
@@ -135,21 +144,24 @@ class Branch:
         """
         return self._kernels.speed(t, q, v, self.p)[1], self._kernels.place(t, q, self.p)[1]
 
-    def null_spaces(self, t: float, q: Array, v: Array, rank: int, place_rank: int) -> tuple[Array, Array]:
-        """What A, and its holonomic rows alone, leave free with given ranks: shapes (nv, nv − rank) and likewise.
+    def tangents(self, t: float, q: Array, v: Array, chart: Chart) -> list[tuple[Array, Array]]:
+        """What A, and its holonomic rows alone, leave free in each part of the manifold near a chart.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            rank: of A along the branch.
-            place_rank: of its holonomic rows.
+            chart: of the branch.
         """
-        A = self.scaled_rows(t, q, v)
-        tangent = np.asarray(np.linalg.svd(A)[2][rank:].T)
-        if self._places == len(A):
-            return tangent, tangent
-        return tangent, np.asarray(np.linalg.svd(A[: self._places])[2][place_rank:].T)
+        A, found = self.scaled_rows(t, q, v), list[tuple[Array, Array]]()
+        for part, known in zip(self.manifold.parts, chart.each, strict=True):
+            rows = A[np.ix_(part.rows, part.v)]
+            tangent = place_tangent = known.free - _along(rows, known.free, rows @ known.free)
+            if known.free_places is not known.free:
+                places = rows[: part.places]
+                place_tangent = known.free_places - _along(places, known.free_places, places @ known.free_places)
+            found.append((tangent, place_tangent))
+        return found
 
     def rows_rate(self, t: float, q: Array, v: Array) -> Array:
         """dA/dt without the share of the accelerations, scaled like the rows, shape (m, nv).
@@ -171,28 +183,36 @@ class Branch:
         """
         return self._kernels.place(t, q, self.p)[2]
 
-    def nearness(self, t: float, q: Array, v: Array, rank: int) -> float:
-        """The smallest of ``rank`` singular values of A, its rows at their usual lengths: zero where A loses rank.
+    def nearness(self, t: float, q: Array, v: Array, chart: Chart, part: int) -> float:
+        """The smallest singular value of A in a part, of as many as a chart holds: zero where A loses rank.
 
-        Rows that all vanish together count, a single one too; what is looked at here changes no usual length.
+        Rows are at their usual lengths. Rows that all vanish together count, a single one too; what is looked at here
+        changes no usual length.
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
-            rank: along the branch.
+            chart: along the branch.
+            part: number of the part.
         """
+        rank, own = chart.each[part].rank, self.manifold.parts[part]
         if rank == 0:
             return 1.0
-        A = self._kernels.speed(t, q, v, self.p)[1] / self.lengths[:, None]
-        if not np.isfinite(A).all():
-            return 0.0
-        values = np.linalg.svd(A, compute_uv=False)
-        least = float(values[rank - 1] / max(1.0, values[0]))
-        self.typical = max(self.typical, least)
+        lengths = self.lengths[own.rows]
+        if SMALL < len(own.rows) == rank:
+            square = self._kernels.square(t, q, v, self.p)[np.ix_(own.rows, own.rows)]
+            least = _least_root(square / lengths / lengths[:, None])
+        else:
+            A = self._kernels.speed(t, q, v, self.p)[1][np.ix_(own.rows, own.v)] / lengths[:, None]
+            if not np.isfinite(A).all():
+                return 0.0
+            values = np.linalg.svd(A, compute_uv=False)
+            least = float(values[rank - 1] / max(1.0, values[0]))
+        self.typical[part] = max(float(self.typical[part]), least)
         return least
 
-    def solve(self, chart: Chart, t: float, q: Array, v: Array) -> Geometry:
+    def solve(self, chart: Chart, t: float, q: Array, v: Array, part: int | None = None) -> Geometry:
         """The state of the branch with the free coordinates and velocities of (q, v), where A has its full rank.
 
         Places are moved along N₀W₀ and velocities along W only.
@@ -202,68 +222,134 @@ class Branch:
             t: time [s].
             q: coordinates near the branch, shape (nq,).
             v: velocities, shape (nv,).
+            part: number of the part of the manifold that is solved for; all if not given. What does not belong to it
+                stays as it is in q and v, and zero in the rest.
 
         Raises:
             LostBranchError: if Newton's method does not settle, or the tangent has turned too far.
             SingularProgramError: if rows contradict one another.
         """
-        q = self._close(chart, t, q)
-        v, A, b = self._admit(chart, t, q, v)
-        A, b, m0 = A / self.lengths[:, None], b / self.lengths, self._places
-        found = solve_least(A @ chart.held, np.column_stack([A @ chart.free, b]))
-        tangent = chart.free - chart.held @ found[:, :-1]
+        if part is None and chart.parts:
+            return self.joined(chart, q, v, [self.solve(chart, t, q, v, i) for i in range(len(chart.parts))])
+        own = self.manifold.parts[part or 0]
+        local = chart.each[part or 0]
+        q = self._close(local, t, q, own)
+        v, A, b = self._admit(local, t, q, v, own)
+        lengths, m0 = self.lengths[own.rows], own.places
+        A, b = A / lengths[:, None], b / lengths
+        found = _along(A, local.free, np.column_stack([A @ local.free, b]))
+        turned = found[:, :-1]
+        tangent = local.free - turned
         place_tangent = tangent
-        if chart.free_places is not chart.free:
+        if local.free_places is not local.free:
             A0 = A[:m0]
-            place_tangent = chart.free_places - chart.held_places @ solve_least(
-                A0 @ chart.held_places, A0 @ chart.free_places
-            )
-        turned = float(np.linalg.norm(found[:, :-1])) if found.size else 0.0
-        if not turned <= STEEPEST:
+            place_tangent = local.free_places - _along(A0, local.free_places, A0 @ local.free_places)
+        # By the coordinate that turns most, beside the greatest: one crank of many that leaves its branch counts.
+        if not _greatest(turned) <= STEEPEST * _greatest(local.free):
             raise LostBranchError(
                 f"{self.manifold.robot.name} at t = {t:g} s: the free directions turn by more than "
                 f"{np.degrees(np.arctan(STEEPEST)):.0f} degrees within a step; take shorter steps"
             )
-        return Geometry(q, v, tangent, place_tangent, chart.held @ found[:, -1])
+        return Geometry(q, v, tangent, place_tangent, found[:, -1])
 
-    def _close(self, chart: Chart, t: float, q: Array) -> Array:
-        if self._places == 0:
+    def joined(self, chart: Chart, q: Array, v: Array, found: Sequence[Geometry]) -> Geometry:
+        """The state of all parts from those of each.
+
+        Args:
+            chart: directions of the step.
+            q: coordinates of what is in no part, shape (nq,).
+            v: velocities of what is in no part, shape (nv,).
+            found: what :meth:`solve` finds of each part.
+        """
+        q, v, drift = q.copy(), v.copy(), np.zeros(len(v))
+        tangent, place_tangent = np.zeros(chart.free.shape), np.zeros(chart.free_places.shape)
+        k = k0 = 0
+        for part, here in zip(self.manifold.parts, found, strict=True):
+            q[part.q], v[part.v], drift[part.v] = here.q[part.q], here.v[part.v], here.drift
+            tangent[part.v, k : (k := k + here.tangent.shape[1])] = here.tangent
+            place_tangent[part.v, k0 : (k0 := k0 + here.place_tangent.shape[1])] = here.place_tangent
+        return Geometry(q, v, tangent, place_tangent, drift)
+
+    def _close(self, chart: Chart, t: float, q: Array, part: Part) -> Array:
+        """Places of a part on the branch."""
+        rows = part.rows[: part.places]
+        if len(rows) == 0:
             return q
-        lengths = self.lengths[: self._places]
-        size, last = 1.0 + float(np.abs(q).max()), False
+        lengths, q = self.lengths[rows], q.copy()
+        size, last = 1.0 + float(np.abs(q[part.q]).max()), False
         for _ in range(ITERATIONS):
             phi, slope, _ = self._kernels.place(t, q, self.p)
-            change = solve_least(slope @ chart.lift_held / lengths[:, None], phi / lengths)
-            if last and float(np.abs(phi / lengths).max()) <= MISFIT * size:
-                return q - chart.lift_held @ change
-            q, last = q - chart.lift_held @ change, float(np.abs(change).max(initial=0.0)) <= CLOSE * size
+            phi, slope = phi[rows], slope[np.ix_(rows, part.q)] / lengths[:, None]
+            change = _along(slope if chart.is_plain else slope @ chart.lift, chart.free_places, phi / lengths)
+            done = last and float(np.abs(phi / lengths).max()) <= MISFIT * size
+            q[part.q] -= change if chart.is_plain else chart.lift @ change
+            if done:
+                return q
+            last = float(np.abs(change).max(initial=0.0)) <= CLOSE * size
             if not np.isfinite(q).all():
                 break
-        misses = np.abs(self._kernels.place(t, q, self.p)[0])
-        worst = int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))
+        misses = np.abs(self._kernels.place(t, q, self.p)[0][rows])
+        worst = rows[int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))]
         raise LostBranchError(
             f"{self.manifold.robot.name} at t = {t:g} s: no place of the branch within the step; "
-            f"{self.manifold.rows[worst]!r} misses by {misses[worst]:.3g}. Take shorter steps, or start where the "
+            f"{self.manifold.rows[worst]!r} misses by {np.max(misses):.3g}. Take shorter steps, or start where the "
             "natural constraints hold and do not contradict one another"
         )
 
-    def _admit(self, chart: Chart, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """Admitted velocities, and A and b there."""
-        if not self.manifold.rows:
-            return v, np.zeros((0, len(v))), np.zeros(0)
-        size, last = 1.0 + float(np.abs(v).max()), False
+    def _admit(self, chart: Chart, t: float, q: Array, v: Array, part: Part) -> tuple[Array, Array, Array]:
+        """Velocities of a part that are admitted, and A and b there."""
+        rows = part.rows
+        if len(rows) == 0:
+            return v, np.zeros((0, len(part.v))), np.zeros(0)
+        lengths, v = self.lengths[rows], v.copy()
+        size, last = 1.0 + float(np.abs(v[part.v]).max(initial=0.0)), False
         for _ in range(ITERATIONS):
             rho, A, b = self._kernels.speed(t, q, v, self.p)
-            if last and float(np.abs(rho / self.lengths).max()) <= MISFIT * size:
+            rho, A, b = rho[rows], A[np.ix_(rows, part.v)], b[rows]
+            if last and float(np.abs(rho / lengths).max()) <= MISFIT * size:
                 return v, A, b
-            change = solve_least(A @ chart.held / self.lengths[:, None], rho / self.lengths)
-            v, last = v - chart.held @ change, float(np.abs(change).max(initial=0.0)) <= 1e-6 * size
+            change = _along(A / lengths[:, None], chart.free, rho / lengths)
+            v[part.v] -= change
+            last = float(np.abs(change).max(initial=0.0)) <= 1e-6 * size
             if not np.isfinite(v).all():
                 break
-        misses = np.abs(self._kernels.speed(t, q, v, self.p)[0])
-        worst = int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))
+        misses = np.abs(self._kernels.speed(t, q, v, self.p)[0][rows])
+        worst = rows[int(np.argmax(np.where(np.isfinite(misses), misses, np.inf)))]
         raise LostBranchError(
             f"{self.manifold.robot.name} at t = {t:g} s: no velocities satisfy the natural constraints near those of "
-            f"the step; the rate of {self.manifold.rows[worst]!r} misses by {misses[worst]:.3g}. Take shorter steps, "
+            f"the step; the rate of {self.manifold.rows[worst]!r} misses by {np.max(misses):.3g}. Take shorter steps, "
             "unless the constraints contradict one another"
         )
+
+
+def _along(rows: Array, free: Array, right: Array) -> Array:
+    """δ with A δ = r, of least squares if rows are redundant, and Uᵀδ = 0."""
+    (m, n), k = rows.shape, free.shape[1]
+    if m + k == n:
+        border = np.zeros((k, *right.shape[1:]))
+        return solve_least(np.concatenate([rows, free.T]), np.concatenate([right, border]))
+    held = np.linalg.qr(free, mode="complete").Q[:, k:] if k else np.eye(n)
+    return np.asarray(held @ solve_least(rows @ held, right))
+
+
+def _least_root(square: Array) -> float:
+    """The smallest singular value of A from A Aᵀ, beside a bound of the greatest where this is above one; or zero.
+
+    It is good to some digits: what is compared with it is a share of a usual value.
+    """
+    from scipy.linalg import lapack  # a tenth of a second to import
+
+    greatest = float(np.abs(square).sum(axis=1).max())
+    factor, failed = lapack.dpotrf(square) if math.isfinite(greatest) else (square, 1)
+    guess = np.cos(np.sqrt(2.0) * np.arange(1.0, len(square) + 1.0))
+    growth, before = float(np.linalg.norm(guess)), 0.0
+    while not failed and abs(growth - before) > CONVERGED * growth:
+        guess, before = lapack.dpotrs(factor, guess / growth)[0], growth
+        growth = float(np.linalg.norm(guess))
+        failed = not growth < 1.0 / (FAR * greatest)
+    return 0.0 if failed else 1.0 / math.sqrt(growth * max(1.0, greatest))
+
+
+def _greatest(directions: Array) -> float:
+    """Greatest length of a row, which no rotation of the columns changes."""
+    return float(np.sqrt(np.square(directions).sum(axis=1).max(initial=0.0)))

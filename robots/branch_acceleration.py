@@ -19,7 +19,6 @@ from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .branch import Branch, Geometry
 from .branch_kernels import BranchKernels
 from .branch_start import first_chart
-from .chart import split
 from .crossing import geometry, is_near
 from .manifold import Manifold
 from .robot import Robot
@@ -64,7 +63,7 @@ def branch_acceleration(
     inputs = np.zeros(robot.u.numel()) if u is None else vector("u", u, robot.u.numel())
     numbers = robot.parameters.values(p)
     branch = Branch(Manifold.of(robot), numbers)
-    here = geometry(branch, first_chart(branch, time, place, speeds), time, place, speeds)
+    here = geometry(branch, first_chart(branch, time, place, speeds), time, place, speeds, sharp=True)
     state = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
     outputs = {"M": robot.mass_matrix, "f": robot.input_matrix @ robot.u - robot.bias}
     M, f = Kernel("branch_dynamics", state, outputs, compiled=False)(time, here.q, here.v, inputs, numbers)
@@ -154,8 +153,8 @@ class BranchModels:
         chart = first_chart(branch, t, q, v)
         if not is_near(branch, chart, t, q, v):
             return None
-        here = geometry(branch, chart, t, q, v)
-        rows = split(here.tangent)[1].T
+        here = geometry(branch, chart, t, q, v, sharp=True)
+        rows = np.linalg.qr(here.tangent, mode="complete").Q[:, here.tangent.shape[1] :].T
         numbers = np.concatenate([rows.reshape(-1), rows @ here.drift])
         if len(rows) not in self._models:
             self._models[len(rows)] = self._model(len(rows), numbers)

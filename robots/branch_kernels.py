@@ -27,6 +27,8 @@ class BranchKernels:
         state = {"t": c.t, "q": c.q, "v": c.v, "p": p}
         speed = {"rho": manifold.velocity, "A": manifold.A, "b": manifold.b}
         self._speed = Kernel("branch_speed", state, speed, compiled=False)
+        rows = ca.sparsify(manifold.A)
+        self._square = Kernel("branch_square", state, {"square": ca.densify(rows @ rows.T)}, compiled=False)
         rate = ca.substitute(manifold.A_rate, c.a, ca.SX.zeros(c.nv))
         self._rate = Kernel("branch_rate", state, {"rate": rate}, compiled=False)
         self._nq, self._nv = c.nq, c.nv
@@ -53,6 +55,17 @@ class BranchKernels:
         """
         rho, A, b = self._speed(t, q, v, p)
         return rho.reshape(-1), A.reshape(-1, self._nv), b.reshape(-1)
+
+    def square(self, t: float, q: Array, v: Array, p: Array) -> Array:
+        """A Aᵀ, shape (m, m).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters.
+        """
+        return np.atleast_2d(self._square(t, q, v, p)[0])
 
     def rate(self, t: float, q: Array, v: Array, p: Array) -> Array:
         """dA/dt without the share of the accelerations, shape (m, nv).

@@ -11,6 +11,7 @@ from ..symbolic.errors import SingularProgramError
 from .branch import RANK_TOLERANCE, Branch
 from .chart import Chart
 from .crossing import AT_REST
+from .manifold import Part
 
 Array = NDArray[np.float64]
 
@@ -46,35 +47,41 @@ def first_chart(branch: Branch, t: float, q: Array, v: Array) -> Chart:
         NotFiniteError: if A is NaN or infinite.
     """
     branch.look_around(t, q, v)
-    A = branch.scaled_rows(t, q, v)
-    m0 = branch.manifold.place.numel()
-    tangent = _tangent(branch, A, t, q, v)
-    place_tangent = tangent if m0 == len(A) else _tangent(branch, A[:m0], t, q, v)
-    chart = Chart.along(tangent, place_tangent, branch.kinematic_matrix(t, q))
-    rank = chart.held.shape[1]
-    branch.nearness(t, q, v, rank)
-    # A start near a singular position must not take the singular values there for the usual ones.
-    for direction in chart.lift_free.T:
-        for distance in (-0.3, -0.1, 0.1, 0.3):
-            branch.nearness(t, q + distance * direction, v, rank)
+    A, N = branch.scaled_rows(t, q, v), branch.kinematic_matrix(t, q)
+    charts = list[Chart]()
+    for part in branch.manifold.parts:
+        tangent = _tangent(branch, part, len(part.rows), A, t, q, v)
+        whole = part.places == len(part.rows)
+        place_tangent = tangent if whole else _tangent(branch, part, part.places, A, t, q, v)
+        charts.append(Chart.along(tangent, place_tangent, N[np.ix_(part.q, part.v)]))
+    chart = Chart.joined(charts, branch.manifold.parts)
+    for i, part in enumerate(branch.manifold.parts):
+        branch.nearness(t, q, v, chart, i)
+        # A start near a singular position must not take the singular values there for the usual ones.
+        for direction in charts[i].lift_free.T:
+            for distance in (-0.3, -0.1, 0.1, 0.3):
+                beside = q.copy()
+                beside[part.q] += distance * direction / np.abs(direction).max()
+                branch.nearness(t, beside, v, chart, i)
     return chart
 
 
-def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
-    if not len(A):
-        return np.eye(len(v))
-    m = len(A)
-    U, values, Vt = np.linalg.svd(A)
-    name, speed = branch.manifold.robot.name, float(np.linalg.norm(v))
+def _tangent(branch: Branch, part: Part, m: int, A: Array, t: float, q: Array, v: Array) -> Array:
+    """Directions along the branch that the first m rows of a part leave free."""
+    if m == 0:
+        return np.eye(len(part.v))
+    block = np.ix_(part.rows[:m], part.v)
+    U, values, Vt = np.linalg.svd(A[block])
+    name, speed = branch.manifold.robot.name, float(np.linalg.norm(v[part.v]))
     # A state beside the branch, by no more than a loop is open, has a short row whose direction means nothing; the
     # velocities are across it, where those of a branch never are.
-    across = np.abs(Vt[: len(values)] @ v) > ACROSS * speed
+    across = np.abs(Vt[: len(values)] @ v[part.v]) > ACROSS * speed
     held = values > np.where(across, NEARLY, RANK_TOLERANCE) * max(1.0, values[0])
     rank = int(held.argmin()) if not held.all() else len(values)
     left, free = np.asarray(U[:, rank:]), np.asarray(Vt[rank:].T)
     if left.shape[1] == 0 or free.shape[1] == 0:
         return free
-    asked = float(np.abs(left.T @ branch.right_side(t, q, v)[:m]).max())
+    asked = float(np.abs(left.T @ branch.right_side(t, q, v)[part.rows[:m]]).max())
     dropped = float(values[rank] / max(1.0, values[0])) if rank < len(values) else 0.0
     if asked > (CONTRADICTION + CURVED * dropped) * max(speed**2, 1.0):
         raise SingularProgramError(
@@ -82,8 +89,13 @@ def _tangent(branch: Branch, A: Array, t: float, q: Array, v: Array) -> Array:
             f"contradict one another by {asked:.3g}: its velocities are not along a branch of the motion, or the "
             "constraints cannot be met together. assemble_velocities at a place beside it finds velocities that fit"
         )
-    expected = max(_rank(np.asarray(left.T @ rate @ free)) for rate in _probed_rates(branch, m, free, t, q, v))
-    _, turning, directions = np.linalg.svd(left.T @ branch.rows_rate(t, q, v)[:m] @ free)
+    still = branch.rows_rate(t, q, np.zeros_like(v))[block]
+    expected = 0
+    for probe in _probes(free):
+        moved = np.zeros_like(v)
+        moved[part.v] = probe
+        expected = max(expected, _rank(left.T @ (branch.rows_rate(t, q, moved)[block] - still) @ free))
+    _, turning, directions = np.linalg.svd(left.T @ branch.rows_rate(t, q, v)[block] @ free)
     found = int((turning > 1e-6 * speed).sum()) if speed > AT_REST else 0
     if found < expected:
         raise SingularProgramError(
@@ -100,13 +112,12 @@ def _rank(rate: Array) -> int:
     return int((values > max(STILL, 1e-6 * float(values.max(initial=0.0)))).sum())
 
 
-def _probed_rates(branch: Branch, m: int, free: Array, t: float, q: Array, v: Array) -> list[Array]:
-    """How the rows turn along a few unit velocities that they admit."""
-    still = branch.rows_rate(t, q, np.zeros_like(v))[:m]
-    rates: list[Array] = []
+def _probes(free: Array) -> list[Array]:
+    """A few unit velocities that the rows admit."""
+    found: list[Array] = []
     for i in range(4):
         # Directions without symmetries, and always the same.
         numbers = np.arange(1.0, free.shape[1] + 1.0, dtype=np.float64)
         probe = np.asarray(np.cos(math.sqrt(2.0 + i) * numbers + i))
-        rates.append(branch.rows_rate(t, q, free @ (probe / np.linalg.norm(probe)))[:m] - still)
-    return rates
+        found.append(free @ (probe / np.linalg.norm(probe)))
+    return found

@@ -15,6 +15,8 @@ ZONE = 0.03
 
 On a branch that crosses another, at a distance s from the crossing, the tangent comes out with an error of 1e-16/s² and
 γ with 1e-16/s³; interpolation of tenth order over nodes at the distance s has one of s¹⁰. Here the two meet."""
+WIDE = (0.2, 0.1, 0.05)
+"""Spacings of nodes farther away, whose rounding is less: an error of 1e-16/s³ in γ falls fast with the distance s."""
 NODES = 6
 """Nodes on either side, of which those nearest to the singular position may be left out."""
 KEPT = 10
@@ -24,13 +26,14 @@ CLEAR = 1e-4
 REACH = 2.0**-10
 """First spacing of the nodes that is tried; more by half up to 256 times as much.
 
-One is the distance over which the rows at their usual lengths change by one, so that units do not matter."""
+One is the distance over which a row at its usual length changes by one, so that units do not matter, nor how many
+coordinates there are."""
 SHORT = 1e-5
 """Distance over which that change is looked at, beside the greatest coordinate."""
 LONGEST = 1e6
 """Limit of it where rows hardly change."""
 BESIDE = 0.01
-"""Distance to either side over which the smallest singular value changes if a crossing is near."""
+"""Change of a coordinate to either side over which the smallest singular value changes if a crossing is near."""
 STEADY = 0.05
 """Its relative change there: less, and no crossing is near."""
 JUMP = 0.02
@@ -39,7 +42,7 @@ AT_REST = 1e-12
 """Speeds below this cannot tell two branches apart."""
 
 
-def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geometry:
+def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array, *, sharp: bool = False) -> Geometry:
     """The state of the branch with the free coordinates and velocities of (q, v), singular positions included.
 
     Along a branch q, v, the tangent G and the drift γ are smooth functions of the free coordinates; only the formulas
@@ -52,20 +55,51 @@ def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geom
         t: time [s].
         q: coordinates near the branch, shape (nq,).
         v: velocities, shape (nv,).
+        sharp: whether tangent and drift matter more than q and v, as for the forces of one state, rather than the
+            places of a motion: of several spacings of the nodes the one with the least error in them is taken.
 
     Raises:
         LostBranchError: if the nodes are not found, or not on one branch.
     """
-    if not is_near(branch, chart, t, q, v):
+    near = _near_parts(branch, chart, t, q, v, ZONE)
+    if not near:
         return branch.solve(chart, t, q, v)
-    direction, distances = _nodes(branch, chart, t, q, v)
+    if not chart.parts:
+        return _across(branch, chart, 0, t, q, v, sharp)
+    found = [
+        _across(branch, chart, i, t, q, v, sharp) if i in near else branch.solve(chart, t, q, v, i)
+        for i in range(len(chart.parts))
+    ]
+    return branch.joined(chart, q, v, found)
+
+
+def _across(branch: Branch, chart: Chart, part: int, t: float, q: Array, v: Array, sharp: bool) -> Geometry:
+    """The state of a part of the branch, interpolated across a singular position of its own."""
+    if not sharp:
+        return _interpolated(branch, chart, part, 0.0, t, q, v)[1]
+    found, lost = list[tuple[float, Geometry]](), LostBranchError()
+    for wide in (*WIDE, 0.0):
+        try:
+            found.append(_interpolated(branch, chart, part, wide, t, q, v))
+        except LostBranchError as error:
+            lost = error
+    if not found:
+        raise lost
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _interpolated(
+    branch: Branch, chart: Chart, part: int, wide: float, t: float, q: Array, v: Array
+) -> tuple[float, Geometry]:
+    """The state by interpolation, and what the outermost nodes change in its tangent and drift."""
+    direction, distances = _nodes(branch, chart, part, wide, t, q, v)
     found: dict[float, Geometry] = {}
     for sign in (1.0, -1.0):
         # Outwards, each node from the one before it: near the crossing two branches are close.
         place, reached = q, 0.0
         for distance in sorted(float(sign * s) for s in distances if sign * s > 0.0):
             try:
-                here = branch.solve(chart, t, place + sign * (distance - reached) * direction, v)
+                here = branch.solve(chart, t, place + sign * (distance - reached) * direction, v, part)
             except LostBranchError as error:
                 raise LostBranchError(
                     f"near a singular position where branches touch, end or turn too fast to be told apart: {error}"
@@ -73,18 +107,27 @@ def geometry(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> Geom
             found[sign * distance], place, reached = here, here.q, distance
     nodes = np.array(sorted(found))
     parts = [found[float(s)] for s in nodes]
-    spacing, length = float(np.abs(nodes).min()), float(np.linalg.norm(direction))
+    # By the coordinate that moves most: one of many that is on another branch counts.
+    spacing, length = float(np.abs(nodes).min()), float(np.abs(direction).max())
+    greatest = float(np.abs(chart.each[part].free).max(initial=0.0))
     coarse = np.zeros(len(nodes))
     coarse[::2] = weights(nodes[::2])
     fine = weights(nodes)
-    for values in (np.array([g.q for g in parts]) / length, spacing * np.array([g.tangent for g in parts])):
+    places, tangents = np.array([g.q for g in parts]) / length, np.array([g.tangent for g in parts]) / greatest
+    for values in (places, spacing * tangents):
         apart = float(np.abs(np.tensordot(fine - coarse, values, 1)).max(initial=0.0))
         if not apart <= JUMP * spacing:
             raise LostBranchError(
                 f"{branch.manifold.robot.name} at t = {t:g} s is near a singular position, and places to both sides of "
                 f"it do not continue one another: {apart:.2g} apart at a spacing of {spacing:.2g}. Take shorter steps"
             )
-    return Geometry(
+    rest = fine.copy()
+    rest[1:-1] -= weights(nodes[1:-1])
+    drifts = np.array([g.drift for g in parts])
+    size = 1.0 + float(np.abs(drifts).max(initial=0.0))
+    error = float(np.abs(np.tensordot(rest, tangents, 1)).max(initial=0.0))
+    error = max(error, float(np.abs(np.tensordot(rest, drifts, 1)).max(initial=0.0)) / size)
+    return error, Geometry(
         *(
             np.tensordot(fine, np.array([getattr(g, name) for g in parts]), 1)
             for name in ("q", "v", "tangent", "place_tangent", "drift")
@@ -106,15 +149,23 @@ def is_near(branch: Branch, chart: Chart, t: float, q: Array, v: Array, zone: fl
         v: velocities, shape (nv,).
         zone: share of the usual singular value below which it is looked for.
     """
-    rank = chart.held.shape[1]
-    here = branch.nearness(t, q, v, rank)
-    if here > zone * branch.typical:
-        return False
-    if here < zone / 10 * branch.typical:
-        return True
-    ways = [side * away for away in _directions(branch, chart, t, q, v) for side in (-1.0, 1.0)]
-    shifts = [BESIDE * way / np.linalg.norm(way) for way in ways]
-    return any(abs(branch.nearness(t, q + shift, v, rank) - here) >= STEADY * here for shift in shifts)
+    return bool(_near_parts(branch, chart, t, q, v, zone))
+
+
+def _near_parts(branch: Branch, chart: Chart, t: float, q: Array, v: Array, zone: float) -> list[int]:
+    """Parts of the manifold that are near a singular position of their own."""
+    found = list[int]()
+    for i in range(len(branch.manifold.parts)):
+        here, usual = branch.nearness(t, q, v, chart, i), branch.typical[i]
+        if here > zone * usual:
+            continue
+        ways = [side * away for away in _directions(branch, chart, i, t, q, v) for side in (-1.0, 1.0)]
+        shifts = (BESIDE * way / np.abs(way).max() for way in ways)
+        if here < zone / 10 * usual or any(
+            abs(branch.nearness(t, q + shift, v, chart, i) - here) >= STEADY * here for shift in shifts
+        ):
+            found.append(i)
+    return found
 
 
 def next_chart(branch: Branch, chart: Chart, t: float, q: Array, v: Array, found: Geometry | None = None) -> Chart:
@@ -128,13 +179,24 @@ def next_chart(branch: Branch, chart: Chart, t: float, q: Array, v: Array, found
         v: velocities, shape (nv,).
         found: the geometry there, if it is known.
     """
-    rank, rank_of_places = chart.held.shape[1], chart.held_places.shape[1]
-    if found is None and branch.nearness(t, q, v, rank) > CLEAR * branch.typical:
-        tangent, place_tangent = branch.null_spaces(t, q, v, rank, rank_of_places)
-        return Chart.along(tangent, place_tangent, branch.kinematic_matrix(t, q), chart)
-    here = geometry(branch, chart, t, q, v) if found is None else found
-    place_tangent = here.tangent if chart.free_places is chart.free else here.place_tangent
-    return Chart.along(here.tangent, place_tangent, branch.kinematic_matrix(t, q), chart)
+    parts, N = branch.manifold.parts, branch.kinematic_matrix(t, q)
+    clear = found is None and all(
+        branch.nearness(t, q, v, chart, i) > CLEAR * branch.typical[i] for i in range(len(parts))
+    )
+    if clear:
+        tangents = branch.tangents(t, q, v, chart)
+    else:
+        here = geometry(branch, chart, t, q, v) if found is None else found
+        tangents, k, k0 = list[tuple[Array, Array]](), 0, 0
+        for part, own in zip(parts, chart.each, strict=True):
+            tangent = here.tangent[part.v, k : (k := k + own.free.shape[1])]
+            place_tangent = here.place_tangent[part.v, k0 : (k0 := k0 + own.free_places.shape[1])]
+            tangents.append((tangent, tangent if own.free_places is own.free else place_tangent))
+    charts = [
+        Chart.along(*pair, N[np.ix_(part.q, part.v)], own)
+        for pair, part, own in zip(tangents, parts, chart.each, strict=True)
+    ]
+    return Chart.joined(charts, parts)
 
 
 def weights(nodes: Array) -> Array:
@@ -148,38 +210,55 @@ def weights(nodes: Array) -> Array:
     return np.asarray(np.prod(nodes) / np.prod(differences, axis=1))
 
 
-def _nodes(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-    """A direction of q that leads away from the singular position, and distances along it."""
-    rank, directions = chart.held.shape[1], _directions(branch, chart, t, q, v)
-    numbers = np.array([i for i in range(-NODES, NODES + 1) if i], dtype=np.float64)
+def _nodes(branch: Branch, chart: Chart, part: int, wide: float, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    """A direction of q that leads away from the singular position of a part, and distances along it."""
+    directions = _directions(branch, chart, part, t, q, v)
+    numbers = np.array([side * i for i in range(1, NODES + 1) for side in (-1.0, 1.0)])
     # Stages of one crossing need much the same spacing.
-    spacing = max(REACH, branch.spacing / 1.5)
+    spacing = wide or max(REACH, float(branch.spacing[part]) / 1.5)
     while spacing <= 256 * REACH:
         for direction in directions:
-            distances = spacing * numbers
-            far = np.array([branch.nearness(t, q + s * direction, v, rank) for s in distances])
-            kept = distances[far > ZONE * branch.typical]
-            if len(kept) >= KEPT and (kept > 0.0).sum() >= 4 and (kept < 0.0).sum() >= 4:
-                branch.spacing = spacing
-                return direction, kept
+            distances = (spacing * numbers).tolist()
+            kept = list[float]()
+            # The nearest first: most spacings that are too short are known by them.
+            for tried, distance in enumerate(distances, 1):
+                if branch.nearness(t, q + distance * direction, v, chart, part) > ZONE * branch.typical[part]:
+                    kept.append(distance)
+                elif tried - len(kept) > len(distances) - KEPT:
+                    break
+            if len(kept) >= KEPT and 4 <= sum(s > 0.0 for s in kept) <= len(kept) - 4:
+                if not wide:
+                    branch.spacing[part] = spacing
+                return direction, np.array(kept)
+        if wide:
+            break
         spacing *= 1.5
-    reach = 256 * REACH * NODES * float(np.linalg.norm(directions[0]))
+    reach = 256 * REACH * NODES * float(np.abs(directions[0]).max())
     raise LostBranchError(
         f"{branch.manifold.robot.name} at t = {t:g} s: the natural constraints are nearly dependent here and "
         f"{reach:.2g} to either side, so that no branch can be told"
     )
 
 
-def _directions(branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> list[Array]:
-    """Changes of q that may lead away from a singular position, the motion's own first, of the length that is one."""
-    k0 = chart.free_places.shape[1]
-    along = chart.free_places.T @ v
+def _directions(branch: Branch, chart: Chart, part: int, t: float, q: Array, v: Array) -> list[Array]:
+    """Changes of q that may lead a part away from its singular position, its own motion first, of unit length.
+
+    The unit is where the row that changes most has changed by one, at its usual length; how many others there are does
+    not matter.
+    """
+    own, local = branch.manifold.parts[part], chart.each[part]
+    k0 = local.free_places.shape[1]
+    along = local.free_places.T @ v[own.v]
     speed = float(np.linalg.norm(along))
     choices = [along / speed] if speed > AT_REST else []
     choices += list(np.eye(k0)) if k0 > 1 or not choices else []
-    short = SHORT * (1.0 + float(np.abs(q).max()))
+    short = SHORT * (1.0 + float(np.abs(q[own.q]).max()))
     here, found = branch.rows(t, q, v)[0], list[Array]()
-    for away in (chart.lift_free @ choice for choice in choices):
-        change = float(np.linalg.norm((branch.rows(t, q + short * away, v)[0] - here) / branch.lengths[:, None]))
+    for choice in choices:
+        away = np.zeros_like(q)
+        away[own.q] = local.lift_free @ choice
+        away /= np.abs(away).max()
+        rates = (branch.rows(t, q + short * away, v)[0] - here)[own.rows] / branch.lengths[own.rows, None]
+        change = float(np.linalg.norm(rates, axis=1).max(initial=0.0))
         found.append(away * min(short / change, LONGEST) if change > 0.0 else away)
     return found

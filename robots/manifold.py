@@ -6,10 +6,31 @@ import functools
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from ..constraints.constraint import row_names
 from ..symbolic.errors import ModelError
 from .robot import Robot
+
+Numbers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows and coordinates that no other row ties to the rest: the loops of one mechanism among several.
+
+    Attributes:
+        rows: of ρ, ascending.
+        places: how many of them, the first, are holonomic.
+        q: numbers of its coordinates.
+        v: numbers of its velocities.
+    """
+
+    rows: Numbers
+    places: int
+    q: Numbers
+    v: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,3 +101,38 @@ class Manifold:
         if not self.rows:
             return ca.SX(0, self.robot.coordinates.nv)
         return ca.reshape(self.robot.coordinates.rate(ca.vec(self.A)), *self.A.shape)
+
+    @functools.cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What the manifold is a product of, by the pattern of ρ and of q̇ = N v; coordinates without rows are one."""
+        c, m0 = self.robot.coordinates, self.place.numel()
+        state = ca.vertcat(c.q, c.v)
+        tied = [np.zeros((0, c.nq + c.nv), dtype=np.bool_)]
+        for expression, own in ((self.velocity, None), (c.N @ c.v, np.arange(c.nq))):
+            pattern = np.zeros((expression.numel(), c.nq + c.nv), dtype=np.bool_)
+            if expression.numel():
+                pattern[ca.sparsify(ca.jacobian(expression, state)).sparsity().get_triplet()] = True
+            if own is not None:
+                pattern[own, own] = True
+            tied.append(pattern)
+        # Each row joins all that it ties together under the least number.
+        groups = np.arange(c.nq + c.nv)
+        for row in np.concatenate(tied):
+            met = np.unique(groups[row])
+            if len(met) > 1:
+                groups[np.isin(groups, met)] = met[0]
+        of_rows = [int(groups[np.argmax(row)]) if row.any() else -1 for row in tied[1]]
+        of_rows = np.array(of_rows, dtype=np.intp)
+        bound = np.unique(of_rows[of_rows >= 0])
+        # A row that depends on no coordinate belongs nowhere; it goes with the first, where it is told as dependent.
+        of_rows[of_rows < 0] = bound[0] if len(bound) else -1
+        alone = ~np.isin(groups, bound)
+        parts = list[Part]()
+        for rows, members in (
+            *((np.flatnonzero(of_rows == group), groups == group) for group in bound),
+            (np.flatnonzero(of_rows < 0), alone),
+        ):
+            if members.any() or len(rows):
+                places = int(np.count_nonzero(rows < m0))
+                parts.append(Part(rows, places, np.flatnonzero(members[: c.nq]), np.flatnonzero(members[c.nq :])))
+        return tuple(parts)

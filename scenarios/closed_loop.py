@@ -116,7 +116,6 @@ class SymbolicLoop(ClosedLoop):
     Attributes:
         symbols: the inputs of the expressions below.
         applied: generalized force of the controller, B u or R, shape (nv,); zero without one.
-        rate: ẋ, shape (nx,).
         recorded: the expressions that are recorded.
         twins: places in p of each of the plant's parameters that the controller's model has by the same name, and of
             the model's.
@@ -159,12 +158,10 @@ class SymbolicLoop(ClosedLoop):
             )
             force = output if controller.applies_force else robot.input_matrix @ output
             deviation = ca.substitute(law.deviation, old, new)
-        a = robot.moved_by(force)[0]
-        if controller is not None:
-            deviation = ca.substitute(deviation, controller.robot.coordinates.a, a)
+        if controller is not None and ca.depends_on(deviation, controller.robot.coordinates.a):
+            deviation = ca.substitute(deviation, controller.robot.coordinates.a, robot.moved_by(force)[0])
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, law_p))
-        self.applied = ca.densify(force)
-        self.rate = ca.vertcat(c.N @ c.v, a)
+        self._force, self.applied = force, ca.densify(force)
         nothing = ca.SX(0, 1)
         if controller is None:
             replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
@@ -191,6 +188,12 @@ class SymbolicLoop(ClosedLoop):
         own = () if law is None or controller is None else controller.parameters.names
         plant = robot.parameters.names
         self.twins = tuple((plant.index(name), len(plant) + i) for i, name in enumerate(own) if name in plant)
+
+    @functools.cached_property
+    def rate(self) -> ca.SX:
+        """ẋ, shape (nx,)."""
+        c = self.robot.coordinates
+        return ca.vertcat(c.N @ c.v, self.robot.moved_by(self._force)[0])
 
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
         """ẋ from the compiled kernel."""

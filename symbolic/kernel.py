@@ -163,8 +163,7 @@ class Kernel:
         for (source, shape), (key, after) in pairs[:accumulated]:
             if shape != after:
                 raise ShapeError(f"{key} has shape {_public(after)} and cannot become {source}, {_public(shape)}")
-        looped = self.function.mapaccum(f"{self.function.name()}_loop", count, accumulated)
-        return _bind(looped, list(arguments), list(results))
+        return looped(self.function, count, accumulated, arguments, results)
 
     @functools.cached_property
     def operations(self) -> int:
@@ -197,6 +196,26 @@ class Kernel:
                 stacklevel=4,
             )
         return None
+
+
+def looped(
+    function: ca.Function, count: int, accumulated: int, arguments: list[Array], results: list[Array]
+) -> Callable[[], None]:
+    """A call that evaluates a function ``count`` times, feeding its first outputs back as its first inputs.
+
+    Args:
+        function: whose inputs and outputs are named as those of a kernel's function, ``i_…`` and ``o_…``.
+        count: number of evaluations.
+        accumulated: how many leading outputs become the leading inputs of the next evaluation.
+        arguments: as of :meth:`Kernel.loop`.
+        results: likewise.
+
+    Raises:
+        ShapeError: if an array has the wrong size, type or order, or a result shares memory with another array.
+    """
+    # A map is built in no time; what feeds back is unrolled, call by call.
+    loop = function.mapaccum(f"{function.name()}_loop", count, accumulated) if accumulated else function.map(count)
+    return _bind(loop, list(arguments), list(results))
 
 
 def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -> Callable[[], None]:

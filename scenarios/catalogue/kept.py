@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 from ..setup import Measure
@@ -42,7 +43,7 @@ def loops_closed(most: float, *, unit: str = "m") -> Measure:
     def worst(motion: Trajectory) -> float:
         c = motion.robot.coordinates
         rows = [constraint.residual(c) for constraint in motion.robot.natural if constraint.order == 0]
-        return max(float(np.abs(motion.evaluate(row)).max()) for row in rows)
+        return float(np.abs(motion.evaluate(ca.vertcat(*rows))).max())
 
     return Measure(worst, unit, (0.0, most))
 

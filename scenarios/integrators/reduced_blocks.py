@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.branch import MISFIT, Branch
-from ...robots.branch_kernels import solve_least
 from ...robots.chart import Chart
 from ...robots.crossing import ZONE, is_near
 from ...robots.manifold import Manifold
-from ...symbolic.kernel import Kernel
+from ...symbolic.kernel import looped
 from ..closed_loop import SymbolicLoop
 from .integrator import BLOCK, ENDS, Advance, Block, step_by_step
 from .reduced_stages import ReducedSteps
-from .reduced_step import step_kernel
+from .reduced_step import LARGEST, Stage, StepFunction, chart_shapes, factored_operations
 
 Array = NDArray[np.float64]
 
 TURNED = 0.3
-"""Row sums of |C A W − E| up to which a chart serves; below one the elimination is safe."""
+"""How far a coordinate of the tangent may go away from U, beside the greatest one that it is tied to."""
+FALLEN = 1.0 / 3.0
+"""Share of a pivot at the chart down to which the chart serves, unless the zone of a singular position comes first."""
 MISSED = 1e-13
 """What places may miss beside the greatest coordinate."""
 LOOPS = (BLOCK, 10, 1)
@@ -40,7 +41,7 @@ class _Loop:
     matrices: dict[str, Array]
     after: Array
     recorded: dict[str, Array]
-    turned: Array
+    strain: Array
     missed: Array
     left: Array
 
@@ -62,7 +63,7 @@ class ReducedBlocks:
             manifold: of the plant.
         """
         self._loop, self._manifold = loop, manifold
-        self._kernels: dict[tuple[int, int], Kernel] = {}
+        self._steps: dict[tuple[tuple[str, tuple[int, int]], ...], tuple[Stage, StepFunction] | None] = {}
 
     def start(self, branch: Branch, steps: ReducedSteps, p: Array, step: float, t0: float) -> Advance:
         """An advance that goes by compiled blocks, and step by step where no chart serves for one.
@@ -89,9 +90,10 @@ class ReducedBlocks:
             near = is_near(branch, chart, t, q, v, 1.3 * ZONE)
             if not near:
                 branch.solve(chart, t, q, v)
-            matrices = None if near or 0 in chart.free.shape else self._matrices(branch, chart, t, q, v)
-            if matrices is not None and not loops:
-                loops.update({n: self._looped(chart, n, p, step, t0) for n in LOOPS})
+            served = None if near or 0 in (*chart.free.shape, chart.rank) else self._step(chart)
+            matrices = None if served is None else self._matrices(branch, chart, served[0], t, x, p)
+            if served is not None and not loops:
+                loops.update({n: self._looped(*served, n, p, step, t0) for n in LOOPS})
             return matrices is not None
 
         def compiled(block: Block, x: Array) -> int:
@@ -103,7 +105,7 @@ class ReducedBlocks:
             one.load(block.first + at, x, matrices)
             one.run()
             scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
-            good = (one.turned[0] <= TURNED) & (one.missed[0] <= MISSED * scale)
+            good = (one.strain[0] <= 1.0) & (one.missed[0] <= MISSED * scale)
             # A compiled step meets as many combinations of rows as are independent; redundant ones must follow.
             usual = np.concatenate([branch.lengths[:places], branch.lengths])[: len(one.left), None]
             allowed = MISFIT * (1.0 + np.abs(one.after).max(axis=0)) * usual
@@ -158,29 +160,54 @@ class ReducedBlocks:
 
         return advance
 
-    def _matrices(self, branch: Branch, chart: Chart, t: float, q: Array, v: Array) -> dict[str, Array]:
-        A, slope = branch.rows(t, q, v)
-        return {
-            "U": chart.free,
-            "W": chart.held,
-            "C": solve_least(A @ chart.held, np.eye(len(A))),
-            "D": chart.lift_held,
-            "C0": solve_least(slope @ chart.lift_held, np.eye(len(slope))),
-        }
+    def _step(self, chart: Chart) -> tuple[Stage, StepFunction] | None:
+        """The step for charts of this size; None where its graph would be too large."""
+        shapes = chart_shapes(chart, self._manifold)
+        key = tuple(shapes.items())
+        if key not in self._steps:
+            self._steps[key] = None
+            if factored_operations(self._manifold, shapes) <= LARGEST:
+                stage = Stage(self._loop, self._manifold, shapes)
+                self._steps[key] = stage, StepFunction.of(self._loop, stage)
+        return self._steps[key]
 
-    def _looped(self, chart: Chart, count: int, p: Array, step: float, t0: float) -> _Loop:
-        sizes = (chart.held.shape[1], chart.held_places.shape[1])
-        if sizes not in self._kernels:
-            self._kernels[sizes] = step_kernel(self._loop, self._manifold, chart)
-        kernel = self._kernels[sizes]
+    def _matrices(self, branch: Branch, chart: Chart, stage: Stage, t: float, x: Array, p: Array) -> dict[str, Array]:
+        q, v = np.split(x, [self._loop.robot.coordinates.nq])
+        A, slope = branch.rows(t, q, v)
+        N = branch.kinematic_matrix(t, q)
+        r, r0 = chart.rank, chart.rank_of_places
+        room, share = np.ones(len(v)), FALLEN
+        for i, part in enumerate(branch.manifold.parts):
+            room[part.v] = TURNED * np.abs(chart.free[part.v]).sum(axis=1).max(initial=1e-3)
+            share = max(share, ZONE * float(branch.typical[i]) / branch.nearness(t, q, v, chart, i))
+        found = {
+            "U": chart.free,
+            "room": room,
+            "floor": np.zeros(r),
+            "floor0": np.zeros(r0),
+            "U0": chart.free_places,
+            "N0": N,
+        }
+        # Redundant rows are combined as they are independent here.
+        for key, rows, rank in (("L", A, r), ("L0", slope @ N, r0)):
+            if key in stage.shapes:
+                found[key] = np.linalg.svd(rows)[0][:, :rank].T
+        given = {key: found[key] for key in stage.shapes}
+        pivots = [np.asarray(one).reshape(-1) for one in stage.pivots.call([t, x, p, *given.values()])]
+        for key, values in zip(("floor", "floor0"), pivots, strict=True):
+            if key in given:
+                given[key] = min(share, 1.0) * values
+        return given
+
+    def _looped(self, stage: Stage, one: StepFunction, count: int, p: Array, step: float, t0: float) -> _Loop:
         index, x = np.zeros(1), np.zeros(self._loop.nx)
         steps, starts = np.full((1, count), step, order="F"), np.full((1, count), t0, order="F")
         numbers = np.asfortranarray(np.tile(p[:, None], (1, count)))
-        shapes = {key: kernel.inputs[key] for key in list(kernel.inputs)[5:]}
-        matrices = {key: np.zeros((r * c, count), order="F") for key, (r, c) in shapes.items()}
-        room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in kernel.outputs.items()}
-        run = kernel.loop(count, 2, [index, x, steps, starts, numbers, *matrices.values()], list(room.values()))
+        matrices = {key: np.zeros((r * c, count), order="F") for key, (r, c) in stage.shapes.items()}
+        room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in one.outputs.items()}
+        given = [index, x, steps, starts, numbers, *matrices.values()]
+        run = looped(one.function, count, 2, given, list(room.values()))
         recorded = {key: room[key] for key in self._loop.recorded}
         return _Loop(
-            count, run, index, x, matrices, room["after"], recorded, room["turned"], room["missed"], room["left"]
+            count, run, index, x, matrices, room["after"], recorded, room["strain"], room["missed"], room["left"]
         )

@@ -2,131 +2,251 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import casadi as ca
 
 from ...robots.chart import Chart
 from ...robots.manifold import Manifold
-from ...symbolic.elimination import Elimination
 from ...symbolic.kernel import Kernel
 from ...symbolic.ldl import Ldl
+from ...symbolic.rotations import Rotations
 from ..closed_loop import SymbolicLoop
+
+Shapes = Mapping[str, tuple[int, int]]
 
 NEWTON = 4
 """Steps on the places of a stage with the slope where it starts, h² beside the branch: h⁴, h⁶, h⁸, h¹⁰."""
-WORTH_COMPILING = 12_000
-"""Operations of a step beyond which a C compiler takes minutes; such steps run in the virtual machine."""
+WORTH_FUSING = 12_000
+"""Operations of a step up to which it becomes one graph for the C compiler, whose time grows faster than they do.
+
+A larger step calls its stage five times in the virtual machine: what both take grows with the stage alone."""
+LARGEST = 200_000
+"""Operations of a factorization beyond which no graph is built: rows far from sparse are LAPACK's, step by step."""
 
 
-def chart_symbols(chart: Chart, manifold: Manifold) -> dict[str, ca.SX]:
-    """Symbols U, W, C = (A W)⁺, N₀W₀ and C₀ = (φ_q N₀W₀)⁺ in the sizes of a chart.
+def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
+    """Shapes of what a step takes from its chart; what it does not need is left out.
+
+    ``U`` and ``U0`` are the free directions of velocities and places, ``N0`` the kinematic matrix, ``L`` and ``L0``
+    combinations of redundant rows, ``floor`` and ``floor0`` what the pivots of A and φ_q N₀ must not fall below, and
+    ``room`` how far each coordinate of the tangent may go away from U.
 
     Args:
         chart: any of the run.
         manifold: of the plant.
     """
-    (nv, k), r = chart.free.shape, chart.held.shape[1]
-    nq, r0 = chart.lift_held.shape
+    (nv, k), nq = chart.free.shape, len(chart.lift)
+    r, r0 = chart.rank, chart.rank_of_places
     m, m0 = len(manifold.rows), manifold.place.numel()
-    sizes = {"U": (nv, k), "W": (nv, r), "C": (r, m), "D": (nq, r0), "C0": (r0, m0)}
-    return {name: ca.SX.sym(name, *size) for name, size in sizes.items()}
+    shapes = {"U": (nv, k), "room": (nv, 1), "floor": (r, 1), "floor0": (r0, 1)}
+    if 0 < m0 < m:
+        shapes["U0"] = (nv, chart.free_places.shape[1])
+    if m0 and not manifold.robot.coordinates.N.is_eye():
+        shapes["N0"] = (nq, nv)
+    if r < m:
+        shapes["L"] = (r, m)
+    if r0 < m0:
+        shapes["L0"] = (r0, m0)
+    return {key: shape for key, shape in shapes.items() if shape[0] * shape[1]}
 
 
-def step_kernel(loop: SymbolicLoop, manifold: Manifold, chart: Chart) -> Kernel:
-    """Classical Runge–Kutta in (ξ, w), and what is recorded at its start.
-
-    A stage moves (q, v) by its slopes, then along N₀W₀ and W only back to φ = 0 and ρ = 0: in the chart that is the
-    classical method for ξ and w. Three more outputs tell whether the chart serves: ``turned``, the greatest row sum of
-    |C A W − E| and of G − U in the directions W over the stages, ``missed``, |C₀ φ| at the end, and ``left``, φ and ρ
-    there if some rows are redundant, else nothing.
+def factored_operations(manifold: Manifold, shapes: Shapes) -> int:
+    """About how many operations the factorization of A takes in a stage, from its pattern alone.
 
     Args:
-        loop: closed loop of the plant.
         manifold: of the plant.
-        chart: gives the sizes.
+        shapes: of the chart's matrices.
     """
-    s, c = loop.symbols, loop.robot.coordinates
-    index, h, t0 = ca.SX.sym("k"), ca.SX.sym("h"), ca.SX.sym("t0")
-    sizes = chart_symbols(chart, manifold)
-    U, W, C, D, C0 = sizes.values()
-    near = _function("near", [c.t, c.q, s.p, D, C0], [C0 @ manifold.slope @ D])
-    miss = _function("miss", [c.t, c.q, s.p, C0], [C0 @ manifold.place])
-    rates = _function("rates", [c.t, s.x, s.p, U, W, C], _rates(loop, manifold, U, W, C))
-    turns: list[ca.SX] = [ca.SX(0)]
-    # The time comes from the index, so that it does not gather rounding errors.
-    t = t0 + index * h
+    A = manifold.A
+    if "L" in shapes:
+        A = ca.SX.ones(*shapes["L"]) @ A
+    return Rotations.plan_of(A).operations
 
-    def stage(time: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """The state put back on the constraints, and its rate."""
-        q, v = x[: c.nq], x[c.nq :]
-        if D.size2():
-            slope = near.call([time, q, s.p, D, C0])[0]
-            turns.append(_row_sums(slope - ca.SX.eye(slope.size1())))
-            factors = Elimination.of(slope)
+
+class Stage:
+    """What a step calls for each of its stages: the state put back on the constraints, and its rate.
+
+    Attributes:
+        shapes: of what comes from the chart, see :func:`chart_shapes`.
+        follow: (t, x, p, chart) → state, its rate, strain. A strain above one says that the chart does not serve: G has
+            left its room beside U, or a pivot has fallen below its floor.
+        pivots: (t, x, p, chart) → those of A, and of φ_q N₀.
+        ends: (t, x, p, chart) → how far places are off φ = 0; φ and ρ if rows are redundant, else nothing.
+    """
+
+    def __init__(self, loop: SymbolicLoop, manifold: Manifold, shapes: Shapes) -> None:
+        """Build the expressions.
+
+        Args:
+            loop: closed loop of the plant.
+            manifold: of the plant.
+            shapes: of the chart's matrices.
+        """
+        s, c = loop.symbols, loop.robot.coordinates
+        self._manifold, self._state, self.shapes = manifold, s.x, shapes
+        self._given = {key: ca.SX.sym(key, *shape) for key, shape in shapes.items()}
+        q, v = s.x[: c.nq], s.x[c.nq :]
+        strains, place_pivots, miss = [ca.SX(0)], ca.SX(0, 1), ca.SX(0)
+        placed = q
+        if "floor0" in shapes:
+            along = self._along_places(q)
+            place_pivots, miss = along.factors.pivots, ca.mmax(ca.fabs(self._change(along, q)))
+            strains.append(ca.mmax(self._given["floor0"] / place_pivots))
             for _ in range(NEWTON):
-                q = q - D @ factors.solve(miss.call([time, q, s.p, C0])[0])
-        state, rate, turn = rates.call([time, ca.vertcat(q, v), s.p, U, W, C])
-        turns.append(turn)
-        return state, rate
+                placed = placed - self._lifted(self._change(along, placed))
+        state, rate, along, further = self._rates(loop, placed, v)
+        left = ca.SX(0, 1)
+        if "L" in shapes:
+            left = ca.vertcat(manifold.place, manifold.velocity)
+        inputs = [s.t, s.x, s.p, *self._given.values()]
+        self.follow = _function("follow", inputs, [state, rate, ca.mmax(ca.vertcat(*strains, *further))])
+        self.pivots = _function("pivots", inputs, [along.factors.pivots, place_pivots])
+        self.ends = _function("ends", inputs, [miss, left])
 
-    _, k1 = stage(t, s.x)
-    _, k2 = stage(t + h / 2, s.x + h / 2 * k1)
-    _, k3 = stage(t + h / 2, s.x + h / 2 * k2)
-    _, k4 = stage(t + h, s.x + h * k3)
-    after, _ = stage(t + h, s.x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
-    recorded = _function("g", [s.t, s.x, s.p], list(loop.recorded.values())).call([t, s.x, s.p])
-    missed = ca.mmax(ca.fabs(ca.vertcat(ca.SX(0), miss.call([t + h, after[: c.nq], s.p, C0])[0])))
-    left = ca.SX(0, 1)
-    if len(manifold.rows) > W.size2():
-        ends = _function("ends", [c.t, s.x, s.p], [ca.vertcat(manifold.place, manifold.velocity)])
-        left = ends.call([t + h, after, s.p])[0]
-    inputs = {
-        "k": index,
-        "x": s.x,
-        "h": h,
-        "t0": t0,
-        "p": s.p,
-        **{key: one for key, one in sizes.items() if one.numel()},
-    }
-    outputs = {
-        "next": index + 1,
-        "after": after,
-        **dict(zip(loop.recorded, recorded, strict=True)),
-        "turned": ca.mmax(ca.vertcat(*turns)),
-        "missed": missed,
-        "left": left,
-    }
-    whole = ca.Function("whole", list(inputs.values()), list(outputs.values()), {"cse": True})
-    worth = whole.n_instructions() <= WORTH_COMPILING
-    return Kernel("reduced_step", inputs, outputs, compiled=None if worth else False)
+    def _along_places(self, q: ca.SX) -> _Along:
+        slope = self._lifted(self._manifold.slope, right=True)
+        if "L0" in self._given:
+            slope = self._given["L0"] @ slope
+        return _Along.of(self._at(slope, q), self._given.get("U0", self._given["U"]))
 
+    def _change(self, along: _Along, q: ca.SX) -> ca.SX:
+        phi = self._manifold.place
+        return along.solve(self._at(self._given["L0"] @ phi if "L0" in self._given else phi, q))
 
-def _rates(loop: SymbolicLoop, manifold: Manifold, U: ca.SX, W: ca.SX, C: ca.SX) -> list[ca.SX]:
-    """The state with admitted velocities; (N v, a) with a = G ẇ + γ and GᵀM G ẇ = Gᵀ(f − h − M γ); how far G turned."""
-    robot, c = loop.robot, loop.robot.coordinates
-    linear = not ca.depends_on(manifold.A, c.v)
-    turns: list[ca.SX] = []
-    v = c.v
-    factors = Elimination.of(C @ manifold.A @ W)
-    for _ in range(1 if linear else NEWTON):
-        # Twice with the same factors: once leaves rounding errors of the velocities themselves.
-        for _ in range(2):
-            v = v - W @ factors.solve(C @ ca.substitute(manifold.velocity, c.v, v))
-        held = ca.substitute(C @ manifold.A @ W, c.v, v)
-        turns.append(_row_sums(held - ca.SX.eye(held.size1())))
-        factors = factors if linear else Elimination.of(held)
-    A, b, M, h, f = (
-        ca.substitute(e, c.v, v) for e in (manifold.A, manifold.b, robot.mass_matrix, robot.bias, loop.applied)
-    )
-    found = factors.solve(C @ ca.horzcat(A @ U, b))
-    G, drift = U - W @ found[:, :-1], W @ found[:, -1]
-    w_rate = Ldl.of(G.T @ M @ G).solve(G.T @ (f - h - M @ drift))
-    turns.append(_row_sums(found[:, :-1]))
-    rate = ca.vertcat(ca.substitute(c.N, c.v, v) @ v, G @ w_rate + drift)
-    return [ca.vertcat(c.q, v), rate, ca.mmax(ca.vertcat(*turns))]
+    def _lifted(self, matrix: ca.SX, *, right: bool = False) -> ca.SX:
+        """N₀ times the matrix, or the matrix times N₀."""
+        if "N0" not in self._given:
+            return matrix
+        N0 = self._given["N0"]
+        return matrix @ N0 if right else N0 @ matrix
+
+    def _at(self, expression: ca.SX, q: ca.SX, v: ca.SX | None = None) -> ca.SX:
+        """An expression at another state."""
+        nq = q.numel()
+        return ca.substitute(expression, self._state, ca.vertcat(q, self._state[nq:] if v is None else v))
+
+    def _rates(self, loop: SymbolicLoop, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX, _Along, list[ca.SX]]:
+        """The state with admitted velocities; (N v, a) with a = G ẇ + γ and GᵀM G ẇ = Gᵀ(f − h − M γ)."""
+        manifold, robot, given = self._manifold, loop.robot, self._given
+        c, U = robot.coordinates, given["U"]
+        A, rho, b = (given["L"] @ e if "L" in given else e for e in (manifold.A, manifold.velocity, manifold.b))
+        linear = not ca.depends_on(A, c.v)
+        along = _Along.of(self._at(A, q, v), U)
+        strains = list[ca.SX]()
+        for _ in range(1 if linear else NEWTON):
+            # Twice with the same factors: once leaves rounding errors of the velocities themselves.
+            for _ in range(2):
+                v = v - along.solve(self._at(rho, q, v))
+            strains.append(ca.mmax(given["floor"] / along.factors.pivots))
+            along = along if linear else _Along.of(self._at(A, q, v), U)
+        G, drift = along.tangent, along.solve(self._at(b, q, v))
+        M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied, c.N))
+        w_rate = Ldl.of(G.T @ (M @ G)).solve(G.T @ (f - h - M @ drift))
+        strains.append(ca.mmax(ca.sum2(ca.fabs(G - U)) / given["room"]))
+        return ca.vertcat(q, v), ca.vertcat(N @ v, G @ w_rate + drift), along, strains
 
 
-def _row_sums(matrix: ca.SX) -> ca.SX:
-    return ca.mmax(ca.vertcat(ca.SX(0), ca.sum2(ca.fabs(matrix))))
+@dataclass(frozen=True, eq=False)
+class _Along:
+    """Solutions of A δ = r with Uᵀδ = 0.
+
+    Attributes:
+        factors: of A.
+        free: U, shape (nv, k).
+        tangent: G, shape (nv, k): A G = 0 and UᵀG = E.
+    """
+
+    factors: Rotations
+    free: ca.SX
+    tangent: ca.SX
+
+    @classmethod
+    def of(cls, rows: ca.SX, free: ca.SX) -> _Along:
+        factors = Rotations.of(rows)
+        Z = factors.null_space()
+        return cls(factors, free, Rotations.of(Z.T @ free).solve(Z.T).T)
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        least = self.factors.solve(right)
+        return least - self.tangent @ (self.free.T @ least)
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """A step, for loops inside CasADi.
+
+    Attributes:
+        function: (k, x, h, t0, p, chart) → k + 1, x after the step, what is recorded at its start, strain, missed, left.
+        outputs: shapes of what comes out, by name.
+    """
+
+    function: ca.Function
+    outputs: Shapes
+
+    @classmethod
+    def of(cls, loop: SymbolicLoop, stage: Stage) -> StepFunction:
+        """Classical Runge–Kutta in (ξ, w), and what is recorded at its start.
+
+        A stage moves (q, v) by its slopes, then back to φ = 0 and ρ = 0 at right angles to U only: in the chart that is
+        the classical method for ξ and w. ``strain`` is the greatest of all stages, ``missed`` how far the places at the
+        end are off, and ``left`` φ and ρ there if some rows are redundant, else nothing.
+
+        Args:
+            loop: closed loop of the plant.
+            stage: of the chart's sizes.
+        """
+        s = loop.symbols
+        recorded = _function("recorded", [s.t, s.x, s.p], list(loop.recorded.values()))
+        parts = _Parts(stage, recorded, loop.nx)
+        names = ["k", "x", "h", "t0", "p", *stage.shapes]
+        shapes = [(1, 1), s.x.shape, (1, 1), (1, 1), s.p.shape, *stage.shapes.values()]
+        size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
+        keys = ["next", "after", *loop.recorded, "strain", "missed", "left"]
+        if size <= WORTH_FUSING:
+            symbols = [ca.SX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
+            outputs = dict(zip(keys, parts.step(symbols), strict=True))
+            kernel = Kernel("reduced_step", dict(zip(names, symbols, strict=True)), outputs)
+            return cls(kernel.function, kernel.outputs)
+        calls = [ca.MX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
+        labels = [f"i_{name}" for name in names], [f"o_{key}" for key in keys]
+        function = ca.Function("reduced_step", calls, parts.step(calls), *labels)
+        return cls(function, {key: function.size_out(f"o_{key}") for key in keys})
+
+
+class _Parts:
+    """A step put together from functions, whether they are called or become one graph."""
+
+    def __init__(self, stage: Stage, recorded: ca.Function, nx: int) -> None:
+        self._stage, self._recorded = stage, recorded
+        x, h, k, t0 = ca.SX.sym("x", nx), ca.SX.sym("h"), ca.SX.sym("k"), ca.SX.sym("t0")
+        slopes, strains = [ca.SX.sym(f"k{i}", nx) for i in range(4)], ca.SX.sym("strains", 5)
+        # The time comes from the index, so that it does not gather rounding errors.
+        self._times = ca.Function("times", [k, h, t0], [t0 + k * h, t0 + k * h + h / 2, t0 + k * h + h, k + 1])
+        self._half = ca.Function("half", [x, h, slopes[0]], [x + h / 2 * slopes[0]])
+        self._whole = ca.Function("whole", [x, h, slopes[0]], [x + h * slopes[0]])
+        k1, k2, k3, k4 = slopes
+        self._mean = ca.Function("mean", [x, h, *slopes], [x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
+        self._worst = ca.Function("worst", strains.elements(), [ca.mmax(strains)])
+
+    def step(self, symbols: Sequence[ca.SX] | Sequence[ca.MX]) -> list[ca.SX] | list[ca.MX]:
+        k, x, h, t0, p, *chart = symbols
+        follow = self._stage.follow
+        start, middle, end, after = self._times.call([k, h, t0])
+        _, k1, s1 = follow.call([start, x, p, *chart])
+        _, k2, s2 = follow.call([middle, self._half.call([x, h, k1])[0], p, *chart])
+        _, k3, s3 = follow.call([middle, self._half.call([x, h, k2])[0], p, *chart])
+        _, k4, s4 = follow.call([end, self._whole.call([x, h, k3])[0], p, *chart])
+        reached, _, s5 = follow.call([end, self._mean.call([x, h, k1, k2, k3, k4])[0], p, *chart])
+        strain = self._worst.call([s1, s2, s3, s4, s5])
+        return [
+            after,
+            reached,
+            *self._recorded.call([start, x, p]),
+            *strain,
+            *self._stage.ends.call([end, reached, p, *chart]),
+        ]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
