@@ -74,6 +74,15 @@ class Ldl:
         rows = [half[i, :] / self.diagonal[i] for i in range(half.size1())]
         return ca.vertcat(ca.SX(0, half.size2()), *rows)
 
+    def rooted(self, half: ca.SX) -> ca.SX:
+        """D^(−½) y: a vector whose length is that of what was solved for in the metric A⁻¹, and is not squared.
+
+        Args:
+            half: y, shape (n, k).
+        """
+        rows = [half[i, :] / ca.sqrt(self.diagonal[i]) for i in range(half.size1())]
+        return ca.vertcat(ca.SX(0, half.size2()), *rows)
+
     def backward(self, half: ca.SX) -> ca.SX:
         """x = L⁻ᵀ y.
 
