@@ -19,7 +19,8 @@ from ..symbolic.errors import (
 )
 from ..symbolic.semidefinite import TOLERANCE
 from .multipliers import MultiplierMethod
-from .multipliers.multipliers import MISSED, ROUNDING
+from .multipliers.multipliers import ACCURATE, ROUNDING
+from .multipliers.row_basis import NEAREST
 from .program import Program
 from .program_data import ProgramData
 from .status import Status, contradicting_rows, dependent_row, judge, missed_rows
@@ -42,6 +43,9 @@ REALISED = (
 NOTHING: Array = np.zeros(0)
 DRIFTED = 1e-5
 """Natural rows contradict each other from this share of what they are made of."""
+
+REMAINDER = float(np.sqrt(NEAREST))
+"""What is left of a row, as a share of it, up to which it depends on others as far as can be told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,18 +117,25 @@ class ProgramVerdict:
         program, k = self.program, len(data.natural)
         every = np.vstack([data.natural, data.rows])
         right = np.concatenate([data.natural_right, data.right])
-        made = np.abs(every)
-        size, unit = np.abs(right) + made @ np.abs(a), np.maximum(made.sum(axis=1), ROUNDING)
-        missed = right - every @ a
+        made, missed = np.abs(every), right - every @ a
+        size, floor = np.abs(right) + made @ np.abs(a), ROUNDING * np.maximum(made.sum(axis=1), ROUNDING)
         # Natural rows that depend on each other agree as far as q and v are on them, which runs drift away from.
-        allowed = np.where(np.arange(len(right)) < k, DRIFTED, MISSED) * size + ROUNDING * unit
-        misses = np.where(np.abs(missed) > allowed, missed, 0.0)
+        misses = np.where(np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0)
         if misses[:k].any():
             said = contradicting_rows(program.robot.natural_rows, misses[:k])
             return Status.CONTRADICTORY, f"{said} They are natural ones: q and v are not on them."
         if misses[k:].any():
             return Status.NOT_CONVERGED, missed_rows(program.rows, misses[k:])
+        rest, left = _remainders(every * data.units, missed)
+        open_ = (left > REMAINDER) & (np.abs(rest) > left * (ACCURATE * size + floor))
+        if open_[k:].any():
+            pivots = np.where(open_, -(left**2), 1.0)[k:]
+            return Status.SINGULAR, f"{dependent_row(program.rows, pivots)} That is too little for {self._name}."
         return Status.OK, ""
+
+    @property
+    def _name(self) -> str:
+        return type(self.method).__name__
 
     def of_reactions(self, data: ProgramData) -> str:
         """Sentence on natural rows that depend on each other; empty where none does.
@@ -142,3 +153,25 @@ class ProgramVerdict:
             return ""
         what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
         return f" The reactions {what}: natural rows {', '.join(names)} depend on others."
+
+
+def _remainders(rows: Array, right: Array) -> tuple[Array, Array]:
+    """What those before it leave of each right side, and of each row as a share of it.
+
+    Args:
+        rows: in units in which velocities can be compared, shape (m, n).
+        right: shape (m,).
+    """
+    basis, along = np.zeros_like(rows), np.zeros(len(rows))
+    rest, left = np.array(right, dtype=np.float64), np.zeros(len(rows))
+    lengths = np.linalg.norm(rows, axis=1)
+    for i, row in enumerate(rows):
+        outside = row
+        # Twice, because once leaves rounding errors along the basis.
+        for _ in range(2):
+            parts = basis[:i] @ outside
+            outside, rest[i] = outside - parts @ basis[:i], rest[i] - parts @ along[:i]
+        remainder = float(np.linalg.norm(outside))
+        if remainder > REMAINDER * lengths[i]:
+            basis[i], along[i], left[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
+    return rest, left

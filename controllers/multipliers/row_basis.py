@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.ldl import Ldl
-
 NEAREST = 1e-22
 """Square of what is left of a row, relative to its scale, up to which it depends on others as far as can be told."""
 NOISE = 1e-14
@@ -116,18 +114,33 @@ class RowBasis:
         """
         if first == last:
             return ca.SX(0, 1)
-        C, kept = self.lower[first:last, first:last], self.kept[first:last, :]
-        least = C @ Ldl.of(C.T @ C + ca.diag(1 - kept)).solve(kept * along)
-        # CᵀC squares the ratio of the rows' lengths: what is missed by that is solved for once more.
-        missed = kept * along - C.T @ least
-        count = last - first
-        more = [ca.SX(0)] * count
-        for i in reversed(range(count)):
-            value = missed[i]
-            for k in range(i + 1, count):
-                value = value - C[k, i] * more[k]
-            more[i] = kept[i] * value / self._divisor(first + i)
-        return least + ca.vertcat(*more)
+        places = range(first, last)
+        found = self._backward([along[i - first] for i in places], first, last)
+        # What can be added to λ and changes nothing, one vector for each row that was passed over: its own
+        # combination of the others. Nothing is squared, as it would be by CᵀC.
+        relations: list[ca.SX] = []
+        for i in places:
+            own = [self.lower[i, j] if j < i else ca.SX(0) for j in places]
+            relation = (1 - self.kept[i]) * -ca.vertcat(*self._backward(own, first, last))
+            relation[i - first] = 1 - self.kept[i]
+            for _ in range(2):
+                for other in relations:
+                    relation = relation - other * ca.dot(other, relation)
+            square = ca.sumsqr(relation)
+            relations.append(relation / ca.sqrt(ca.if_else(square > 0, square, 1)))
+        least = ca.vertcat(*found)
+        for relation in relations:
+            least = least - relation * ca.dot(relation, least)
+        return least
+
+    def _backward(self, right: list[ca.SX], first: int, last: int) -> list[ca.SX]:
+        """λ with Cᵀλ = y among some rows, zero in those that were passed over."""
+        found = list(right)
+        for i in reversed(range(len(found))):
+            for k in range(i + 1, len(found)):
+                found[i] = found[i] - self.lower[first + k, first + i] * found[k]
+            found[i] = self.kept[first + i] * found[i] / self._divisor(first + i)
+        return found
 
     def _divisor(self, i: int) -> ca.SX:
         return ca.if_else(self.kept[i] == 0, 1, self.lower[i, i])

@@ -62,7 +62,7 @@ class Actuated(Realization):
             return gain if factor is None else factor.rooted(factor.forward(gain.T)).T
 
         right = active_rows(program, program.beta - program.theta @ free)
-        found = solve(program, method, K, right, rooted, whole, turning)
+        found = solve(program, method, K, right, rooted, lambda lam: free + reach @ (back @ lam), whole, turning)
         u = back @ found.values
         return Realized(
             multipliers=found.values,

@@ -49,7 +49,10 @@ class Ideal(Realization):
         # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
         asked = method.handles_dependence or bool(robot.natural)
         whole = rows.whole if asked else None
-        found = solve(program, method, K, beta - rows.free, rows.rooted, whole, self._turning(program, moved))
+        turning = self._turning(program, moved)
+        found = solve(
+            program, method, K, beta - rows.free, rows.rooted, lambda lam: rows.motion(lam)[0], whole, turning
+        )
         lam = found.values
         acceleration, reactions = rows.motion(lam)
         return Realized(

@@ -139,6 +139,7 @@ def solve(
     matrix: ca.SX,
     right: ca.SX,
     rooted: Callable[[], ca.SX],
+    moved: Callable[[ca.SX], ca.SX],
     whole: ca.SX | None,
     turning: ca.SX | None = None,
 ) -> Solved:
@@ -150,6 +151,7 @@ def solve(
         matrix: K of the rows that are on, shape (m, m); see :func:`decoupled`.
         right: r, shape (m,).
         rooted: builds H with K = H Hᵀ, shape (m, n); asked for where rows may depend on each other.
+        moved: from λ to a, shape (nv,), likewise.
         whole: as for :func:`relative_pivots`; required where rows may depend on each other.
         turning: as for :func:`relative_pivots`.
     """
@@ -166,10 +168,10 @@ def solve(
     rows = ca.diag(ca.vertcat(ca.SX(0, 1), *on)) @ rooted()
     basis = RowBasis.of_rows(rows, scale, method.tolerance)
     lam = method.solve_rows(basis, matrix, right, scale).values
-    change, lengths = rows.T @ lam, ca.sqrt(ca.diag(whole))
-    unit = ca.sum2(ca.fabs(active_rows(program, program.theta)))
-    size = ca.fabs(right) + lengths * ca.norm_2(change)
-    pivots, misses = verdicts(basis, right - rows @ change, size, lengths, scale, unit)
+    theta, beta, a = active_rows(program, program.theta), active_rows(program, program.beta), moved(lam)
+    lengths, made = ca.sqrt(ca.diag(whole)), ca.fabs(theta)
+    size = ca.fabs(beta) + made @ ca.fabs(a)
+    pivots, misses = verdicts(basis, beta - theta @ a, size, lengths, scale, ca.sum2(made))
     share = [ca.if_else(lengths[i] > 0, basis.kept[i] * basis.left[i] / lengths[i], 0) for i in range(m)]
     left = ca.vertcat(ca.SX(0, 1), *(ca.if_else(off[i], -1, share[i]) for i in range(m)))
     return Solved(lam, pivots, pivots, misses, left)
