@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..constraints.solvability import REMAINDER, remainders
 from ..constraints.solvability import TOLERANCE as SAME
 from ..robots.natural import dependent_rows
 from ..symbolic.errors import (
@@ -20,7 +21,6 @@ from ..symbolic.errors import (
 from ..symbolic.semidefinite import TOLERANCE
 from .multipliers import MultiplierMethod
 from .multipliers.multipliers import ACCURATE, ROUNDING
-from .multipliers.row_basis import NEAREST
 from .program import Program
 from .program_data import ProgramData
 from .status import Status, contradicting_rows, dependent_row, judge, missed_rows
@@ -41,11 +41,10 @@ REALISED = (
 
 
 NOTHING: Array = np.zeros(0)
+NEAR = 0.01
+"""Square of what is left of a row, as a share of its scale, below which it is near those before it."""
 DRIFTED = 1e-5
 """Natural rows contradict each other from this share of what they are made of."""
-
-REMAINDER = float(np.sqrt(NEAREST))
-"""What is left of a row, as a share of it, up to which it depends on others as far as can be told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,9 @@ class ProgramVerdict:
         if status is Status.NOT_CONVERGED and failure:
             return f"{failure} {status.sentence}"
         if status in (Status.NOT_CONVERGED, Status.SINGULAR) and self.method.handles_dependence:
-            return f"{missed_rows(rows, misses)} {dependent_row(rows, pivots)} {status.sentence}"
+            # A row of which all is left is missed for another reason.
+            row = f" {dependent_row(rows, pivots)}" if ((pivots < 0.0) & (pivots > -NEAR)).any() else ""
+            return f"{missed_rows(rows, misses)}{row} {status.sentence}"
         if status is Status.SINGULAR:
             return f"{dependent_row(rows, pivots)} {status.sentence}"
         return status.sentence
@@ -120,13 +121,15 @@ class ProgramVerdict:
         made, missed = np.abs(every), right - every @ a
         size, floor = np.abs(right) + made @ np.abs(a), ROUNDING * np.maximum(made.sum(axis=1), ROUNDING)
         # Natural rows that depend on each other agree as far as q and v are on them, which runs drift away from.
-        misses = np.where(np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0)
+        misses = np.where(
+            np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0
+        )
         if misses[:k].any():
             said = contradicting_rows(program.robot.natural_rows, misses[:k])
             return Status.CONTRADICTORY, f"{said} They are natural ones: q and v are not on them."
         if misses[k:].any():
             return Status.NOT_CONVERGED, missed_rows(program.rows, misses[k:])
-        rest, left = _remainders(every * data.units, missed)
+        rest, left = remainders(every * data.units, missed)
         open_ = (left > REMAINDER) & (np.abs(rest) > left * (ACCURATE * size + floor))
         if open_[k:].any():
             pivots = np.where(open_, -(left**2), 1.0)[k:]
@@ -153,25 +156,3 @@ class ProgramVerdict:
             return ""
         what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
         return f" The reactions {what}: natural rows {', '.join(names)} depend on others."
-
-
-def _remainders(rows: Array, right: Array) -> tuple[Array, Array]:
-    """What those before it leave of each right side, and of each row as a share of it.
-
-    Args:
-        rows: in units in which velocities can be compared, shape (m, n).
-        right: shape (m,).
-    """
-    basis, along = np.zeros_like(rows), np.zeros(len(rows))
-    rest, left = np.array(right, dtype=np.float64), np.zeros(len(rows))
-    lengths = np.linalg.norm(rows, axis=1)
-    for i, row in enumerate(rows):
-        outside = row
-        # Twice, because once leaves rounding errors along the basis.
-        for _ in range(2):
-            parts = basis[:i] @ outside
-            outside, rest[i] = outside - parts @ basis[:i], rest[i] - parts @ along[:i]
-        remainder = float(np.linalg.norm(outside))
-        if remainder > REMAINDER * lengths[i]:
-            basis[i], along[i], left[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
-    return rest, left

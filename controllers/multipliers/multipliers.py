@@ -14,7 +14,7 @@ from .capability import DEPENDENCE, REGULAR, Capability
 from .movable import HalvedMotion, Movable, sound
 from .row_basis import NEAREST, RowBasis
 
-MISSED = 1e-7
+MISSED = 1e-8
 """A row that depends on others contradicts them from this share of what it is made of."""
 ACCURATE = 1e-6
 """What is left of a row outside those before it is met to this share of what the row is made of."""
@@ -131,6 +131,8 @@ def verdicts(
         told = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
         met, agrees = share * (ACCURATE * size[i] + floor), (MISSED + rounded) * size[i] + floor
         allowed = ca.if_else(told, met, agrees)
+        # A row whose miss follows from that of an earlier one is missed all the same.
+        off = ca.fmax(off, ca.if_else(told, share * ca.fabs(missed[i]), 0))
         bad = ca.if_else(told, -(basis.left[i] ** 2) / scale[i], 0)
         # A number that is none is neither above nor below, and must not pass for a row that depends on others.
         judged = ca.if_else(off <= allowed, 1, ca.if_else(off > allowed, bad, float("nan")))

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-NEAREST = 1e-22
+from ...constraints.solvability import REMAINDER
+
+NEAREST = REMAINDER**2
 """Square of what is left of a row, relative to its scale, up to which it depends on others as far as can be told."""
 NOISE = 1e-14
 """Rounding of a row as a share of its scale, before small remainders of earlier rows amplify it; chains of twenty links

@@ -30,8 +30,8 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
 
     Attributes:
         tolerance: a row is passed over if the square of what is left of it outside the rows before it, relative to the
-            longest row of its constraint, is not above this. If that is more than rounding, it must be met nevertheless,
-            or its status is not OK.
+            longest row of its constraint, is not above this. If that is more than rounding, it must be met
+            nevertheless, or its status is not OK.
     """
 
     handles_dependence = True
