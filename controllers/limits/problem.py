@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 RELATIVE_FLOOR = 1e-12
 """Added to the diagonal of the scaled effort matrix, which is 1: it is definite even where two inputs do the same."""
 
+SINGULAR = 1e-10
+"""A relative pivot up to which multipliers for independent rows mean nothing."""
+
 DEPENDENT = 1e-11
 """Share of what it is made of below which a number counts as rounding."""
 
@@ -103,7 +106,12 @@ class BoundedProblem:
         low, high = ca.SX.sym("low", nu), ca.SX.sym("high", nu)
         limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
         self.rows, self.hard, u = limited.names, limited.hard, best.input
-        missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+        if best.misses.numel():
+            # The method has judged each row by what is left of it beside others.
+            missed = ca.if_else(best.relative_pivots > 0, 0, np.inf)
+        else:
+            missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+            missed = ca.if_else(best.relative_pivots > SINGULAR, missed, np.inf)
         beyond = limited.beyond(u)
         fit = ca.vertcat(
             _greatest(ca.vertcat(limited.low - u, u - limited.high)),
