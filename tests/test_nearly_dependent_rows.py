@@ -403,6 +403,24 @@ def test_lanes_of_a_batch_end_where_steps_do_not_converge(compiled: bool, monkey
         assert not lost or "'other'" in runs[1].ending
 
 
+@pytest.mark.parametrize("angle", ANGLES)
+def test_bounded_inputs_meet_them_or_tell_what_is_missed(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any bound in the way."""
+    use_no_compiler(monkeypatch)
+    program, q, v = lines(angle)
+    a, _ = _precise(numbers(program, T, q, v), actuated=True)
+    for method in (LdlMultipliers(), LeastNormMultipliers(), ProximalMultipliers()):
+        controller = ProgramController(program, realization="bounded", method=method)
+        found = controller.solve(T, q, v)
+        if found.status is Status.OK:
+            assert np.abs(found.acceleration - a).max() <= ACCURATE * np.abs(a).max()
+        else:
+            assert found.status is Status.LIMITED
+            assert "missed: 'other' by" in found.message
+            assert "At their bound" not in found.message
+        assert found.status is Status.OK or not isinstance(method, LeastNormMultipliers)
+
+
 @pytest.mark.parametrize("label", ["least norm", "proximal", "augmented", "Udwadia-Phohomsiri"])
 @pytest.mark.parametrize("by", [1e-6, 1e-3, 1.0])
 def test_rows_that_contradict_each_other_by_a_little(label: str, by: float, monkeypatch: pytest.MonkeyPatch) -> None:
