@@ -206,7 +206,7 @@ class ProgramController(Controller):
             return Observation(output, pivots, relative, active, told.status, told.message)
         status = self._verdict.status(True, relative, failure)
         if status is Status.NOT_CONVERGED:
-            message = self._verdict.message(status, relative, failure, np.zeros(0))
+            message = self._verdict.message(status, relative, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return Observation(output, pivots, relative, active)
 

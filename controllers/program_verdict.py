@@ -97,7 +97,7 @@ class ProgramVerdict:
             return f"{contradicting_rows(rows, misses)} {status.sentence}"
         if status is Status.OK and self.method.handles_dependence:
             passed = ", ".join(repr(row) for row, share in zip(rows, left.tolist(), strict=False) if share == 0.0)
-            return f"{REALISED} They are {passed}, each with rows before it." if passed else REALISED
+            return f"{REALISED} Rows that depend on those before them, or vanish: {passed}." if passed else REALISED
         if status is Status.NOT_CONVERGED and failure:
             return f"{failure} {status.sentence}"
         if status in (Status.NOT_CONVERGED, Status.SINGULAR) and self.method.handles_dependence:

@@ -56,7 +56,7 @@ _SENTENCES = {
     ),
     Status.CONTRADICTORY: (
         "No force satisfies all rows here: take one of them away, keep away from a position in which they contradict "
-        "each other, or start where their deviations agree."
+        "each other, or start where their deviations agree. Proximal steps may also have been too few."
     ),
     Status.LIMITED: (
         "Limits of inputs, power or joints do not leave room for the whole program: what is applied violates it least, "

@@ -290,6 +290,7 @@ def test_two_lines_at_an_angle(angle: float, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_allclose(report.acceleration, a, rtol=0, atol=1e-14 / angle * float(np.abs(a).max()))
     else:
         assert "'other' = +1·'one' but for" in str(report)
+        assert not report.acceleration_unique
 
 
 @needs_compiler
@@ -332,7 +333,7 @@ def test_a_row_that_is_passed_over_is_named_and_its_multiplier_is_not_unique(
     rows = [holonomic(x, name="one"), holonomic(1e-6 * x, name="same"), holonomic(robot.q[2], name="last")]
     found = ProgramController(Program(robot, rows), method=METHODS[label]).solve(T, [0.3, 0.8, -0.4], [0.2, -0.1, 0.4])
     assert found.status is Status.OK
-    assert "They are 'same', each with rows before it." in found.message
+    assert "Rows that depend on those before them, or vanish: 'same'." in found.message
     np.testing.assert_array_equal(found.unique, [False, False, True])
 
 

@@ -14,6 +14,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.samples import samples
 from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
+from ..multipliers.movable import SINGULAR
 from ..program import Program
 from ..realization import Actuated, Realized, active_rows
 from .limits import ControlLimits
@@ -23,9 +24,6 @@ Array = NDArray[np.float64]
 
 RELATIVE_FLOOR = 1e-12
 """Added to the diagonal of the scaled effort matrix, which is 1: it is definite even where two inputs do the same."""
-
-SINGULAR = 1e-10
-"""A relative pivot up to which multipliers for independent rows mean nothing."""
 
 DEPENDENT = 1e-11
 """Share of what it is made of below which a number counts as rounding."""

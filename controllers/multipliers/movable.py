@@ -19,6 +19,9 @@ from ...symbolic.ldl import Ldl
 SMALLEST = 1e-13
 """A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
 
+SINGULAR = 1e-10
+"""A relative pivot of K up to which multipliers for independent rows mean nothing: the square of an angle of 1e-5."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowMotion:
@@ -199,12 +202,13 @@ def halved(robot: Robot, factor: Factor, free: ca.SX) -> HalvedMotion:
     return HalvedMotion(constrained, constrained.held(sound(factor, free), b))
 
 
-def sound(factor: Factor, values: ca.SX) -> ca.SX:
-    """The values, or NaN where nothing but rounding is left of a pivot of M, and dividing by it would give numbers.
+def sound(factor: Factor, values: ca.SX, smallest: float = SMALLEST) -> ca.SX:
+    """The values, or NaN where nothing but rounding is left of a pivot, and dividing by it would give numbers.
 
     Args:
         factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
         values: what was divided, any shape.
+        smallest: a relative pivot counts as zero up to this.
     """
     if not isinstance(factor, Ldl) or not factor.diagonal.numel():
         return values
@@ -212,4 +216,4 @@ def sound(factor: Factor, values: ca.SX) -> ca.SX:
     least = shares[0]
     for i in range(1, shares.numel()):
         least = ca.fmin(least, shares[i])
-    return values * ca.if_else(least > SMALLEST, 1, float("nan"))
+    return values * ca.if_else(least > smallest, 1, float("nan"))
