@@ -131,9 +131,12 @@ class ProgramVerdict:
             return Status.NOT_CONVERGED, missed_rows(program.rows, misses[k:])
         rest, left = remainders(every * data.units, missed)
         open_ = (left > REMAINDER) & (np.abs(rest) > left * (ACCURATE * size + floor))
-        if open_[k:].any():
-            pivots = np.where(open_, -(left**2), 1.0)[k:]
-            return Status.SINGULAR, f"{dependent_row(program.rows, pivots)} That is too little for {self._name}."
+        if program.robot.redundant != "refused":
+            open_[:k] = False
+        if open_.any():
+            names = (*program.robot.natural_rows, *program.rows)
+            row = dependent_row(names, np.where(open_, -(left**2), 1.0))
+            return Status.SINGULAR, f"{row} That is too little for {self._name}."
         return Status.OK, ""
 
     @property

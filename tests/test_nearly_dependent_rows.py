@@ -45,6 +45,7 @@ from erugin.robots import (
     Robot,
     TelescopicLink,
     exoskeleton,
+    lagrangian_system,
     mechanism,
     planar_manipulator,
     two_wheel_robot,
@@ -489,3 +490,31 @@ def test_ways_in_numbers(way: Way) -> None:
             assert found.outcome in (Outcome.INACCURATE, Outcome.NOT_HANDLED)
             assert re.search(r"'row \d'|rows that depend on others|factorization failed", found.message)
     assert solved >= {Proximal: 8, Elimination: 20, WholeSystem: 20}.get(type(way), 36)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_natural_rows_that_are_near_each_other(angle: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_no_compiler(monkeypatch)
+    q, v = (ca.vertcat(*(ca.SX.sym(f"{s}{i}") for i in range(4))) for s in ("q", "v"))
+    rng = np.random.default_rng(3)
+    G, one, two = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
+    bent = 0.2 * ca.sin(q[0])
+    natural = [
+        holonomic(ca.dot(ca.DM(one), q) + bent, name="first"),
+        holonomic(ca.dot(ca.DM(one + angle * two), q) + bent, name="second"),
+    ]
+    T_ = ca.dot(v, ca.DM(G @ G.T + np.eye(4)) @ v) / 2
+    robot = lagrangian_system(q=q, v=v, T=T_, V=3 * ca.sin(q[0]) + q[2], natural=natural)
+    program, place = Program(robot, holonomic(robot.q[3] - 0.4, name="row")), np.array([0.1, 0.2, 0.3, 0.4])
+    speed = _along(robot, place, np.ones(4))
+    a, _ = _precise(numbers(program, T, place, speed), actuated=False)
+    for label, method in METHODS.items():
+        if label.startswith("sweep"):
+            continue
+        found = ProgramController(program, method=method).solve(T, place, speed)
+        if found.status is Status.OK:
+            assert np.abs(found.acceleration - a).max() <= ACCURATE * np.abs(a).max(), label
+        else:
+            assert found.status is Status.SINGULAR
+            assert "'second'" in found.message or "'row'" in found.message
+        assert found.status is Status.OK or label not in ("null space", "Udwadia-Phohomsiri")

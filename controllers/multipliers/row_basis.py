@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -39,16 +40,17 @@ class RowBasis:
     noise: ca.SX
 
     @classmethod
-    def of_rows(cls, rows: ca.SX, scale: ca.SX, tolerance: float = NEAREST) -> RowBasis:
+    def of_rows(cls, rows: ca.SX, scale: ca.SX, tolerance: float | Sequence[float] = NEAREST) -> RowBasis:
         """Take rows one after another.
 
         Args:
             rows: any, shape (m, n).
             scale: square of what each row is compared with, shape (m,).
             tolerance: a row is passed over if the square of what is left of it is not above this share of its scale, or
-                may be rounding.
+                may be rounding; one for all rows, or for each.
         """
         m = rows.size1()
+        shares = [tolerance] * m if isinstance(tolerance, float) else tolerance
         basis: list[ca.SX] = []
         lower = ca.SX.zeros(m, m)
         kept: list[ca.SX] = []
@@ -66,7 +68,7 @@ class RowBasis:
             for j in range(i):
                 # The direction of a small remainder is uncertain by its rounding over its length.
                 off = off + ca.fabs(lower[i, j]) * rounding[j] / ca.if_else(kept[j] == 0, 1, lower[j, j])
-            least = ca.fmax(tolerance * scale[i], off**2)
+            least = ca.fmax(shares[i] * scale[i], off**2)
             # Of a number that is none neither comparison holds: it stays one, and is not taken for a row of zeros.
             here = ca.if_else(square > least, 1, ca.if_else(square <= least, 0, float("nan")))
             length = ca.sqrt(ca.if_else(square > least, square, 1))

@@ -7,6 +7,7 @@ import itertools
 import casadi as ca
 
 from ...symbolic.arrays import positive
+from ...symbolic.semidefinite import TOLERANCE
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .direct import DirectMethod, DirectMotion
@@ -61,7 +62,9 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         rows = ca.vertcat(A, theta) @ ca.diag(S)
         M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
         scale = _scales(program, rows)
-        V = RowBasis.of_rows(rows, scale, self.tolerance)
+        # Natural rows that are redundant by design are so as far as q is on them.
+        spare = self.tolerance if robot.redundant == "refused" else max(TOLERANCE, self.tolerance)
+        V = RowBasis.of_rows(rows, scale, [spare] * k + [self.tolerance] * theta.size1())
 
         def free(x: ca.SX) -> ca.SX:
             return x - V.basis.T @ (V.basis @ x)
