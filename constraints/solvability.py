@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Share of the largest singular value below which one counts as zero."""
+REMAINDER = 1e-11
+"""What is left of a row outside others, as a share of it, up to which it depends on them as far as can be told."""
 CONSISTENCY = 1e-8
 """A contradiction counts from this share of the numbers that it is the difference of, or of one unit of the row."""
 
@@ -67,6 +69,8 @@ class Dependence:
         """A sentence."""
         sum_ = " ".join(f"{c:+.4g}·{name!r}" for name, c in self.on.items())
         what = f"{self.row!r} = {sum_}" if self.on else f"{self.row!r} vanishes"
+        if self.left > REMAINDER:
+            what += f" but for {self.left:.2g} of the longest row of its constraint"
         said = "consistent" if self.consistent else f"contradictory by {self.contradiction:.6g}"
         return f"{what}: {said}"
 
@@ -211,3 +215,25 @@ def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consis
             )
         )
     return tuple(found)
+
+
+def remainders(rows: Array, right: Array) -> tuple[Array, Array]:
+    """What those before it leave of each right side, and of each row as a share of it.
+
+    Args:
+        rows: in units in which velocities can be compared, shape (m, n).
+        right: shape (m,).
+    """
+    basis, along = np.zeros_like(rows), np.zeros(len(rows))
+    rest, left = np.array(right, dtype=np.float64), np.zeros(len(rows))
+    lengths = np.linalg.norm(rows, axis=1)
+    for i, row in enumerate(rows):
+        outside = row
+        # Twice, because once leaves rounding errors along the basis.
+        for _ in range(2):
+            parts = basis[:i] @ outside
+            outside, rest[i] = outside - parts @ basis[:i], rest[i] - parts @ along[:i]
+        remainder = float(np.linalg.norm(outside))
+        if remainder > REMAINDER * lengths[i]:
+            basis[i], along[i], left[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
+    return rest, left

@@ -150,7 +150,8 @@ def analyse(
         contradictions={d.row: d.contradiction for d in known.dependences if not d.consistent},
         consistent=known.consistent,
         solvable=known.solvable and met,
-        acceleration_unique=known.acceleration_unique and not lost,
+        # What is left of a row that the tolerance passes over decides the motion nevertheless.
+        acceleration_unique=known.acceleration_unique and not lost and moved.outcome is not Outcome.INACCURATE,
         loose=known.loose,
         unique_multipliers=_chosen(names, known, k),
         unique_reactions=_chosen(natural_names, known, 0),

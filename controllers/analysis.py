@@ -96,11 +96,12 @@ class Analysis:
 
     def __str__(self) -> str:
         """The whole report, a line for each finding."""
-        loose = ", ".join(self.loose)
+        nearly = "" if self.branch else "a row nearly depends on others, and what is left of it decides"
+        why = ", ".join(self.loose) or nearly
         lines = [
             f"{self.robot}: {'solvable' if self.solvable else 'not solvable'}, "
             f"{'consistent' if self.consistent else 'contradictory'}, acceleration "
-            f"{'unique' if self.acceleration_unique else 'not unique'}{f': {loose}' if loose else ''}, "
+            f"{'unique' if self.acceleration_unique else ': '.join(filter(None, ['not unique', why]))}, "
             f"{'realizable' if self.realizable else 'not realizable'} by the inputs",
             *(f"  rank of {f'[{key}]' if ';' in key else key}: {rank}" for key, rank in self.ranks.items()),
             *(f"  dependent: {dependence}" for dependence in self.dependences),

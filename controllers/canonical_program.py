@@ -13,7 +13,7 @@ from ..symbolic.errors import ModelError
 from ..symbolic.ldl import Ldl
 from .multipliers import CanonicalMotion
 from .multipliers.canonical import regular_form
-from .multipliers.movable import sound
+from .multipliers.movable import SINGULAR, sound
 from .program import Program
 
 
@@ -96,14 +96,14 @@ class CanonicalProgram:
     def multipliers_for(self, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
         """λ, shape (m,), and μ, shape (k,), for other right sides of the perturbation equations.
 
-        They are NaN where a row, natural ones included, depends on those before it and only rounding is left of it.
+        They are NaN where a row, natural ones included, depends on those before it but for 1e-5 of it.
 
         Args:
             wanted: A, shape (m,), in any symbols.
         """
         k = self.natural_right.numel()
         K = Ldl.of(self.reach @ self.motion.mobility @ self.reach.T)
-        found = sound(K, K.solve(ca.vertcat(self.natural_right, wanted - self.own)))
+        found = sound(K, K.solve(ca.vertcat(self.natural_right, wanted - self.own)), SINGULAR)
         return found[k:, :], found[:k, :]
 
     def momentum_rate_for(self, wanted: ca.SX) -> ca.SX:

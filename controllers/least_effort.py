@@ -126,4 +126,4 @@ class RowForce:
         scale = ca.densify(ca.diag(theta @ robot.factor.solve(theta.T) if robot.natural else K))
         if one_unit:
             scale = ca.mmax(scale) * ca.SX.ones(K.size1(), 1)
-        return cls(force, reach, factor, ca.if_else(scale > 0, factor.diagonal / scale, 0))
+        return cls(force, reach, factor, ca.if_else(scale > 0, factor.certain_pivots(K) / scale, 0))

@@ -224,7 +224,7 @@ class ProgramController(Controller):
             return Observation(output, pivots, relative, active, told.status, told.message)
         status = self._verdict.status(True, relative, failure)
         if status is Status.NOT_CONVERGED:
-            message = self._verdict.message(status, relative, failure, np.zeros(0))
+            message = self._verdict.message(status, relative, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return Observation(output, pivots, relative, active)
 
@@ -271,12 +271,19 @@ class ProgramController(Controller):
         told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
         arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
         # Vectors of one entry come as scalars.
-        lam, force, u, a, mu, pivots, misses = map(np.atleast_1d, self._kernels.whole(*arguments))
+        lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
         data = self._kernels.data.at(*known, a)
-        status = self._verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
-        message = self._verdict.message(status, pivots, failure, misses)
+        verdict = self._verdict
+        status = verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
+        message = verdict.message(status, pivots, failure, misses, left)
         if told is not None:
             status, message = told.status, told.message
+        elif status is Status.OK:
+            status, said = verdict.of_residuals(data, a)
+            message = message if status is Status.OK else f"{said} {status.sentence}"
+        unique = data.unique(not self.applies_force, verdict.relations)
+        if left.size:
+            unique &= left != 0.0
         return Solution.of(
             data,
             known[2],
@@ -287,8 +294,9 @@ class ProgramController(Controller):
             reactions=mu,
             pivots=pivots,
             ideal=self.applies_force,
+            unique=unique,
             status=status,
-            message=message + self._verdict.of_reactions(data, a),
+            message=message + verdict.of_reactions(data),
         )
 
     def contradiction(
@@ -298,7 +306,8 @@ class ProgramController(Controller):
         if self._bounded is not None:
             return ""
         arguments, _ = self._with_acceleration(self.arguments(t, q, v, p))
-        return contradicting_rows(self.program.rows, self._misses(arguments))
+        pivots, misses, _ = map(np.atleast_1d, self._kernels.whole(*arguments)[-3:])
+        return contradicting_rows(self.program.rows, misses) if (pivots == 0.0).any() else ""
 
     @functools.cached_property
     def _branch_models(self) -> BranchModels | None:
@@ -391,7 +400,7 @@ class ProgramController(Controller):
         """The solution of a state that does not tell how the motion goes on."""
         m, c, k = len(self.rows), self.robot.coordinates, len(self.robot.natural_rows)
         nothing = functools.partial(np.full, fill_value=np.nan)
-        found = Solution.of(
+        return Solution.of(
             self._kernels.data.at(*known, nothing(c.nv)),
             known[2],
             multipliers=nothing(m),
@@ -403,11 +412,11 @@ class ProgramController(Controller):
             ideal=self.applies_force,
             status=Status.SINGULAR,
             message=message,
+            unique=np.zeros(m, dtype=np.bool_),
         )
-        return dataclasses.replace(found, unique=np.zeros(m, dtype=np.bool_))
 
     def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
-        return np.atleast_1d(self._kernels.whole(*arguments)[-1])
+        return np.atleast_1d(self._kernels.whole(*arguments)[-2])
 
     def _with_acceleration(self, arguments: tuple[ArrayLike, ...]) -> tuple[tuple[ArrayLike, ...], str]:
         """The arguments and, where rows are nonlinear in it, the acceleration; and why there is none, if so."""

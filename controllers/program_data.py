@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..constraints.solvability import null
+from ..constraints.solvability import TOLERANCE, null
 from ..symbolic.kernel import Kernel
 from .program import Program
 
@@ -51,7 +51,7 @@ class ProgramData:
     natural_sizes: tuple[int, ...]
     sizes: tuple[int, ...]
 
-    def unique(self, through_inputs: bool) -> Flags:
+    def unique(self, through_inputs: bool, tolerance: float = TOLERANCE) -> Flags:
         """Which multipliers are unique: λ_i is, if and only if e_i is orthogonal to all λ that change nothing.
 
         Under an ideal force these are the (μ, λ) with Aᵀμ + Θᵀλ = 0; through inputs, the λ with (Θ M̂ B)ᵀλ = 0, where
@@ -59,6 +59,7 @@ class ProgramData:
 
         Args:
             through_inputs: whether the force comes from the inputs.
+            tolerance: share of the largest singular value of the rows below which one counts as zero.
 
         Returns:
             Shape (m,); False for a row that is off or not finite.
@@ -66,24 +67,25 @@ class ProgramData:
         k, m = len(self.natural), len(self.rows)
         if not all(np.isfinite(part).all() for part in (self.mass, self.inputs, self.natural, self.rows)):
             return np.zeros(m, dtype=np.bool_)
-        S = self._velocity_scale
+        S = self.units
         A = comparable(self.natural * S, self.natural_sizes)
         theta = comparable(self.rows * S, self.sizes)
         rows, first = (self._gain(A, theta), 0) if through_inputs else (np.vstack([A, theta]), k)
         if not rows.size:
             return np.zeros(m, dtype=np.bool_)
-        relations = null(rows)[1]
+        relations = null(rows, tolerance)[1]
         return np.asarray(np.abs(relations).max(axis=1, initial=0.0)[first:] <= UNIQUE)
 
     @property
-    def _velocity_scale(self) -> Array:
+    def units(self) -> Array:
+        """1/√M_jj, in which velocities can be compared, shape (nv,); one where there is no inertia."""
         inertia = np.abs(np.diag(self.mass))
         present = inertia > np.finfo(np.float64).tiny
         return np.where(present, 1.0 / np.sqrt(np.where(present, inertia, 1.0)), 1.0)
 
     def _gain(self, A: Array, theta: Array) -> Array:
         """Θ M̂ B in comparable units."""
-        S, k = self._velocity_scale, len(A)
+        S, k = self.units, len(A)
         M, B = S[:, None] * self.mass * S, S[:, None] * self.inputs
         rank, _, _ = null(np.vstack([M, A]))
         # Where only the program holds what has no inertia, its rows stand in for it.

@@ -77,6 +77,7 @@ class ProgramKernels:
             "reactions": r.reactions,
             "pivots": r.relative_pivots,
             "misses": r.misses,
+            "left": r.left,
         }
         return Kernel("program_solution", self._symbols, outputs, compiled=self._compiled)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..constraints.solvability import REMAINDER, remainders
+from ..constraints.solvability import TOLERANCE as SAME
 from ..robots.natural import dependent_rows
 from ..symbolic.errors import (
     ContradictoryProgramError,
@@ -16,11 +18,12 @@ from ..symbolic.errors import (
     NotFiniteError,
     SingularProgramError,
 )
+from ..symbolic.semidefinite import TOLERANCE
 from .multipliers import MultiplierMethod
-from .multipliers.multipliers import MISSED, ROUNDING
+from .multipliers.multipliers import ACCURATE, ROUNDING
 from .program import Program
 from .program_data import ProgramData
-from .status import Status, contradicting_rows, dependent_row, judge
+from .status import Status, contradicting_rows, dependent_row, judge, missed_rows
 
 Array = NDArray[np.float64]
 
@@ -37,6 +40,13 @@ REALISED = (
 )
 
 
+NOTHING: Array = np.zeros(0)
+NEAR = 0.01
+"""Square of what is left of a row, as a share of its scale, below which it is near those before it."""
+DRIFTED = 1e-5
+"""Natural rows contradict each other from this share of what they are made of."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProgramVerdict:
     """How the numbers of a state are judged.
@@ -51,6 +61,11 @@ class ProgramVerdict:
     method: MultiplierMethod
     tolerance: float
 
+    @property
+    def relations(self) -> float:
+        """Share of the largest singular value of the rows below which the method may have passed over one of them."""
+        return max(SAME, float(np.sqrt(self.method.tolerance))) if self.method.handles_dependence else SAME
+
     def status(self, finite: bool, pivots: Array, failure: str) -> Status:
         """Status of a tick; rows that vanish are why no acceleration was found, where they do.
 
@@ -61,10 +76,12 @@ class ProgramVerdict:
         """
         status = judge(finite, pivots, self.tolerance)
         if status is Status.SINGULAR and self.method.handles_dependence:
-            return Status.CONTRADICTORY
+            if (pivots == 0.0).any():
+                return Status.CONTRADICTORY
+            return Status.NOT_CONVERGED if self.method.iterates else Status.SINGULAR
         return Status.NOT_CONVERGED if failure and status is not Status.SINGULAR else status
 
-    def message(self, status: Status, pivots: Array, failure: str, misses: Array) -> str:
+    def message(self, status: Status, pivots: Array, failure: str, misses: Array, left: Array = NOTHING) -> str:
         """What happened, which row, by how much, and what to try.
 
         Args:
@@ -72,34 +89,73 @@ class ProgramVerdict:
             pivots: relative pivots of the rows, shape (m,).
             failure: as for :meth:`status`.
             misses: what each row misses its right side by, shape (m,) or empty.
+            left: what is left of each row outside those before it, shape (m,) or empty; see
+                :class:`~erugin.controllers.realization.Realized`.
         """
+        rows = self.program.rows
         if status is Status.CONTRADICTORY:
-            return f"{contradicting_rows(self.program.rows, misses)} {status.sentence}"
+            return f"{contradicting_rows(rows, misses)} {status.sentence}"
         if status is Status.OK and self.method.handles_dependence:
-            return REALISED
-        if status is Status.NOT_CONVERGED:
+            passed = ", ".join(repr(row) for row, share in zip(rows, left.tolist(), strict=False) if share == 0.0)
+            return f"{REALISED} Rows that depend on those before them, or vanish: {passed}." if passed else REALISED
+        if status is Status.NOT_CONVERGED and failure:
             return f"{failure} {status.sentence}"
+        if status in (Status.NOT_CONVERGED, Status.SINGULAR) and self.method.handles_dependence:
+            # A row of which all is left is missed for another reason.
+            row = f" {dependent_row(rows, pivots)}" if ((pivots < 0.0) & (pivots > -NEAR)).any() else ""
+            return f"{missed_rows(rows, misses)}{row} {status.sentence}"
         if status is Status.SINGULAR:
-            return f"{dependent_row(self.program.rows, pivots)} {status.sentence}"
+            return f"{dependent_row(rows, pivots)} {status.sentence}"
         return status.sentence
 
-    def of_reactions(self, data: ProgramData, a: Array) -> str:
-        """Sentences on natural rows that depend on each other, and that contradict each other; empty where none does.
+    def of_residuals(self, data: ProgramData, a: Array) -> tuple[Status, str]:
+        """Whether accelerations satisfy the rows, and what is said of it; a method's own word is not taken for it.
 
         Args:
             data: the equations at this state.
             a: accelerations, shape (nv,).
         """
-        robot, A, b = self.program.robot, data.natural, data.natural_right
-        if not A.size or not np.isfinite(A).all():
+        program, k = self.program, len(data.natural)
+        every = np.vstack([data.natural, data.rows])
+        right = np.concatenate([data.natural_right, data.right])
+        made, missed = np.abs(every), right - every @ a
+        size, floor = np.abs(right) + made @ np.abs(a), ROUNDING * np.maximum(made.sum(axis=1), ROUNDING)
+        # Natural rows that depend on each other agree as far as q and v are on them, which runs drift away from.
+        misses = np.where(
+            np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0
+        )
+        if misses[:k].any():
+            said = contradicting_rows(program.robot.natural_rows, misses[:k])
+            return Status.CONTRADICTORY, f"{said} They are natural ones: q and v are not on them."
+        if misses[k:].any():
+            return Status.NOT_CONVERGED, missed_rows(program.rows, misses[k:])
+        rest, left = remainders(every * data.units, missed)
+        open_ = (left > REMAINDER) & (np.abs(rest) > left * (ACCURATE * size + floor))
+        if program.robot.redundant != "refused":
+            open_[:k] = False
+        if open_.any():
+            names = (*program.robot.natural_rows, *program.rows)
+            row = dependent_row(names, np.where(open_, -(left**2), 1.0))
+            return Status.SINGULAR, f"{row} That is too little for {self._name}."
+        return Status.OK, ""
+
+    @property
+    def _name(self) -> str:
+        return type(self.method).__name__
+
+    def of_reactions(self, data: ProgramData) -> str:
+        """Sentence on natural rows that depend on each other; empty where none does.
+
+        Args:
+            data: the equations at this state.
+        """
+        robot, A = self.program.robot, data.natural
+        if not A.size or not (np.isfinite(A).all() and np.isfinite(data.mass).all()):
             return ""
-        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A, data.natural_sizes)]
+        # What a factorization passes over is named, at the tolerance and in the units that it goes by.
+        tolerance = 1e-9 if robot.redundant == "refused" else np.sqrt(TOLERANCE)
+        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A * data.units, data.natural_sizes, tolerance)]
         if not names:
             return ""
         what = "mean nothing" if robot.redundant == "refused" else "are of least norm among many"
-        told = f" The reactions {what}: natural rows {', '.join(names)} depend on others."
-        missed, size = b - A @ a, np.abs(b) + np.abs(A) @ np.abs(a)
-        misses = np.where(np.abs(missed) > MISSED * size + ROUNDING, missed, 0.0)
-        if np.isfinite(misses).all() and (contradicting := contradicting_rows(robot.natural_rows, misses)):
-            told += f" {contradicting} They are natural ones: q and v are not on them."
-        return told
+        return f" The reactions {what}: natural rows {', '.join(names)} depend on others."

@@ -28,7 +28,8 @@ class Solution:
         reactions: μ of the natural constraints, shape (k,).
         deviation: y, y′, z of the rows, shape (m,).
         pivots: relative pivots of the rows, shape (m,), in [0, 1].
-        unique: whether λ of each row is the only one with this force, reactions included, shape (m,).
+        unique: whether λ of each row is the only one with this force, reactions included, shape (m,); never of a row
+            that the method passed over.
         power: of the force, Rᵀv, or of the inputs, (B u)ᵀv [W].
         motion_residual: |M a + h − Θᵀλ − Aᵀμ| when ideal, |M a + h − B u − Aᵀμ| otherwise, largest component.
         program_residual: |Θ a − β|, largest component.
@@ -69,6 +70,7 @@ class Solution:
         reactions: Array,
         pivots: Array,
         ideal: bool,
+        unique: NDArray[np.bool_],
         status: Status,
         message: str,
     ) -> Solution:
@@ -84,6 +86,7 @@ class Solution:
             reactions: μ, shape (k,).
             pivots: relative ones, shape (m,).
             ideal: whether the force is Θᵀλ; else it is B u.
+            unique: whether λ of each row is the only one, shape (m,).
             status: what was found.
             message: what is said of it.
         """
@@ -91,7 +94,6 @@ class Solution:
         with np.errstate(invalid="ignore", over="ignore"):
             applied = data.rows.T @ multipliers if ideal else data.inputs @ input
             residuals, power = Residuals.of(data, acceleration, applied, reactions), float(applied @ v)
-        unique = data.unique(through_inputs=not ideal)
         for array in (multipliers, force, input, acceleration, reactions, data.deviation, pivots, unique):
             array.setflags(write=False)
         return cls(

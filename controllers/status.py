@@ -49,8 +49,10 @@ _SENTENCES = {
         "smaller step or slower gains."
     ),
     Status.NOT_CONVERGED: (
-        "An iteration ended without reaching its tolerance, so that there is no number to go on with. Rows nonlinear "
-        "in the accelerations may have no root here: ask for less, or choose another branch by acceleration_guess."
+        "An iteration ended without reaching its tolerance, so that there is no number to go on with. Proximal steps "
+        "towards rows that nearly depend on each other take more steps, a smaller epsilon, or LeastNormMultipliers(). "
+        "Rows nonlinear in the accelerations may have no root here: ask for less, or choose another branch by "
+        "acceleration_guess."
     ),
     Status.CONTRADICTORY: (
         "No force satisfies all rows here: take one of them away, keep away from a position in which they contradict "
@@ -87,15 +89,30 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
 
 def contradicting_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
     """Sentence that names the rows that contradict others, and by how much in their own units; empty if none does."""
-    named = [f"{row!r} by {missed:.6g}" for row, missed in zip(rows, misses.tolist(), strict=False) if missed]
-    return f"Rows contradict each other: {', '.join(named)}." if named else ""
+    named = _missed(rows, misses)
+    return f"Rows contradict each other: {named}." if named else ""
+
+
+def missed_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+    """Sentence that names the rows that are missed, and by how much in their own units; empty if none is."""
+    named = _missed(rows, misses)
+    return f"Rows are missed by more than the tolerance: {named}." if named else ""
+
+
+def _missed(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+    return ", ".join(f"{row!r} by {missed:.6g}" for row, missed in zip(rows, misses.tolist(), strict=False) if missed)
 
 
 def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
-    """Sentence that names the row with the smallest relative pivot, and by how much it is dependent."""
-    bad = np.where(np.isnan(pivots), 0.0, pivots)
-    i = int(np.argmin(bad))
-    left = f"{float(np.sqrt(max(bad[i], 0.0))):.3g}"
+    """Sentence that names the row with the smallest relative pivot, and by how much it is dependent.
+
+    Args:
+        rows: names, m of them.
+        pivots: relative ones, shape (m,); negative for a row that is missed although so much is left of it.
+    """
+    bad = np.where(np.isnan(pivots), 0.0, np.abs(pivots))
+    i = int(np.argmin(np.where(pivots < 0.0, bad - 2.0, bad)))
+    left = f"{float(np.sqrt(bad[i])):.3g}"
     if i == 0:
         beside = f": it is {left} of the largest row of its constraint" if bad[0] > 0.0 else ""
         return f"Row {rows[0]!r} vanishes{beside}."

@@ -25,6 +25,10 @@ class Factor(Protocol):
         """D⁻¹ y, for y of shape (nv, k)."""
         ...
 
+    def rooted(self, half: ca.SX) -> ca.SX:
+        """z with zᵀ z = yᵀ D⁻¹ y, such as D^(−½) y, for y of shape (nv, k)."""
+        ...
+
     def backward(self, half: ca.SX) -> ca.SX:
         """L⁻ᵀ y, for y of shape (nv, k)."""
         ...

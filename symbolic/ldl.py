@@ -8,6 +8,9 @@ import casadi as ca
 
 from .errors import ModelError
 
+ROUNDING = 1e-15
+"""What a pivot may be off by, as a share of A_jj, before small pivots amplify it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ldl:
@@ -49,6 +52,26 @@ class Ldl:
         relative = [ca.if_else(matrix[i, i] > 0, pivots[i] / matrix[i, i], 0) for i in range(n)]
         return cls(lower, ca.vertcat(empty, *pivots), ca.vertcat(empty, *relative))
 
+    def certain_pivots(self, matrix: ca.SX) -> ca.SX:
+        """D with zero for a pivot that may be nothing but rounding, shape (n,).
+
+        A small pivot D_k hands its own rounding on to later ones, L_jk² times.
+
+        Args:
+            matrix: A, shape (n, n).
+        """
+        pivots: list[ca.SX] = []
+        noise: list[ca.SX] = []
+        for j in range(self.diagonal.numel()):
+            pivot = self.diagonal[j]
+            # Below the first pivot nothing is larger than the matrix was.
+            passed = [self.lower[j, k] ** 2 * noise[k] for k in range(1, j)]
+            noise.append(ROUNDING * matrix[j, j] + sum(passed, ca.SX(0)))
+            if passed:
+                pivot = ca.if_else(pivot > noise[j], pivot, ca.if_else(pivot <= noise[j], 0, float("nan")))
+            pivots.append(pivot)
+        return ca.vertcat(ca.SX(0, 1), *pivots)
+
     def solve(self, right: ca.SX) -> ca.SX:
         """x with A x = right, for a right side of shape (n, k)."""
         return self.backward(self.weighted(self.forward(right)))
@@ -72,6 +95,15 @@ class Ldl:
             half: y, shape (n, k).
         """
         rows = [half[i, :] / self.diagonal[i] for i in range(half.size1())]
+        return ca.vertcat(ca.SX(0, half.size2()), *rows)
+
+    def rooted(self, half: ca.SX) -> ca.SX:
+        """D^(−½) y: a vector whose length is that of what was solved for in the metric A⁻¹, and is not squared.
+
+        Args:
+            half: y, shape (n, k).
+        """
+        rows = [half[i, :] / ca.sqrt(self.diagonal[i]) for i in range(half.size1())]
         return ca.vertcat(ca.SX(0, half.size2()), *rows)
 
     def backward(self, half: ca.SX) -> ca.SX:

@@ -128,4 +128,4 @@ def test_natural_rows_that_depend_on_each_other_never_hold_back_a_freedom(label:
         np.testing.assert_allclose(solution.acceleration, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
     else:
         assert solution.status is Status.NOT_FINITE
-        assert np.isnan(solution.force).any()
+        assert np.isnan(solution.acceleration).any()

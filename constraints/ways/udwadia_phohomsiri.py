@@ -25,6 +25,11 @@ class UdwadiaPhohomsiri(Way):
         S, theta = equations.velocity_scale, equations.scaled_rows
         M, Q, beta = equations.scaled_mass, S * equations.force, equations.row_scale * equations.right
         n = len(Q)
-        free = np.eye(n) - (truncated(theta, theta, rank) if theta.size else np.zeros((n, n)))
+        V, along = np.zeros((0, n)), np.zeros(0)
+        if theta.size:
+            # V a = Σ⁻¹Uᵀβ says the same as Θ a = β, and as much of a row that is nearly another as of any.
+            U, values, Vt = np.linalg.svd(theta, full_matrices=False)
+            V, along = Vt[:rank], (U[:, :rank].T @ beta) / values[:rank]
         # (I − Θ⁺Θ) Q in place of Q is the same: the other part of it is orthogonal to the matrix's range.
-        return S * truncated(np.vstack([free @ M, theta]), np.concatenate([free @ Q, beta]), n)
+        free = np.eye(n) - V.T @ V
+        return S * truncated(np.vstack([free @ M, V]), np.concatenate([free @ Q, along]), n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from ...symbolic.arrays import positive
 from ..constrained_motion import ConstrainedMotion
-from ..solvability import CONSISTENCY, TOLERANCE, Solvability, null, solvability
+from ..solvability import CONSISTENCY, REMAINDER, TOLERANCE, Solvability, null, remainders, solvability
 
 Array = NDArray[np.float64]
 
 INACCURATE = 1e-6
 """A residual above this share of the numbers that it is the difference of is no rounding error."""
+REFINEMENTS = 2
+"""How often what is missed is solved for once more: a way that squares angles between rows gains what it has lost."""
 
 
 class Case(Enum):
@@ -98,7 +100,11 @@ class Way(ABC):
             return _nothing(equations, outcome, detail)
         M, Q, theta, beta = equations.mass, equations.force, equations.rows, equations.right
         try:
-            a = self.motion(equations, known.rows.value)
+            a, rank = self.motion(equations, known.rows.value), known.rows.value
+            for _ in range(REFINEMENTS):
+                # What a is off by obeys the same equations.
+                balance = M @ a - Q - theta.T @ least_multipliers(equations, M @ a - Q, rank)
+                a = a + self.motion(replace(equations, force=-balance, right=beta - theta @ a), rank)
         except np.linalg.LinAlgError as error:
             # Rows just above the tolerance of the ranks, squared on the way, are below rounding.
             return _nothing(equations, Outcome.INACCURATE, f"A factorization failed: {error}.")
@@ -116,6 +122,14 @@ class Way(ABC):
         if not (np.abs(rows) <= own).all():
             worst = int(np.argmax(np.abs(rows) / own))
             outcome, detail = Outcome.INACCURATE, f"{equations.names[worst]!r} is missed by {rows[worst]:.3g}."
+        else:
+            # What is left of a row beside others must be met to a share of itself, or the motion is another.
+            rest, left = remainders(theta * S, rows)
+            near = np.where(left > REMAINDER, left * (own - consistency + consistency / np.maximum(F, 1.0)), np.inf)
+            if not (np.abs(rest) <= near).all():
+                worst = int(np.argmax(np.abs(rest) / near))
+                detail = f"{equations.names[worst]!r} depends on rows before it but for {left[worst]:.2g} of it, "
+                outcome, detail = Outcome.INACCURATE, f"{detail}which is missed by {rest[worst] / left[worst]:.3g}."
         for array in (a, lam, R):
             array.setflags(write=False)
         return MotionSolution(

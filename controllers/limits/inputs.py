@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...constraints.solvability import REMAINDER, remainders
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ..multipliers import MultiplierMethod
+from ..multipliers.multipliers import ACCURATE
 from ..program import Program
 from ..status import Status
 from .conic_solver import ConicSolver
@@ -164,7 +166,8 @@ class BoundedInputs:
             return self._held(t, tick, before, found.failed)
         u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
         failed = f"{found.failed} ({self._word})" if found.failed else ""
-        missed = self._none_missed if found.reached else self._missed(tick, u)
+        # Rows that nearly depend on others are reached to a solver's tolerance by many inputs.
+        missed = self._none_missed if found.reached and fit[2] < math.inf else self._missed(tick, u)
         beyond = self._beyond(tick, u) if found.relaxed else self._none_beyond
         reached = missed is self._none_missed or not missed.any()
         if reached and not found.reached:
@@ -194,7 +197,10 @@ class BoundedInputs:
         rest = tick.gain @ x - tick.right
         size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
         told = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
-        return _frozen(np.where(told, rest / tick.gain_scale, 0.0))
+        # What is left of a row beside others must be met to a share of itself, or the motion is another.
+        beside, left = remainders(tick.gain, rest)
+        near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
+        return _frozen(np.where(told | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
 
     def _beyond(self, tick: BoundedTick, u: Array) -> Array:
         """How far the inputs are beyond the limit rows, in their units; 0 for rounding."""

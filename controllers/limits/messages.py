@@ -56,7 +56,7 @@ def limited_sentence(program: Program, limits: ControlLimits, rows: tuple[str, .
         for name, value, bound, unit in zip(
             robot.input_names, outcome.input.tolist(), full.tolist(), robot.input_units, strict=True
         )
-        if abs(value - bound) <= REACHED * abs(bound)
+        if np.isfinite(bound) and abs(value - bound) <= REACHED * abs(bound)
     ]
     if at_bound:
         parts.append(f"At their bound: {', '.join(at_bound)}.")

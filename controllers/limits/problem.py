@@ -14,6 +14,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.samples import samples
 from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
+from ..multipliers.movable import SINGULAR
 from ..program import Program
 from ..realization import Actuated, Realized, active_rows
 from .limits import ControlLimits
@@ -103,7 +104,12 @@ class BoundedProblem:
         low, high = ca.SX.sym("low", nu), ca.SX.sym("high", nu)
         limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
         self.rows, self.hard, u = limited.names, limited.hard, best.input
-        missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+        if best.misses.numel():
+            # The method has judged each row by what is left of it beside others.
+            missed = ca.if_else(best.relative_pivots > 0, 0, np.inf)
+        else:
+            missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+            missed = ca.if_else(best.relative_pivots > SINGULAR, missed, np.inf)
         beyond = limited.beyond(u)
         fit = ca.vertcat(
             _greatest(ca.vertcat(limited.low - u, u - limited.high)),

@@ -14,6 +14,7 @@ from .capability import DEPENDENCE, REGULAR, Capability
 from .least_norm import LeastNormMultipliers
 from .movable import Movable, halved
 from .multipliers import MultiplierMethod, Multipliers
+from .row_basis import RowBasis
 from .sweep import require_solver
 from .units import undetermined
 
@@ -55,10 +56,15 @@ class AugmentedMultipliers(MultiplierMethod):
         require_solver(self, self.method)
         if not self.method.handles_dependence:
             raise ModelError(f"{type(self.method).__name__} does not handle dependent rows; take LeastNormMultipliers")
+        self.iterates, self.tolerance = self.method.iterates, self.method.tolerance
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
+
+    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+        """As ``method`` does."""
+        return self.method.solve_rows(rows, matrix, right, scale)
 
     def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
         """The model with the augmented mass matrix.

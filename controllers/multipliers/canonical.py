@@ -9,11 +9,13 @@ import numpy as np
 
 from ...robots.canonical import CanonicalForm, canonical_form
 from ...symbolic.errors import ModelError
+from ...symbolic.ldl import Ldl
 from ..program import Program
 from .capability import Capability
 from .ldl import LdlMultipliers
 from .movable import GivenMotion, Movable, sound
 from .multipliers import MultiplierMethod, Multipliers
+from .row_basis import RowBasis
 from .sweep import require_solver
 
 
@@ -77,6 +79,10 @@ class _Hessian:
     def weighted(self, half: ca.SX) -> ca.SX:
         return self.matrix @ half
 
+    def rooted(self, half: ca.SX) -> ca.SX:
+        factor = Ldl.of(self.matrix)
+        return ca.diag(ca.sqrt(factor.diagonal)) @ (factor.lower.T @ half)
+
     def backward(self, half: ca.SX) -> ca.SX:
         return half
 
@@ -107,7 +113,8 @@ class CanonicalMultipliers(MultiplierMethod):
         """
         self.method = LdlMultipliers() if method is None else method
         require_solver(self, self.method)
-        self.handles_dependence = self.method.handles_dependence
+        self.handles_dependence, self.iterates = self.method.handles_dependence, self.method.iterates
+        self.tolerance = self.method.tolerance
 
     @property
     def handles(self) -> frozenset[Capability]:
@@ -117,6 +124,10 @@ class CanonicalMultipliers(MultiplierMethod):
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
+
+    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+        """As ``method`` does."""
+        return self.method.solve_rows(rows, matrix, right, scale)
 
     def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
         """The robot with H_pp in place of M⁻¹ and S in place of its free acceleration.

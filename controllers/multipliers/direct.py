@@ -26,10 +26,12 @@ class DirectMotion:
         multipliers: λ, shape (m,).
         reactions: μ, shape (k,).
         pivots: square of what is left of each row outside the rows before it, shape (m,); from a method that handles
-            dependent rows, 1 for a row that holds and 0 for one that contradicts others.
+            dependent rows, the verdict on each, see :func:`~erugin.controllers.multipliers.multipliers.verdicts`.
         relative_pivots: each divided by the square of the longest row of its constraint, shape (m,), in [0, 1]; or the
             same as ``pivots``.
-        misses: what rows that contradict others miss, shape (m,); empty from a method for independent rows.
+        misses: what rows that do not hold miss, shape (m,); empty from a method for independent rows.
+        left: what is left of each row outside those before it, as a share of it, shape (m,); zero where it is passed
+            over and −1 where it is off. Empty likewise.
     """
 
     acceleration: ca.SX
@@ -38,6 +40,7 @@ class DirectMotion:
     pivots: ca.SX
     relative_pivots: ca.SX
     misses: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    left: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 class DirectMethod(MultiplierMethod):

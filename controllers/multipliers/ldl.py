@@ -15,4 +15,4 @@ class LdlMultipliers(MultiplierMethod):
         """λ = L⁻ᵀ D⁻¹ L⁻¹ r."""
         del scale
         factor = Ldl.of(matrix)
-        return Multipliers(factor.solve(right), factor.diagonal)
+        return Multipliers(factor.solve(right), factor.certain_pivots(matrix))

@@ -11,13 +11,16 @@ import casadi as ca
 
 from ...robots.constrained_factor import ConstrainedFactor, Half, symmetric_product
 from ...robots.dynamics import Factor
-from ...robots.natural_factor import natural_factor
+from ...robots.natural_factor import NaturalFactor, natural_factor
 from ...robots.robot import Robot
 from ...robots.spatial import mirrored
 from ...symbolic.ldl import Ldl
 
 SMALLEST = 1e-13
 """A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
+
+SINGULAR = 1e-10
+"""A relative pivot of K up to which multipliers for independent rows mean nothing: the square of an angle of 1e-5."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +32,15 @@ class RowMotion:
         whole: Θ M⁻¹ Θᵀ, shape (m, m).
         free: Θ a₀, what the rows have of the acceleration without control, shape (m,).
         motion: from λ, shape (m,), to a, shape (nv,), and μ, shape (k,).
+        rooted: builds H with K = H Hᵀ, shape (m, nv): the rows in the metric M⁻¹, with what natural constraints take of
+            them away. Angles between rows are seen in H to rounding, in K to the root of it.
     """
 
     matrix: ca.SX
     whole: ca.SX
     free: ca.SX
     motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]
+    rooted: Callable[[], ca.SX]
 
 
 class Movable(ABC):
@@ -118,7 +124,10 @@ class HalvedMotion(Movable):
             reactions = start.reactions - gives @ lam
             return constrained.motion(Half(start.free + halves @ lam, reactions))
 
-        return RowMotion(matrix, whole, free, motion)
+        def rooted() -> ca.SX:
+            return _admitted(factor.rooted(halves), factor.rooted(constrained.rows), constrained.natural)
+
+        return RowMotion(matrix, whole, free, motion, rooted)
 
 
 class GivenMotion(Movable):
@@ -159,13 +168,25 @@ class GivenMotion(Movable):
         def motion(lam: ca.SX) -> tuple[ca.SX, ca.SX]:
             return free + reach @ lam, reactions + pull @ lam
 
-        return RowMotion(theta @ reach, theta @ self._factor.solve(theta.T), theta @ free, motion)
+        def rooted() -> ca.SX:
+            halves, rows = (self._factor.rooted(self._factor.forward(x.T)) for x in (theta, self._A))
+            return _admitted(halves, rows, self._natural)
+
+        return RowMotion(theta @ reach, theta @ self._factor.solve(theta.T), theta @ free, motion, rooted)
 
     def _held(self, moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
         if self._A.size1() == 0:
             return moved, ca.SX(0, moved.size2())
         mu = self._natural.solve(wanted - self._A @ moved)
         return moved + self._reach @ mu, mu
+
+
+def _admitted(halves: ca.SX, rows: ca.SX, natural: NaturalFactor) -> ca.SX:
+    """H = (D^(−½) L⁻¹ Θᵀ)ᵀ less its projection on the natural rows, which are given likewise."""
+    # Twice, because once leaves rounding errors along the natural rows.
+    for _ in range(2 if rows.size2() else 0):
+        halves = halves - rows @ natural.solve(rows.T @ halves)
+    return halves.T
 
 
 def halved(robot: Robot, factor: Factor, free: ca.SX) -> HalvedMotion:
@@ -181,12 +202,13 @@ def halved(robot: Robot, factor: Factor, free: ca.SX) -> HalvedMotion:
     return HalvedMotion(constrained, constrained.held(sound(factor, free), b))
 
 
-def sound(factor: Factor, values: ca.SX) -> ca.SX:
-    """The values, or NaN where nothing but rounding is left of a pivot of M, and dividing by it would give numbers.
+def sound(factor: Factor, values: ca.SX, smallest: float = SMALLEST) -> ca.SX:
+    """The values, or NaN where nothing but rounding is left of a pivot, and dividing by it would give numbers.
 
     Args:
         factor: of the mass matrix; one of a tree of bodies with mass has no such pivot.
         values: what was divided, any shape.
+        smallest: a relative pivot counts as zero up to this.
     """
     if not isinstance(factor, Ldl) or not factor.diagonal.numel():
         return values
@@ -194,4 +216,4 @@ def sound(factor: Factor, values: ca.SX) -> ca.SX:
     least = shares[0]
     for i in range(1, shares.numel()):
         least = ca.fmin(least, shares[i])
-    return values * ca.if_else(least > SMALLEST, 1, float("nan"))
+    return values * ca.if_else(least > smallest, 1, float("nan"))

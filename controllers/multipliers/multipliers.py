@@ -12,11 +12,15 @@ from ...robots.constrained_factor import Half, half_moved_by
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .movable import HalvedMotion, Movable, sound
+from .row_basis import NEAREST, RowBasis
 
-MISSED = 1e-5
-"""A row holds if it misses its right side by not more than this share of what it is made of."""
+MISSED = 1e-8
+"""A row that depends on others contradicts them from this share of what it is made of."""
+ACCURATE = 1e-6
+"""What is left of a row outside those before it is met to this share of what the row is made of."""
 ROUNDING = 1e-8
-"""Nor by this many units of it, m/s² or rad/s²: deviations that are rounding may be of any relative size."""
+"""Nor does a row count as missed by what changes of this size make of it, in m/s² or rad/s²: deviations that are
+rounding may be of any relative size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,23 +30,23 @@ class Multipliers:
     Attributes:
         values: λ, shape (m,).
         pivots: D of K = L D Lᵀ, shape (m,): the square of what is left of each row outside the span of the rows before
-            it, in the metric of K; zero where a row depends on them or vanishes.
-        holds: 1 where a row holds, 0 where it contradicts others and NaN where a number is none, shape (m,); None from
-            a method for independent rows, which the pivots judge.
-        misses: r − K λ where a row does not hold, else 0, in its own unit, shape (m,); None likewise.
+            it, in the metric of K; zero where a row depends on them or vanishes, as far as rounding lets it be told.
     """
 
     values: ca.SX
     pivots: ca.SX
-    holds: ca.SX | None = None
-    misses: ca.SX | None = None
 
 
 class MultiplierMethod(ABC):
     """Way of solving K λ = r, where K = Θ M⁻¹ Θᵀ is symmetric and positive semidefinite."""
 
     handles_dependence: bool = False
-    """Whether rows may depend on each other, vanish, or be more than the velocities; if so, ``holds`` judges them."""
+    """Whether rows may depend on each other, vanish, or be more than the velocities; if so, each is judged by what it
+    misses, see :func:`verdicts`."""
+    iterates: bool = False
+    """Whether a row that is missed is one to which an iteration has not converged."""
+    tolerance: float = NEAREST
+    """A row is passed over if the square of what is left of it, relative to its scale, is not above this."""
 
     @property
     def handles(self) -> frozenset[Capability]:
@@ -59,6 +63,18 @@ class MultiplierMethod(ABC):
             scale: the largest K_jj, as it would be without natural constraints, of the rows that share a unit with
                 each, shape (m,); its own K_ii if not given.
         """
+
+    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+        """Multipliers as expressions, for rows that may depend on each other.
+
+        Args:
+            rows: those of H with K = H Hᵀ, in which an angle between rows is not squared.
+            matrix: K, shape (m, m).
+            right: r, shape (m,).
+            scale: as for :meth:`solve`.
+        """
+        del rows
+        return self.solve(matrix, right, scale)
 
     def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
         """By what the program's model is moved; the robot itself, unless a method puts something in its place.
@@ -80,37 +96,47 @@ class MultiplierMethod(ABC):
         return HalvedMotion(robot.constrained_factor, Half(sound(robot.factor, start.free), start.reactions))
 
 
-def judged(matrix: ca.SX, right: ca.SX, values: ca.SX, pivots: ca.SX, share: float = MISSED) -> Multipliers:
-    """Multipliers with a verdict on every row, recomputed from K λ = r.
+def verdicts(
+    basis: RowBasis, missed: ca.SX, size: ca.SX, lengths: ca.SX, scale: ca.SX, unit: ca.SX, first: int = 0
+) -> tuple[ca.SX, ca.SX]:
+    """Whether rows hold.
+
+    A row that depends on those before it may miss what they say by :data:`MISSED`. Of one that does not, what is left
+    outside of them must be met to :data:`ACCURATE`: a row at an angle of 1e-6 to another that is missed by 1e-6 leaves
+    the motion open altogether.
 
     Args:
-        matrix: K, shape (m, m).
-        right: r, shape (m,).
-        values: λ, shape (m,).
-        pivots: D, shape (m,).
-        share: of |r_i| and √K_ii √(λᵀKλ) that a row may miss.
-    """
-    reached = matrix @ values
-    # |K λ|_i ≤ √K_ii √(λᵀKλ); |K| |λ| would grow with what λ has in the null space of K.
-    size = ca.fabs(right) + ca.sqrt(ca.fabs(ca.diag(matrix) * (values.T @ reached)))
-    return Multipliers(values, pivots, *verdicts(right - reached, size, share))
-
-
-def verdicts(missed: ca.SX, size: ca.SX, share: float = MISSED) -> tuple[ca.SX, ca.SX]:
-    """``holds`` and ``misses`` of :class:`Multipliers`.
-
-    Args:
+        basis: all rows, shape (m, n).
         missed: right side less left side of each row, shape (m,).
         size: what each row is made of, shape (m,).
-        share: of it that a row may miss.
+        lengths: of the rows, in the metric of the basis, shape (m,).
+        scale: square of the length of the longest row of each row's constraint, shape (m,).
+        unit: what a change of one unit of the accelerations makes of each row, shape (m,).
+        first: number of the first row that is judged.
+
+    Returns:
+        Pivots, shape (m − first,): 1 for a row that holds, 0 for one that contradicts those before it, NaN where a
+        number is none; for one that is missed although something is left of it, −1 times the square of what is left, as
+        a share of its scale. And what rows that do not hold miss, else 0, in their own unit.
     """
-    holds: list[ca.SX] = []
+    pivots: list[ca.SX] = []
     misses: list[ca.SX] = []
-    for i in range(missed.numel()):
-        far = ca.fabs(missed[i]) > share * size[i] + ROUNDING
-        near = ca.fabs(missed[i]) <= share * size[i] + ROUNDING
-        # Of a number that is none neither holds.
-        holds.append(ca.if_else(far, 0, ca.if_else(near, 1, float("nan"))))
-        misses.append(ca.if_else(near, 0, missed[i]))
+    rest = basis.remaining(missed)
+    for i in range(first, missed.numel()):
+        off = ca.fabs(rest[i])
+        share = ca.if_else(lengths[i] > 0, basis.left[i] / lengths[i], 0)
+        # A row that has vanished has no unit of its own any more.
+        floor = ROUNDING * ca.if_else(unit[i] > ROUNDING, unit[i], 1)
+        rounded = ca.if_else(lengths[i] > 0, basis.noise[i] / lengths[i], 0)
+        told = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
+        met, agrees = share * (ACCURATE * size[i] + floor), (MISSED + rounded) * size[i] + floor
+        allowed = ca.if_else(told, met, agrees)
+        # A row whose miss follows from that of an earlier one is missed all the same.
+        off = ca.fmax(off, ca.if_else(told, share * ca.fabs(missed[i]), 0))
+        bad = ca.if_else(told, -(basis.left[i] ** 2) / scale[i], 0)
+        # A number that is none is neither above nor below, and must not pass for a row that depends on others.
+        judged = ca.if_else(off <= allowed, 1, ca.if_else(off > allowed, bad, float("nan")))
+        pivots.append(judged + 0 * basis.kept[i])
+        misses.append(ca.if_else(off <= allowed, 0, missed[i]))
     empty = ca.SX(0, 1)
-    return ca.vertcat(empty, *holds), ca.vertcat(empty, *misses)
+    return ca.vertcat(empty, *pivots), ca.vertcat(empty, *misses)

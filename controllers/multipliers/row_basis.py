@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.ldl import Ldl
+from ...constraints.solvability import REMAINDER
+
+NEAREST = REMAINDER**2
+"""Square of what is left of a row, relative to its scale, up to which it depends on others as far as can be told."""
+NOISE = 1e-14
+"""Rounding of a row as a share of its scale, before small remainders of earlier rows amplify it; chains of twenty links
+have 2e-14, and 1e-13 where their mass matrix is augmented."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,28 +24,39 @@ class RowBasis:
     nothing. All is straight-line: no loop depends on numbers.
 
     Attributes:
+        rows: the given ones, shape (m, n).
         basis: V, shape (m, n).
         lower: C, lower triangular with zero columns for rows that were passed over, shape (m, m).
         kept: 1 where a row is kept, 0 where it is passed over, NaN where it is no number, shape (m,).
+        left: length of what is left of each row outside the kept ones before it, shape (m,).
+        noise: what of that may be rounding, shape (m,), never less than :data:`NEAREST` allows.
     """
 
+    rows: ca.SX
     basis: ca.SX
     lower: ca.SX
     kept: ca.SX
+    left: ca.SX
+    noise: ca.SX
 
     @classmethod
-    def of_rows(cls, rows: ca.SX, scale: ca.SX, tolerance: float) -> RowBasis:
+    def of_rows(cls, rows: ca.SX, scale: ca.SX, tolerance: float | Sequence[float] = NEAREST) -> RowBasis:
         """Take rows one after another.
 
         Args:
             rows: any, shape (m, n).
             scale: square of what each row is compared with, shape (m,).
-            tolerance: a row is passed over if the square of what is left of it is not above this share of its scale.
+            tolerance: a row is passed over if the square of what is left of it is not above this share of its scale, or
+                may be rounding; one for all rows, or for each.
         """
         m = rows.size1()
+        shares = [tolerance] * m if isinstance(tolerance, float) else tolerance
         basis: list[ca.SX] = []
         lower = ca.SX.zeros(m, m)
         kept: list[ca.SX] = []
+        lengths: list[ca.SX] = []
+        rounding: list[ca.SX] = []
+        noise: list[ca.SX] = []
         for i in range(m):
             left = rows[i, :]
             for _ in range(2):
@@ -46,15 +64,39 @@ class RowBasis:
                     part = left @ basis[j].T
                     left = left - part * basis[j]
                     lower[i, j] = lower[i, j] + part
-            square = ca.sumsqr(left)
-            least = tolerance * scale[i]
+            square, off = ca.sumsqr(left), NOISE * ca.sqrt(scale[i])
+            for j in range(i):
+                # The direction of a small remainder is uncertain by its rounding over its length.
+                off = off + ca.fabs(lower[i, j]) * rounding[j] / ca.if_else(kept[j] == 0, 1, lower[j, j])
+            least = ca.fmax(shares[i] * scale[i], off**2)
             # Of a number that is none neither comparison holds: it stays one, and is not taken for a row of zeros.
             here = ca.if_else(square > least, 1, ca.if_else(square <= least, 0, float("nan")))
             length = ca.sqrt(ca.if_else(square > least, square, 1))
             basis.append(here * (left / length))
             lower[i, i] = here * length
             kept.append(here)
-        return cls(ca.vertcat(ca.SX(0, rows.size2()), *basis), lower, ca.vertcat(ca.SX(0, 1), *kept))
+            lengths.append(ca.sqrt(square))
+            rounding.append(off)
+            noise.append(ca.fmax(ca.sqrt(NEAREST * scale[i]), off))
+        empty = ca.SX(0, 1)
+        parts = (ca.vertcat(empty, *each) for each in (kept, lengths, noise))
+        return cls(rows, ca.vertcat(ca.SX(0, rows.size2()), *basis), lower, *parts)
+
+    def remaining(self, right: ca.SX) -> ca.SX:
+        """What is left of each entry when the kept rows before it are satisfied: C_ii y_i of a row that was kept.
+
+        Args:
+            right: b, shape (m,).
+        """
+        found: list[ca.SX] = []
+        values: list[ca.SX] = []
+        for i in range(right.numel()):
+            value = right[i]
+            for k in range(i):
+                value = value - self.lower[i, k] * found[k]
+            values.append(value)
+            found.append(self.kept[i] * value / self._divisor(i))
+        return ca.vertcat(ca.SX(0, 1), *values)
 
     def along(self, right: ca.SX) -> ca.SX:
         """y with C y = b in the rows that were kept; zero in the others.
@@ -62,12 +104,8 @@ class RowBasis:
         Args:
             right: b, shape (m,).
         """
-        found: list[ca.SX] = []
-        for i in range(right.numel()):
-            value = right[i]
-            for k in range(i):
-                value = value - self.lower[i, k] * found[k]
-            found.append(self.kept[i] * value / self._divisor(i))
+        values = self.remaining(right)
+        found = [self.kept[i] * values[i] / self._divisor(i) for i in range(right.numel())]
         return ca.vertcat(ca.SX(0, 1), *found)
 
     def weights(self, along: ca.SX, first: int, last: int) -> ca.SX:
@@ -80,18 +118,33 @@ class RowBasis:
         """
         if first == last:
             return ca.SX(0, 1)
-        C, kept = self.lower[first:last, first:last], self.kept[first:last, :]
-        least = C @ Ldl.of(C.T @ C + ca.diag(1 - kept)).solve(kept * along)
-        # CᵀC squares the ratio of the rows' lengths: what is missed by that is solved for once more.
-        missed = kept * along - C.T @ least
-        count = last - first
-        more = [ca.SX(0)] * count
-        for i in reversed(range(count)):
-            value = missed[i]
-            for k in range(i + 1, count):
-                value = value - C[k, i] * more[k]
-            more[i] = kept[i] * value / self._divisor(first + i)
-        return least + ca.vertcat(*more)
+        places = range(first, last)
+        found = self._backward([along[i - first] for i in places], first, last)
+        # What can be added to λ and changes nothing, one vector for each row that was passed over: its own
+        # combination of the others. Nothing is squared, as it would be by CᵀC.
+        relations: list[ca.SX] = []
+        for i in places:
+            own = [self.lower[i, j] if j < i else ca.SX(0) for j in places]
+            relation = (1 - self.kept[i]) * -ca.vertcat(*self._backward(own, first, last))
+            relation[i - first] = 1 - self.kept[i]
+            for _ in range(2):
+                for other in relations:
+                    relation = relation - other * ca.dot(other, relation)
+            square = ca.sumsqr(relation)
+            relations.append(relation / ca.sqrt(ca.if_else(square > 0, square, 1)))
+        least = ca.vertcat(*found)
+        for relation in relations:
+            least = least - relation * ca.dot(relation, least)
+        return least
+
+    def _backward(self, right: list[ca.SX], first: int, last: int) -> list[ca.SX]:
+        """λ with Cᵀλ = y among some rows, zero in those that were passed over."""
+        found = list(right)
+        for i in reversed(range(len(found))):
+            for k in range(i + 1, len(found)):
+                found[i] = found[i] - self.lower[first + k, first + i] * found[k]
+            found[i] = self.kept[first + i] * found[i] / self._divisor(first + i)
+        return found
 
     def _divisor(self, i: int) -> ca.SX:
         return ca.if_else(self.kept[i] == 0, 1, self.lower[i, i])

@@ -16,6 +16,7 @@ from .capability import DEPENDENCE, REGULAR, Capability
 from .ldl import LdlMultipliers
 from .movable import HalvedMotion, Movable, halved
 from .multipliers import MultiplierMethod, Multipliers
+from .row_basis import RowBasis
 
 ANOTHER = 1e-11
 """Share of |M| |x| by which M x may miss its right side for an x by the sweep; a hundred links have 2e-15."""
@@ -43,7 +44,8 @@ class SweepMultipliers(MultiplierMethod):
         """
         self.method = LdlMultipliers() if method is None else method
         require_solver(self, self.method)
-        self.handles_dependence = self.method.handles_dependence
+        self.handles_dependence, self.iterates = self.method.handles_dependence, self.method.iterates
+        self.tolerance = self.method.tolerance
 
     @property
     def handles(self) -> frozenset[Capability]:
@@ -53,6 +55,10 @@ class SweepMultipliers(MultiplierMethod):
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
+
+    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+        """As ``method`` does."""
+        return self.method.solve_rows(rows, matrix, right, scale)
 
     def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
         """The robot with the sweep in place of its factorization.

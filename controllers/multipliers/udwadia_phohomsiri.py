@@ -12,7 +12,7 @@ from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .direct import DirectMethod, DirectMotion
 from .multipliers import verdicts
-from .row_basis import RowBasis
+from .row_basis import NEAREST, RowBasis
 from .row_reflections import RowReflections
 from .units import FULL, velocity_units
 
@@ -31,12 +31,13 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
 
     Attributes:
         tolerance: a row is passed over if the square of what is left of it outside the rows before it, relative to the
-            longest row of its constraint, is not above this.
+            longest row of its constraint, is not above this. If that is more than rounding, it must be met
+            nevertheless, or its status is not OK.
     """
 
     handles_dependence = True
 
-    def __init__(self, tolerance: float = TOLERANCE) -> None:
+    def __init__(self, tolerance: float = NEAREST) -> None:
         """Fix the tolerance.
 
         Args:
@@ -56,11 +57,14 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         """By Gram and Schmidt along the rows and reflections along the columns."""
         robot, n = program.robot, program.robot.coordinates.nv
         A, b = robot.natural_form
-        k, every = A.size1(), A.size1() + theta.size1()
+        k, count = A.size1(), A.size1() + theta.size1()
         S = ca.SX(velocity_units(program))
         rows = ca.vertcat(A, theta) @ ca.diag(S)
         M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
-        V = RowBasis.of_rows(rows, _scales(program, rows), self.tolerance)
+        scale = _scales(program, rows)
+        # Natural rows that are redundant by design are so as far as q is on them.
+        spare = self.tolerance if robot.redundant == "refused" else max(TOLERANCE, self.tolerance)
+        V = RowBasis.of_rows(rows, scale, [spare] * k + [self.tolerance] * theta.size1())
 
         def free(x: ca.SX) -> ca.SX:
             return x - V.basis.T @ (V.basis @ x)
@@ -74,12 +78,17 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
             # Something here has neither inertia nor constraint: no number may come of it.
             a = ca.if_else(columns.remainders[j] > FULL**2 * lengths[j], a, float("nan") * a)
         along = V.basis @ (M @ a - force)
-        lam = V.weights(along[k:, :], k, every)
+        lam = V.weights(along[k:, :], k, count)
         mu = V.weights(along[:k, :] - V.lower[k:, :k].T @ lam, 0, k)
         acceleration = S * a
-        missed = beta - theta @ acceleration
-        holds, misses = verdicts(missed, ca.fabs(beta) + ca.fabs(theta) @ ca.fabs(acceleration))
-        return DirectMotion(acceleration, lam, mu, holds, holds, misses)
+        every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
+        lengths, made = ca.sqrt(ca.sum2(rows**2)), ca.fabs(every)
+        size = ca.fabs(right) + made @ ca.fabs(acceleration)
+        pivots, misses = verdicts(V, right - every @ acceleration, size, lengths, scale, ca.sum2(made), k)
+        share = [ca.if_else(lengths[i] > 0, V.kept[i] * V.left[i] / lengths[i], 0) for i in range(k, count)]
+        off = [program.active[i] == 0 if switched else ca.SX(0) for i, switched in enumerate(program.switched)]
+        left = ca.vertcat(ca.SX(0, 1), *(ca.if_else(o, -1, s) for o, s in zip(off, share, strict=True)))
+        return DirectMotion(acceleration, lam, mu, pivots, pivots, misses, left)
 
 
 def _scales(program: Program, rows: ca.SX) -> ca.SX:

@@ -10,7 +10,7 @@ from ...symbolic.ldl import Ldl
 from ...symbolic.samples import samples
 from ..multipliers import Movable, MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
+from .realization import Realization, Realized, active_rows, decoupled, solve, steady_rows, turned
 
 DEPENDENT = 1e-11
 """Share of what it is made of below which a number counts as rounding."""
@@ -53,23 +53,27 @@ class Actuated(Realization):
             # What a row would be if nothing cancelled: what natural constraints leave of one they imply is rounding.
             factors = ca.fabs(theta) @ ca.fabs(reach)
             whole = factors @ factors.T if factor is None else theta @ moved.factor.solve(theta.T)
-        scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
-        found = method.solve(K, active_rows(program, program.beta - program.theta @ free), scale)
-        u = back @ found.values
         turning = None
         if not program.is_affine:
             change = active_rows(program, turned(program, free) @ reach)
             turning = ca.diag(change @ (change.T if factor is None else factor.solve(change.T)))
-        pivots, relative, misses = verdict(program, K, found, turning, whole)
+
+        def rooted() -> ca.SX:
+            return gain if factor is None else factor.rooted(factor.forward(gain.T)).T
+
+        right = active_rows(program, program.beta - program.theta @ free)
+        found = solve(program, method, K, right, rooted, lambda lam: free + reach @ (back @ lam), whole, turning)
+        u = back @ found.values
         return Realized(
             multipliers=found.values,
             force=B @ u,
             input=ca.densify(u),
             acceleration=free + reach @ u,
             reactions=reactions + pull @ u,
-            pivots=pivots,
-            relative_pivots=relative,
-            misses=misses,
+            pivots=found.pivots,
+            relative_pivots=found.relative_pivots,
+            misses=found.misses,
+            left=found.left,
         )
 
     def _inputs_are_dependent(

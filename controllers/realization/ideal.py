@@ -7,7 +7,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ..multipliers import DirectMethod, Movable, MultiplierMethod
 from ..program import Program
-from .realization import Realization, Realized, active_rows, decoupled, row_scales, steady_rows, turned, verdict
+from .realization import Realization, Realized, active_rows, decoupled, solve, steady_rows, turned
 
 
 class Ideal(Realization):
@@ -41,6 +41,7 @@ class Ideal(Realization):
                 pivots=motion.pivots,
                 relative_pivots=motion.relative_pivots,
                 misses=motion.misses,
+                left=motion.left,
             )
         moved = method.movable(program, theta, beta)
         rows = moved.rows(theta)
@@ -48,20 +49,22 @@ class Ideal(Realization):
         # As long as a row is without natural constraints: what they leave of one that they imply is rounding.
         asked = method.handles_dependence or bool(robot.natural)
         whole = rows.whole if asked else None
-        scale = row_scales(program, whole) if method.handles_dependence and whole is not None else None
-        found = method.solve(K, beta - rows.free, scale)
+        turning = self._turning(program, moved)
+        found = solve(
+            program, method, K, beta - rows.free, rows.rooted, lambda lam: rows.motion(lam)[0], whole, turning
+        )
         lam = found.values
         acceleration, reactions = rows.motion(lam)
-        pivots, relative, misses = verdict(program, K, found, self._turning(program, moved), whole)
         return Realized(
             multipliers=lam,
             force=theta.T @ lam,
             input=ca.SX(0, 1),
             acceleration=acceleration,
             reactions=reactions,
-            pivots=pivots,
-            relative_pivots=relative,
-            misses=misses,
+            pivots=found.pivots,
+            relative_pivots=found.relative_pivots,
+            misses=found.misses,
+            left=found.left,
         )
 
     def _turning(self, program: Program, moved: Movable) -> ca.SX | None:

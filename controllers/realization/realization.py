@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import casadi as ca
 
-from ..multipliers import MultiplierMethod, Multipliers
+from ..multipliers import MultiplierMethod
+from ..multipliers.multipliers import verdicts
+from ..multipliers.row_basis import RowBasis
 from ..program import Program
 
 CANCELLED = 1e-13
@@ -27,9 +30,12 @@ class Realized:
         reactions: μ of the natural constraints.
         pivots: of K, shape (m,), in the squared unit of each row per mass.
         relative_pivots: each divided by the largest K_jj of the rows of its constraint, shape (m,), in [0, 1]. From a
-            method that handles dependent rows both are 1 for a row that holds and 0 for one that contradicts others.
-        misses: Θ a − β of each row that contradicts others, with its sign turned, else 0, shape (m,); empty from a
-            method for independent rows.
+            method that handles dependent rows both are those of
+            :func:`~erugin.controllers.multipliers.multipliers.verdicts`: 1 for a row that holds, and not above 0 for
+            others.
+        misses: β − Θ a of each row that does not hold, else 0, shape (m,); empty from a method for independent rows.
+        left: what is left of each row outside those before it, natural ones included, as a share of it, shape (m,);
+            zero where it is passed over and −1 where it is off. Empty likewise.
     """
 
     multipliers: ca.SX
@@ -40,6 +46,7 @@ class Realized:
     pivots: ca.SX
     relative_pivots: ca.SX
     misses: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    left: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 class Realization(ABC):
@@ -116,21 +123,59 @@ def turned(program: Program, free: ca.SX) -> ca.SX:
     return ca.reshape(ca.jtimes(ca.vec(transposed), a, a - free), *transposed.shape).T
 
 
-def verdict(
-    program: Program, matrix: ca.SX, found: Multipliers, turning: ca.SX | None, whole: ca.SX | None = None
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Pivots, relative pivots and misses of :class:`Realized`, each of shape (m,), the last one maybe empty.
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Multipliers and the verdict on the rows; all but ``values`` as in :class:`Realized`."""
+
+    values: ca.SX
+    pivots: ca.SX
+    relative_pivots: ca.SX
+    misses: ca.SX
+    left: ca.SX
+
+
+def solve(
+    program: Program,
+    method: MultiplierMethod,
+    matrix: ca.SX,
+    right: ca.SX,
+    rooted: Callable[[], ca.SX],
+    moved: Callable[[ca.SX], ca.SX],
+    whole: ca.SX | None,
+    turning: ca.SX | None = None,
+) -> Solved:
+    """Solve K λ = r.
 
     Args:
-        program: tells which rows belong together.
-        matrix: K, shape (m, m).
-        found: what the method found.
+        program: tells which rows belong together, and which are on.
+        method: how the multipliers are found.
+        matrix: K of the rows that are on, shape (m, m); see :func:`decoupled`.
+        right: r, shape (m,).
+        rooted: builds H with K = H Hᵀ, shape (m, n); asked for where rows may depend on each other.
+        moved: from λ to a, shape (nv,), likewise.
+        whole: as for :func:`relative_pivots`; required where rows may depend on each other.
         turning: as for :func:`relative_pivots`.
-        whole: as for :func:`relative_pivots`.
     """
-    if found.holds is None or found.misses is None:
-        return found.pivots, relative_pivots(program, matrix, found.pivots, turning, whole), ca.SX(0, 1)
-    return found.holds, found.holds, found.misses
+    if not method.handles_dependence:
+        found = method.solve(matrix, right)
+        relative = relative_pivots(program, matrix, found.pivots, turning, whole)
+        nothing = ca.SX(0, 1)
+        return Solved(found.values, found.pivots, relative, nothing, nothing)
+    assert whole is not None
+    scale, m = row_scales(program, whole), right.numel()
+    # A condition that is no number must not pass for a row that is off.
+    off = [program.active[i] == 0 if switched else ca.SX(0) for i, switched in enumerate(program.switched)]
+    on = [ca.if_else(off[i], 1, ca.if_else(program.active[i] == 1, 1, float("nan"))) for i in range(m)]
+    rows = ca.diag(ca.vertcat(ca.SX(0, 1), *on)) @ rooted()
+    basis = RowBasis.of_rows(rows, scale, method.tolerance)
+    lam = method.solve_rows(basis, matrix, right, scale).values
+    theta, beta, a = active_rows(program, program.theta), active_rows(program, program.beta), moved(lam)
+    lengths, made = ca.sqrt(ca.diag(whole)), ca.fabs(theta)
+    size = ca.fabs(beta) + made @ ca.fabs(a)
+    pivots, misses = verdicts(basis, beta - theta @ a, size, lengths, scale, ca.sum2(made))
+    share = [ca.if_else(lengths[i] > 0, basis.kept[i] * basis.left[i] / lengths[i], 0) for i in range(m)]
+    left = ca.vertcat(ca.SX(0, 1), *(ca.if_else(off[i], -1, share[i]) for i in range(m)))
+    return Solved(lam, pivots, pivots, misses, left)
 
 
 def row_scales(program: Program, matrix: ca.SX) -> ca.SX:

@@ -53,7 +53,8 @@ class ProgramVelocity:
         factor = Ldl.of(K)
         velocity = ca.densify(null + rows.T @ factor.solve(right - rows @ null))
         first = sum(theta.size1() for theta, _ in natural)
-        pivots = ca.vertcat(ca.SX(0, 1), *(factor.diagonal[first + i] for i in range(len(program.rows))))
+        certain = factor.certain_pivots(K)
+        pivots = ca.vertcat(ca.SX(0, 1), *(certain[first + i] for i in range(len(program.rows))))
         relative: list[ca.SX] = []
         for i, block in enumerate(program.blocks):
             largest = K[first + block[0], first + block[0]]

@@ -118,9 +118,10 @@ def _solve(structure: Structure, matrix: ca.SX, right: ca.SX) -> tuple[ca.SX, ca
     """w of least norm in the scaled inputs with A w = right, and the pivots."""
     scales = ca.DM(structure.scales)
     scaled = matrix @ ca.diag(ca.SX(scales))
-    factor = Ldl.of(scaled @ scaled.T)
-    w = ca.SX(scales) * (scaled.T @ factor.solve(right))
-    return w, _densified(factor.diagonal), _densified(factor.diagonal / ca.SX(ca.DM(structure.sizes)))
+    square = scaled @ scaled.T
+    factor = Ldl.of(square)
+    w, pivots = ca.SX(scales) * (scaled.T @ factor.solve(right)), factor.certain_pivots(square)
+    return w, _densified(pivots), _densified(pivots / ca.SX(ca.DM(structure.sizes)))
 
 
 def _densified(expression: ca.SX) -> ca.SX:

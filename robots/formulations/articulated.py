@@ -136,6 +136,15 @@ class ArticulatedFactor:
         parts = zip(self.passages, self.tree.split_v(half), strict=True)
         return self.tree.join_v([passage.inertia.solve(own) for passage, own in parts])
 
+    def rooted(self, half: ca.SX) -> ca.SX:
+        """D^(−½) y, D being factorized for each joint.
+
+        Args:
+            half: y, shape (nv, k).
+        """
+        parts = zip(self.passages, self.tree.split_v(half), strict=True)
+        return self.tree.join_v([passage.inertia.rooted(passage.inertia.forward(own)) for passage, own in parts])
+
     def backward(self, half: ca.SX) -> ca.SX:
         """L⁻ᵀ y.
 

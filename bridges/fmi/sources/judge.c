@@ -30,8 +30,9 @@ static core_outcome judge_pivots(core *c, double time)
             snprintf(c->text, sizeof c->text, "at t = %g s: the pivot of row %s is not a number. " MODEL_NOT_FINITE,
                      time, model_row[i]);
         } else if (MODEL_CONTRADICTORY) {
-            snprintf(c->text, sizeof c->text, "at t = %g s: row %s contradicts rows before it. " MODEL_SINGULAR, time,
-                     model_row[i]);
+            snprintf(c->text, sizeof c->text,
+                     "at t = %g s: row %s contradicts rows before it%s. " MODEL_SINGULAR, time, model_row[i],
+                     pivot < 0.0 ? ", or is too near to them to be met" : "");
         } else {
             snprintf(c->text, sizeof c->text,
                      "at t = %g s: row %s vanishes or depends on rows before it: what is left of it is %.3g of the largest "
