@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,8 @@ class BoundTick:
 
     A call takes the time of the law's operations and some 0.12 µs more, ``evaluate`` half of that, where ``control``
     takes microseconds. Whether the output means anything is told by ``status``, which costs a microsecond and is left
-    to the caller. One object must not be called from two threads at once; each thread makes its own.
+    to the caller. The arrays belong to the thread that calls the object first, and calls from other threads are refused;
+    ``evaluate`` does not look. Each thread makes a tick of its own by ``BoundTick.of``.
 
     Attributes:
         t: time, shape (1,) [s].
@@ -34,6 +36,9 @@ class BoundTick:
         pivots: relative pivots of the rows, shape (m,).
         evaluate: what a call does, without the call of a method around it.
         tolerance: a row is dependent if its relative pivot is not above this.
+
+    Raises:
+        ModelError: when called from a second thread.
     """
 
     t: Array
@@ -44,6 +49,7 @@ class BoundTick:
     pivots: Array
     evaluate: Callable[[], None]
     tolerance: float
+    _owners: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
 
     @classmethod
     def of(cls, controller: Controller, p: Mapping[str, float] | ArrayLike | None = None) -> BoundTick:
@@ -72,7 +78,20 @@ class BoundTick:
 
     def __call__(self) -> None:
         """Evaluate the law at what the arrays hold."""
+        if get_ident() != self._owners[0]:
+            self._own()
         self.evaluate()
+
+    def _own(self) -> None:
+        """Give the arrays to this thread, the first that calls."""
+        me = get_ident()
+        self._owners.append(me)
+        if self._owners[1] != me:
+            raise ModelError(
+                "the arrays of this bound tick are in use by another thread: make one for each thread by "
+                "BoundTick.of(controller), or call control(), which any number of threads may share"
+            )
+        self._owners[0] = me
 
     @property
     def status(self) -> Status:

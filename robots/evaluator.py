@@ -66,8 +66,9 @@ class Evaluator:
         key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
         kept = self._kept.get(key)
         if kept is None:
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
+            # Other threads may keep and drop expressions meanwhile: the list is theirs to change, the copy is not.
+            for oldest in list(self._kept)[: max(0, len(self._kept) - KEPT + 1)]:
+                self._kept.pop(oldest, None)
             if self._own is not None:
                 self._own.require({"the expression": expression})
             kernel = Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)
