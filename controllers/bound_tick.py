@@ -24,8 +24,8 @@ class BoundTick:
 
     A call takes the time of the law's operations and some 0.12 µs more, ``evaluate`` half of that, where ``control``
     takes microseconds. Whether the output means anything is told by ``status``, which costs a microsecond and is left
-    to the caller. The arrays belong to the thread that calls the object first, and calls from other threads are refused;
-    ``evaluate`` does not look. Each thread makes a tick of its own by ``BoundTick.of``.
+    to the caller. The arrays belong to the thread that calls the object first, and calls from other threads are
+    refused; ``evaluate`` does not check. Each thread makes a tick of its own by ``BoundTick.of``.
 
     Attributes:
         t: time, shape (1,) [s].

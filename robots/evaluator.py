@@ -34,6 +34,10 @@ class Evaluator:
         self._own = own
         self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel, frozenset[str]]] = {}
 
+    def __reduce__(self) -> tuple[type[Evaluator], tuple[object, ...]]:
+        """A copy begins with no kernels."""
+        return Evaluator, (self._symbols, self._parameters, self._own)
+
     def __call__(
         self,
         expression: ca.SX,

@@ -73,7 +73,7 @@ class Simulator:
         self.robot, self.controller = robot, controller
         self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
-        self._integrator = integrator or RK4()
+        self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
         self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not dependent, metrics=self.metrics)
         self._march = self._integrator.march(self._loop)
@@ -85,6 +85,11 @@ class Simulator:
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
         self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A copy is built from the same parts, and begins without memory."""
+        stated = {"integrator": self._integrator, "stop": self._stop, "metrics": self.metrics}
+        return functools.partial(Simulator, **stated), (self.robot, self.controller)
 
     @property
     def goes_side_by_side(self) -> bool:

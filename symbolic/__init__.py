@@ -16,6 +16,9 @@ from .errors import (
 from .kernel import Kernel
 from .ldl import Ldl
 from .parameters import Parameters, Range
+from .pickles import register as _register
+
+_register()
 
 __all__ = [
     "CompilerWarning",

@@ -51,6 +51,10 @@ class Spares(Generic[_Area]):
         idle: list[_Area] = []
         self._pop, self.give = idle.pop, idle.append
 
+    def __reduce__(self) -> tuple[type[Spares[_Area]], tuple[Callable[[], _Area]]]:
+        """A copy begins with none."""
+        return Spares, (self._build,)
+
     def take(self) -> _Area:
         """An area that no other call uses; to be handed to ``give`` when the call is done with it."""
         try:
@@ -93,6 +97,7 @@ class Kernel:
             ModelError: if an input is not a symbol, an output uses a symbol that is not an input, or the name is not a
                 C identifier; with ``compiled=True`` also if there is no compiler or it fails.
         """
+        self._recipe = name, dict(inputs), dict(outputs), compiled
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
         for key, symbol in inputs.items():
@@ -159,6 +164,27 @@ class Kernel:
         results = tuple([result.copy() for result in views])
         self._calls.give(call)
         return results
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A pickle holds the expressions; what it is read by builds the function when it is first used."""
+        return _unbuilt, self._recipe
+
+    def __copy__(self) -> Kernel:
+        """The same, as calls change nothing."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel:
+        """The same."""
+        return self
+
+    def __getattr__(self, name: str) -> object:
+        """Build a kernel from a pickle."""
+        if name.startswith("__") or "_recipe" not in self.__dict__ or "_calls" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        key, inputs, outputs, compiled = self._recipe
+        built = Kernel(key, inputs, outputs, compiled=compiled)
+        self.__dict__.update(built.__dict__)
+        return getattr(self, name)
 
     def bind(self, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
         """A call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
@@ -267,6 +293,13 @@ class Kernel:
                 stacklevel=4,
             )
         return None
+
+
+def _unbuilt(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], compiled: bool | None) -> Kernel:
+    """A kernel that is built when it is first used."""
+    kernel = Kernel.__new__(Kernel)
+    kernel._recipe = name, dict(inputs), dict(outputs), compiled
+    return kernel
 
 
 def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
