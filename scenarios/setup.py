@@ -35,7 +35,7 @@ MakeController = Callable[["Setup"], Controller]
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Portable):
     """A number that tells of a whole motion.
 
     Attributes:

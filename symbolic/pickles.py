@@ -53,9 +53,15 @@ class _Symbol:
 class _Batch:
     """Operations on nodes of other sources and on each other."""
 
-    def __init__(self, sources: tuple[_Source, ...], written: tuple[object, ...], values: Sequence[ca.SX]) -> None:
+    def __init__(
+        self,
+        sources: tuple[_Source, ...],
+        written: tuple[object, ...],
+        values: Sequence[ca.SX],
+        hashes: Sequence[int] = (),
+    ) -> None:
         self.sources, self.written, self.values = sources, written, values
-        self.places = {value.element_hash(): k for k, value in enumerate(values)}
+        self.places = {key: k for k, key in enumerate(hashes)}
         self.depth = 1 + max((source.depth for source in sources), default=0)
         self.symbols = frozenset[_Symbol]().union(*(source.symbols for source in sources))
 
@@ -137,47 +143,50 @@ class _Writer:
     def __init__(self) -> None:
         self._references: dict[int, int] = {}
         self._sources: dict[int, tuple[int, _Source]] = {}
-        self._taken = array("q")
+        self._taken = array("i")
         self._steps: list[tuple[int, int, int | None]] = []
         self._own: list[ca.SX] = []
         self._numbers = array("d")
 
     def add(self, whole: ca.SX) -> None:
         """See to it that a node, and those that it is made of, have a reference: ~k is the k-th of the new ones."""
-        known, waiting = self._references, [whole]
+        known = self._references
+        waiting: list[tuple[ca.SX, int, list[int] | None]] = [(whole, whole.element_hash(), None)]
         while waiting:
-            node = waiting[-1]
-            key, code = node.element_hash(), node.op()
+            node, key, operands = waiting[-1]
             if key in known:
                 waiting.pop()
                 continue
+            if operands is not None:
+                waiting.pop()
+                first, *second = (known[each] for each in operands)
+                self._put(node, key, (node.op(), first, second[0] if second else None))
+                continue
+            code = node.op()
             source = _symbol_of(node) if code == SYMBOL else _KNOWN.batches.get(key)
             if source is not None:
                 number, _ = self._sources.setdefault(id(source), (len(self._sources), source))
                 known[key] = len(self._taken) // 2
                 self._taken.extend((number, source.places[key]))
-                waiting.pop()
-                continue
-            if code == CONSTANT:
-                step: tuple[int, int, int | None] = code, len(self._numbers), None
+            elif code == CONSTANT:
+                self._put(node, key, (code, len(self._numbers), None))
                 self._numbers.append(float(node))
             else:
-                operands = [node.dep(i) for i in range(node.n_dep())]
-                if code < 0 or len(operands) not in (1, 2):
+                count = node.n_dep()
+                if code < 0 or count not in (1, 2):
                     raise ModelError(
                         f"the expression {str(node)[:80]} calls a function that is not made of scalar operations, and "
                         "cannot be pickled: build it of functions without never_inline"
                     )
-                missing = [one for one in operands if one.element_hash() not in known]
-                if missing:
-                    waiting += missing
-                    continue
-                first, *second = (known[one.element_hash()] for one in operands)
-                step = code, first, second[0] if second else None
-            known[key] = ~len(self._own)
-            self._own.append(node)
-            self._steps.append(step)
-            waiting.pop()
+                below = [node.dep(i) for i in range(count)]
+                operands = [each.element_hash() for each in below]
+                waiting[-1] = node, key, operands
+                waiting += [(each, k, None) for each, k in zip(below, operands, strict=True) if k not in known]
+
+    def _put(self, node: ca.SX, key: int, step: tuple[int, int, int | None]) -> None:
+        self._references[key] = ~len(self._own)
+        self._own.append(node)
+        self._steps.append(step)
 
     def write(self, nodes: Sequence[ca.SX]) -> tuple[tuple[_Source, ...], array[int]]:
         """Sources, and number of a source and place in it for each node."""
@@ -185,18 +194,19 @@ class _Writer:
             self.add(node)
         sources = tuple(source for _, source in self._sources.values())
         count = len(self._taken) // 2
-        places = array("q")
+        places = array("i")
         for node in nodes:
             k = self._references[node.element_hash()]
             places.extend(self._taken[2 * k : 2 * k + 2] if k >= 0 else (len(sources), ~k))
         if not self._own:
             return sources, places
-        steps = array("q")
+        steps = array("i")
         for code, *operands in self._steps:
             steps.append(code)
             for one in operands:
                 steps.append(-1 if one is None else one if one >= 0 or code == CONSTANT else count + ~one)
-        batch = _Batch(sources, (self._taken, steps, self._numbers), self._own)
+        hashes = [key for key, k in self._references.items() if k < 0]
+        batch = _Batch(sources, (self._taken, steps, self._numbers), self._own, hashes)
         _KNOWN.batches.update(dict.fromkeys(batch.places, batch))
         return (*sources, batch), places
 
@@ -206,7 +216,7 @@ def _reduced(expression: ca.SX) -> tuple[object, ...]:
     sources, places = _Writer().write(expression.nonzeros())
     _keep(expression, sources)
     sparsity = expression.sparsity()
-    pattern = None if sparsity.is_dense() else (array("q", sparsity.colind()), array("q", sparsity.row()))
+    pattern = None if sparsity.is_dense() else (array("i", sparsity.colind()), array("i", sparsity.row()))
     return _expression, (sources, places, expression.shape, pattern)
 
 

@@ -169,9 +169,10 @@ def test_laws(kind: type[Controller], passed_on: Callable[[Controller], Controll
     again = passed_on(law)
     assert again is not law
     expected = outputs(law, case)
-    memory = law.memory
+    before = law.control(2 * case.step, case.q0, case.v0)
     assert outputs(again, case) == expected
-    assert law.memory is memory
+    again.reset()
+    assert law.control(2 * case.step, case.q0, case.v0).tobytes() == before.tobytes()
     # A law that has been called goes with what it remembers.
     later = passed_on(law)
     t, q = 3 * case.step, case.q0 + 3e-1 * case.step
