@@ -12,6 +12,7 @@ import casadi as ca
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from ..symbolic.pickles import Portable
 from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
 from .schedule import Schedule
 
@@ -43,7 +44,7 @@ class AccelerationForm:
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(Portable):
     """A relation that the motion must satisfy, natural or program, not yet tied to coordinates.
 
     Attributes:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import Parameters
+from ..symbolic.pickles import Portable
 from .cruise import Gains, Profile, cruise
 from .curves import Curve
 from .detour import Barrier, led_around, yielding
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .verification import FieldReport
 
 
-class EruginField:
+class EruginField(Portable):
     """A field ẋ = w(x, t) that follows a path, and of which no trajectory crosses an obstacle's boundary.
 
     Erugin's structure [Erugin1952]_, Matukhina eq. (1), in n dimensions, is

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.kernel import Kernel
+from ..symbolic.kernel import Kernel, Spares
 from ..symbolic.runge_kutta import rk4_step
 from .cruise import FLOOR
 from .curves.normals import tangent_of
@@ -26,26 +26,30 @@ class Walk:
     """Steps along a field, a number of them at a time, with what is measured before each."""
 
     def __init__(self, kernel: Kernel) -> None:
-        """Bind the kernel: of time, place, step and parameters, to time and place after it, then the measures."""
-        self._arguments = [np.zeros((rows, 1 if i < 2 else CHUNK), order="F") for i, rows in _rows(kernel.inputs)]
-        self._results = [np.zeros((rows, CHUNK), order="F") for _, rows in _rows(kernel.outputs)]
-        self._advance = kernel.loop(CHUNK, 2, self._arguments, self._results)
+        """Keep the kernel: of time, place, step and parameters, to time and place after it, then the measures."""
+        self._kernel = kernel
+        self._loops = Spares(self._loop)
+
+    def _loop(self) -> tuple[list[Array], list[Array], Callable[[], None]]:
+        inputs, outputs = self._kernel.inputs.values(), self._kernel.outputs.values()
+        arguments = [np.zeros((rows, 1 if i < 2 else CHUNK), order="F") for i, (rows, _) in enumerate(inputs)]
+        results = [np.zeros((rows, CHUNK), order="F") for rows, _ in outputs]
+        return arguments, results, self._kernel.loop(CHUNK, 2, arguments, results)
 
     def measure(self, start: Array, count: int, step: float, values: Array) -> list[Array]:
         """The measures, shape (rows, count) each, of ``count`` steps from ``start`` at t = 0."""
-        time, place, steps, parameters = self._arguments
+        loop = self._loops.take()
+        arguments, results, advance = loop
+        time, place, steps, parameters = arguments
         time[:], place[:, 0], steps[:], parameters[:] = 0.0, start, step, values[:, None]
-        found: list[list[Array]] = [[] for _ in self._results[2:]]
+        found: list[list[Array]] = [[] for _ in results[2:]]
         for _ in range(0, count, CHUNK):
-            self._advance()
-            time[:], place[:] = self._results[0][:, -1:], self._results[1][:, -1:]
-            for kept, result in zip(found, self._results[2:], strict=True):
+            advance()
+            time[:], place[:] = results[0][:, -1:], results[1][:, -1:]
+            for kept, result in zip(found, results[2:], strict=True):
                 kept.append(result.copy())
+        self._loops.give(loop)
         return [np.concatenate(kept, axis=1)[:, :count] for kept in found]
-
-
-def _rows(shapes: Mapping[str, tuple[int, int]]) -> list[tuple[int, int]]:
-    return [(i, rows) for i, (rows, _) in enumerate(shapes.values())]
 
 
 @functools.lru_cache(maxsize=16)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +22,10 @@ Array = NDArray[np.float64]
 class BoundTick:
     """Write the state into ``t``, ``q`` and ``v``, call, read ``output``: no array is made, nothing is checked.
 
-    A call takes the time of the law's operations and some 0.12 µs more, ``evaluate`` half of that, where ``control``
+    A call takes the time of the law's operations and some 0.14 µs more, ``evaluate`` half of that, where ``control``
     takes microseconds. Whether the output means anything is told by ``status``, which costs a microsecond and is left
-    to the caller. One object must not be called from two threads at once; each thread makes its own.
+    to the caller. The arrays belong to the thread that calls the object first, and calls from other threads are
+    refused; ``evaluate`` does not check. Each thread makes a tick of its own by ``BoundTick.of``.
 
     Attributes:
         t: time, shape (1,) [s].
@@ -34,6 +36,9 @@ class BoundTick:
         pivots: relative pivots of the rows, shape (m,).
         evaluate: what a call does, without the call of a method around it.
         tolerance: a row is dependent if its relative pivot is not above this.
+
+    Raises:
+        ModelError: when called from a second thread.
     """
 
     t: Array
@@ -44,6 +49,8 @@ class BoundTick:
     pivots: Array
     evaluate: Callable[[], None]
     tolerance: float
+    _kernel: Kernel = field(repr=False)
+    _owners: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
 
     @classmethod
     def of(cls, controller: Controller, p: Mapping[str, float] | ArrayLike | None = None) -> BoundTick:
@@ -65,16 +72,36 @@ class BoundTick:
         c, parameters = controller.robot.coordinates, controller.parameters
         symbols = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols}
         kernel = Kernel("bound_tick", symbols, {"output": law.output, "pivots": law.relative_pivots})
-        t, numbers = np.zeros(1), parameters.values(p)
-        q, v, output, pivots = map(np.zeros, (c.nq, c.nv, law.output.numel(), law.relative_pivots.numel()))
-        evaluate = kernel.bind([t, q, v, numbers], [output, pivots])
-        return cls(t, q, v, numbers, output, pivots, evaluate, controller.tolerance)
+        state = np.zeros(1), np.zeros(c.nq), np.zeros(c.nv), parameters.values(p)
+        return _bound(kernel, *state, controller.tolerance)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A copy has arrays of its own, with the same state and without an output."""
+        return _bound, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance)
 
     def __call__(self) -> None:
         """Evaluate the law at what the arrays hold."""
+        if get_ident() != self._owners[0]:
+            self._own()
         self.evaluate()
+
+    def _own(self) -> None:
+        """Give the arrays to this thread, the first that calls."""
+        me = get_ident()
+        self._owners.append(me)
+        if self._owners[1] != me:
+            raise ModelError(
+                "the arrays of this bound tick are in use by another thread: make one for each thread by "
+                "BoundTick.of(controller), or call control(), which any number of threads may share"
+            )
+        self._owners[0] = me
 
     @property
     def status(self) -> Status:
         """Of the last tick: OK, SINGULAR or NOT_FINITE."""
         return judge(all_finite(self.output), self.pivots, self.tolerance)
+
+
+def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float) -> BoundTick:
+    output, pivots = (np.zeros(rows) for rows, _ in kernel.outputs.values())
+    return BoundTick(t, q, v, p, output, pivots, kernel.bind([t, q, v, p], [output, pivots]), tolerance, kernel)

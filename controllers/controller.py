@@ -17,6 +17,7 @@ from ..robots.robot import Robot
 from ..symbolic.arrays import vector
 from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from ..symbolic.pickles import Portable
 from .status import Status
 from .traits import Trait, traits
 
@@ -81,7 +82,7 @@ class Observation:
     message: str = ""
 
 
-class Controller(ABC):
+class Controller(Portable, ABC):
     """A control law: robot model and state in, inputs or forces out."""
 
     robot: Robot
@@ -187,9 +188,7 @@ class Controller(ABC):
         """
         return ""
 
-    def advance(  # noqa: B027 - a law without memory has nothing to remember
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> None:
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.
 
         Only this changes the :attr:`memory`. ``control`` may then be called any number of times, at that state and at
@@ -203,7 +202,7 @@ class Controller(ABC):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
 
-    def reset(self) -> None:  # noqa: B027 - a law without memory has nothing to forget
+    def reset(self) -> None:
         """Put the memory at its start, before a new run."""
 
     @classmethod

@@ -64,7 +64,8 @@ class Linearizer:
         velocities = tuple(c.v[i].name() for i in range(c.nv))
         self.names = (*c.names, *velocities)
         """Name of each entry of (q, v)."""
-        self._chosen = None if independent is None else named_places(independent, self.names)
+        # The first entry holds: of threads that look at their first states at once, one chooses for all.
+        self._chosen = [] if independent is None else [named_places(independent, self.names)]
         force, self._law_parameters, law_p = _force(robot, controller)
         a = robot.drift[0] + robot.mobility(force)[0]
         labels, y = named_outputs(robot, {} if outputs is None else outputs)
@@ -162,8 +163,12 @@ class Linearizer:
                 f"{owner}: the state misses {self._rows[worst]} by {missed[worst]:.3g}: linearize about a state "
                 "that the natural constraints allow, from assemble and assemble_velocities"
             )
-        tangent = tangent_basis(motions, place, by_place, by_velocity, self._chosen, owner)
-        self._chosen = list(tangent.independent)
+        chosen = self._chosen[0] if self._chosen else None
+        tangent = tangent_basis(motions, place, by_place, by_velocity, chosen, owner)
+        if chosen is None:
+            self._chosen.append(list(tangent.independent))
+            if self._chosen[0] != list(tangent.independent):
+                tangent = tangent_basis(motions, place, by_place, by_velocity, self._chosen[0], owner)
         T, S = tangent.basis, list(tangent.independent)
         states = tuple(self.names[i] for i in S)
         stateful = self._outputs is None

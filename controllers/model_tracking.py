@@ -196,9 +196,10 @@ class ModelTracking(Controller):
         if math.isnan(memory.t) or t == memory.t:
             return memory.x
         asked = (memory, t, p.tobytes())
-        if self._found is None or self._found[0] != asked:
-            self._found = asked, self.reference.after(memory.t, memory.x, t - memory.t, p)
-        return self._found[1]
+        found = self._found
+        if found is None or found[0] != asked:
+            found = self._found = asked, self.reference.after(memory.t, memory.x, t - memory.t, p)
+        return found[1]
 
     def _numbers(self, arguments: tuple[float, Array, Array, Array]) -> Array:
         """Parameters of the tracking program: those given, and the planned outputs at this time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,6 +47,17 @@ class _Solved:
     active: Array
 
 
+class _Own(threading.local):
+    """What a thread has solved last: calls of one law in several threads each follow a motion of their own."""
+
+    last: _Solved | None = None
+    looked: tuple[Array, Array, dict[str, Array]] | None = None
+
+    def __reduce__(self) -> tuple[type[_Own], tuple[()], dict[str, object]]:
+        """What this thread has solved goes with a copy."""
+        return _Own, (), dict(self.__dict__)
+
+
 class NewtonBranch:
     """The root of F(a) = A(a) − a, where A(a) is the acceleration that the rows linearized about a ask for.
 
@@ -57,7 +69,8 @@ class NewtonBranch:
     The state (t, q, v, p) of the last solve and its a are remembered. The next solve starts from that a; if it lies
     too far away for Newton's method to contract, the way between the two states is gone in shorter pieces, straight in
     (t, q, v, p). Where even a very short piece fails, two branches meet, and the iteration says so instead of going
-    over to another. Where a nonlinear row goes on, the search starts anew from the first guess.
+    over to another. Where a nonlinear row goes on, the search starts anew from the first guess. Each thread remembers
+    its own last solve.
 
     The first search looks for the root next to the guess, then for the one that grows out of it as the rows tighten,
     then for any. From a₀ that is, where there is one, the motion nearest to the free one. It may fail where a root is
@@ -98,17 +111,14 @@ class NewtonBranch:
         self._names, self._curved = program.rows, curved
         state = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols}
         inputs = {"a": c.a, **state, "shift": shift, "centre": centre}
-        kernel = Kernel("newton_branch", inputs, {key: ca.vec(e) for key, e in outputs.items()})
-        self._arguments = {key: np.zeros(symbol.numel()) for key, symbol in inputs.items()}
-        self._state = [self._arguments[key] for key in state]
-        self._results = {key: np.zeros(e.numel()) for key, e in outputs.items()}
-        self._evaluate = kernel.bind(list(self._arguments.values()), list(self._results.values()))
-        self._looked: tuple[Array, Array, dict[str, Array]] | None = None
-        self._last: _Solved | None = None
+        self._kernel = Kernel("newton_branch", inputs, {key: ca.vec(e) for key, e in outputs.items()})
+        self._ends = np.cumsum([symbol.numel() for symbol in state.values()])[:-1]
+        self._rows = len(program.rows)
+        self._own = _Own()
 
     def reset(self) -> None:
         """Forget the branch: the next search starts from the first guess."""
-        self._last = None
+        self._own.last = None
 
     def follow(self, t: float, q: Array, v: Array, p: Array) -> Followed:
         """The acceleration at a state, on the branch of the last one.
@@ -119,7 +129,7 @@ class NewtonBranch:
             v: velocities, shape (nv,).
             p: parameters of the program.
         """
-        place, last = np.concatenate([[t], q, v, p]), self._last
+        place, last = np.concatenate([[t], q, v, p]), self._own.last
         there = self._look(place, np.zeros(v.size) if last is None else last.acceleration)
         active = there["active"]
         if np.isnan(active).any():
@@ -135,7 +145,7 @@ class NewtonBranch:
             failure = "" if root.found else self._ended(last, place, root, share)
         if not failure:
             found = self._look(place, root.x)
-            self._last = _Solved(place, root.x, found["rows"], _orientation(found["slope"]), active)
+            self._own.last = _Solved(place, root.x, found["rows"], _orientation(found["slope"]), active)
         return Followed(root.x, failure, root.iterations)
 
     def _first(self, place: Array, guess: Array) -> Root:
@@ -204,20 +214,14 @@ class NewtonBranch:
     def _look(
         self, place: Array, a: Array, shift: Array | None = None, centre: Array | None = None
     ) -> dict[str, Array]:
-        looked, plain = self._looked, shift is None and centre is None
+        looked, plain = self._own.looked, shift is None and centre is None
         if plain and looked is not None and np.array_equal(looked[0], place) and np.array_equal(looked[1], a):
             return looked[2]
-        first = 0
-        for target in self._state:
-            target[:] = place[first : first + target.size]
-            first += target.size
-        self._arguments["a"][:] = a
-        self._arguments["shift"][:] = 0.0 if shift is None else shift
-        self._arguments["centre"][:] = 0.0 if centre is None else centre
-        self._evaluate()
-        values = {key: array.copy() for key, array in self._results.items()}
+        shifts = np.zeros(self._rows) if shift is None else shift
+        found = self._kernel(a, *np.split(place, self._ends), shifts, np.zeros(a.size) if centre is None else centre)
+        values = {key: array.reshape(-1) for key, array in zip(self._kernel.outputs, found, strict=True)}
         if plain:
-            self._looked = place, a, values
+            self._own.looked = place, a, values
         return values
 
     def _missed(self, place: Array, a: Array) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 import casadi as ca
 
 from ..symbolic.ldl import Ldl
+from ..symbolic.pickles import Portable
 
 
 class Factor(Protocol):
@@ -38,7 +39,7 @@ class Factor(Protocol):
         ...
 
 
-class Dynamics:
+class Dynamics(Portable):
     """M a + h and the energies.
 
     A long chain never needs M itself for its accelerations: what is not asked for is not derived.

@@ -34,6 +34,10 @@ class Evaluator:
         self._own = own
         self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel, frozenset[str]]] = {}
 
+    def __reduce__(self) -> tuple[type[Evaluator], tuple[object, ...]]:
+        """A copy begins with no kernels."""
+        return Evaluator, (self._symbols, self._parameters, self._own)
+
     def __call__(
         self,
         expression: ca.SX,
@@ -66,8 +70,9 @@ class Evaluator:
         key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
         kept = self._kept.get(key)
         if kept is None:
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
+            # Other threads may keep and drop expressions meanwhile: the list is theirs to change, the copy is not.
+            for oldest in list(self._kept)[: max(0, len(self._kept) - KEPT + 1)]:
+                self._kept.pop(oldest, None)
             if self._own is not None:
                 self._own.require({"the expression": expression})
             kernel = Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import casadi as ca
+
+from ..symbolic.pickles import Portable
 
 Rate = Callable[[], ca.SX]
 Known = tuple[ca.SX, Rate, Rate]
 
 
-class KnownPlaces:
+class KnownPlaces(Portable):
     """The points that are known so far, by the coordinates of their positions and velocities."""
 
     def __init__(self) -> None:
@@ -19,6 +21,16 @@ class KnownPlaces:
         self._known: list[Known] = []
         self._positions: dict[int, tuple[Known, int]] = {}
         self._velocities: dict[int, tuple[Known, int]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """The points; hashes are those of one process."""
+        return super().__getstate__() | {"_positions": {}, "_velocities": {}}
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        """Find them again."""
+        super().__setstate__(state)
+        for known in self._known:
+            self._find(known)
 
     def learn(self, position: ca.SX, velocity: Rate, acceleration: Rate) -> None:
         """Know a point from now on.
@@ -30,7 +42,10 @@ class KnownPlaces:
         """
         known = position, velocity, acceleration
         self._known.append(known)
-        for i, x in enumerate(ca.vertsplit(position)):
+        self._find(known)
+
+    def _find(self, known: Known) -> None:
+        for i, x in enumerate(ca.vertsplit(known[0])):
             # Numbers and symbols are differentiated as such.
             if not (x.is_constant() or x.is_symbolic()):
                 self._positions.setdefault(x.element_hash(), (known, i))

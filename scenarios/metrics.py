@@ -14,6 +14,7 @@ from ..controllers.controller import Controller
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS
+from ..symbolic.pickles import Portable
 from .recorded_value import Recorded
 from .window import Window
 
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Metric(ABC):
+class Metric(Portable, ABC):
     """A number that tells of a whole run, from an expression along it.
 
     It is reckoned from every sample up to the one at which the run ends, whether or not the sample is kept. Integrals

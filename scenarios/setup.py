@@ -17,6 +17,7 @@ from ..controllers.controller import Controller
 from ..robots.robot import Robot
 from ..symbolic.arrays import positive
 from ..symbolic.errors import ModelError, ParameterError, ShapeError, unknown_name
+from ..symbolic.pickles import Portable
 from .integrators import Integrator
 from .metrics import Metric
 from .phase import Phase
@@ -34,7 +35,7 @@ MakeController = Callable[["Setup"], Controller]
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Portable):
     """A number that tells of a whole motion.
 
     Attributes:
@@ -83,7 +84,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Setup(Portable):
     """A motion ready to run.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
@@ -43,7 +44,7 @@ class Simulator:
     """A plant, a controller and an integrator, built and compiled once for many runs.
 
     Several threads may use one: what is compiled runs side by side, what is called from Python one run after the other.
-    A controller without a symbolic law must not be shared by simulators that run in different threads.
+    So do runs of different simulators that ask the same controller, or controllers with a law inside in common.
     """
 
     def __init__(
@@ -72,11 +73,11 @@ class Simulator:
         self.robot, self.controller = robot, controller
         self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
-        self._integrator = integrator or RK4()
+        self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
         self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not dependent, metrics=self.metrics)
         self._march = self._integrator.march(self._loop)
-        # What is called from Python is asked by one run at a time: calls of a kernel share its arrays.
+        # What is called from Python remembers: it serves one run at a time.
         self._lock = threading.RLock()
         self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
         if self._march is None:
@@ -84,6 +85,11 @@ class Simulator:
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
         self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A copy is built from the same parts, and begins without memory."""
+        stated = {"integrator": self._integrator, "stop": self._stop, "metrics": self.metrics}
+        return functools.partial(Simulator, **stated), (self.robot, self.controller)
 
     @property
     def goes_side_by_side(self) -> bool:
@@ -232,7 +238,9 @@ class Simulator:
                 run_together(record, runner, x, workers, progress)
                 spent = time.perf_counter() - began
             else:
-                with self._lock:
+                with contextlib.ExitStack() as held:
+                    for lock in (self._lock, *_locks_of(self.controller)):
+                        held.enter_context(lock)
                     for lane in range(lanes):
                         if self.controller is not None and (anew or lane):
                             self.controller.reset()
@@ -293,6 +301,23 @@ class Simulator:
         """
         require_own_names(self.robot, self.law_parameters, p)
         return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(law_p)])
+
+
+_LOCKS = tuple(threading.RLock() for _ in range(256))
+
+
+def _locks_of(controller: Controller | None) -> list[threading.RLock]:
+    """Those of a controller and of all controllers inside it, in the one order in which they are taken.
+
+    Controllers that have nothing to do with each other seldom share one, and then wait for each other.
+    """
+    waiting, found = [] if controller is None else [controller], dict[int, Controller]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            waiting += [each for each in getattr(one, "__dict__", {}).values() if isinstance(each, Controller)]
+    return [_LOCKS[place] for place in sorted({(key >> 4) % len(_LOCKS) for key in found})]
 
 
 def _share(progress: Callable[[float], None] | None, lane: int, lanes: int) -> Callable[[float], None] | None:

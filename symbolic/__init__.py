@@ -6,6 +6,7 @@ from .errors import (
     ContradictoryProgramError,
     EruginError,
     ModelError,
+    NoRoomError,
     NotConvergedError,
     NotFiniteError,
     ParameterError,
@@ -16,6 +17,9 @@ from .errors import (
 from .kernel import Kernel
 from .ldl import Ldl
 from .parameters import Parameters, Range
+from .pickles import register as _register
+
+_register()
 
 __all__ = [
     "CompilerWarning",
@@ -25,6 +29,7 @@ __all__ = [
     "Kernel",
     "Ldl",
     "ModelError",
+    "NoRoomError",
     "NotConvergedError",
     "NotFiniteError",
     "ParameterError",

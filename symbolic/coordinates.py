@@ -8,10 +8,11 @@ import casadi as ca
 
 from .errors import ModelError
 from .known_rates import Cut, RateOf
+from .pickles import Portable
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class Coordinates(Portable):
     """Symbols of time, coordinates, velocities and accelerations, tied by q̇ = N(q) v and v̇ = a.
 
     Attributes:

@@ -49,6 +49,10 @@ class StudyError(EruginError, RuntimeError):
     """A study cannot begin, go on or be read; what it has written so far stays as it is."""
 
 
+class NoRoomError(EruginError, MemoryError):
+    """An array or a work area that was asked for does not fit into memory."""
+
+
 class MissingPackageError(EruginError, ImportError):
     """A package is needed that is not installed; the message says how to install it."""
 

@@ -6,6 +6,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -20,8 +21,46 @@ Array = NDArray[np.float64]
 
 _DOUBLE = np.dtype(np.float64)
 
+LOOPED = 100_000
+"""Evaluations in one of CasADi's loops: building a loop takes a kilobyte and some microseconds for each."""
+
 SCALAR_WIDTH = 4
 """Angles whose sines one system takes at once, at most: of more, few models have as many at the same time."""
+
+
+_Call = tuple[tuple[tuple[str, Array], ...], Callable[[], None], list[Array]]
+"""Arrays of the arguments by name, the evaluation, and views of the results in their public shapes."""
+
+_Area = TypeVar("_Area")
+
+
+class Spares(Generic[_Area]):
+    """Work areas of a shared object, one for each call in flight, so that any number of threads may call it.
+
+    An area is taken, used by one call and given back. What a call that fails does not give back is built again. Taking
+    and giving need no lock, because the methods of a list are atomic.
+    """
+
+    def __init__(self, build: Callable[[], _Area]) -> None:
+        """Begin with none.
+
+        Args:
+            build: makes an area when all others are in use.
+        """
+        self._build = build
+        idle: list[_Area] = []
+        self._pop, self.give = idle.pop, idle.append
+
+    def __reduce__(self) -> tuple[type[Spares[_Area]], tuple[Callable[[], _Area]]]:
+        """A copy begins with none."""
+        return Spares, (self._build,)
+
+    def take(self) -> _Area:
+        """An area that no other call uses; to be handed to ``give`` when the call is done with it."""
+        try:
+            return self._pop()
+        except IndexError:
+            return self._build()
 
 
 class Kernel:
@@ -31,7 +70,8 @@ class Kernel:
     arguments into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's
     virtual machine does, with the same results; the first kernel that falls back warns with a CompilerWarning.
 
-    Calls of one kernel share its arrays and must not overlap in time; :meth:`bind` gives each thread its own.
+    Any number of threads may call one kernel: each call in flight has arrays of its own. What :meth:`bind` and
+    :meth:`loop` return works on the caller's arrays and serves one thread at a time.
 
     Attributes:
         function: the CasADi function that is evaluated.
@@ -57,6 +97,7 @@ class Kernel:
             ModelError: if an input is not a symbol, an output uses a symbol that is not an input, or the name is not a
                 C identifier; with ``compiled=True`` also if there is no compiler or it fails.
         """
+        self._recipe = name, dict(inputs), dict(outputs), compiled
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
         for key, symbol in inputs.items():
@@ -89,14 +130,7 @@ class Kernel:
             external = self._load(name, self._expressions, require_own, insist=compiled is True)
         self.compiled = external is not None
         self.function = self._expressions.function(cse=True) if external is None else external
-        self._arguments = [_array(shape) for shape in self.inputs.values()]
-        self._results = [_array(shape) for shape in self.outputs.values()]
-        self._evaluate = self.bind(self._arguments, self._results)
-        self._slots = tuple(zip(self.inputs, self._arguments, strict=True))
-        self._views = [
-            result.reshape(_public(shape), order="F")
-            for shape, result in zip(self.outputs.values(), self._results, strict=True)
-        ]
+        self._calls = Spares(self._call)
 
     def __call__(self, *arguments: ArrayLike) -> tuple[Array, ...]:
         """Evaluate.
@@ -110,19 +144,47 @@ class Kernel:
         Raises:
             ShapeError: for a wrong number of arguments or a wrong shape.
         """
-        if len(arguments) != len(self._arguments):
-            raise ShapeError(f"expected {len(self._arguments)} arguments {list(self.inputs)}, got {len(arguments)}")
-        for (key, target), argument in zip(self._slots, arguments, strict=True):
+        if len(arguments) != len(self.inputs):
+            raise ShapeError(f"expected {len(self.inputs)} arguments {list(self.inputs)}, got {len(arguments)}")
+        call = self._calls.take()
+        slots, evaluate, views = call
+        for (key, target), argument in zip(slots, arguments, strict=True):
             # The usual argument needs no conversion, and the questions about it cost more than the evaluation.
             if type(argument) is np.ndarray and argument.shape == target.shape and argument.dtype is _DOUBLE:
                 target[...] = argument
+                continue
+            if type(argument) is float and target.size == 1:
+                target[0] = argument
                 continue
             value = _numbers(key, argument)
             if value.shape != target.shape and not value.size == target.size == 1:
                 raise ShapeError(f"{key} must have shape {_public(self.inputs[key])}, got {value.shape}")
             target[...] = value.reshape(target.shape)
-        self._evaluate()
-        return tuple([result.copy() for result in self._views])
+        evaluate()
+        results = tuple([result.copy() for result in views])
+        self._calls.give(call)
+        return results
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A pickle holds the expressions; what it is read by builds the function when it is first used."""
+        return _unbuilt, self._recipe
+
+    def __copy__(self) -> Kernel:
+        """The same, as calls change nothing."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Kernel:
+        """The same."""
+        return self
+
+    def __getattr__(self, name: str) -> object:
+        """Build a kernel from a pickle."""
+        if name.startswith("__") or "_recipe" not in self.__dict__ or "_calls" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        key, inputs, outputs, compiled = self._recipe
+        built = Kernel(key, inputs, outputs, compiled=compiled)
+        self.__dict__.update(built.__dict__)
+        return getattr(self, name)
 
     def bind(self, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
         """A call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
@@ -139,7 +201,7 @@ class Kernel:
     def loop(self, count: int, accumulated: int, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
         """A call that evaluates the kernel ``count`` times, feeding its first outputs back as its first inputs.
 
-        The loop runs inside CasADi, without Python between the steps.
+        The loop runs inside CasADi, without Python between the steps, in pieces of at most 100,000 evaluations.
 
         Args:
             count: number of evaluations.
@@ -155,20 +217,31 @@ class Kernel:
             ShapeError: if a number is out of range, shapes differ, an array has the wrong size, type or order, or a
                 result shares memory with another array.
         """
-        if count < 1:
-            raise ShapeError(f"a loop needs at least one evaluation, got {count}")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ShapeError(f"a loop needs at least one evaluation, got {count!r}")
+        count = int(count)
         pairs = list(zip(self.inputs.items(), self.outputs.items(), strict=False))
         if not 0 <= accumulated <= len(pairs):
             raise ShapeError(f"at most {len(pairs)} outputs can become inputs, got {accumulated}")
         for (source, shape), (key, after) in pairs[:accumulated]:
             if shape != after:
                 raise ShapeError(f"{key} has shape {_public(after)} and cannot become {source}, {_public(shape)}")
-        return looped(self.function, count, accumulated, arguments, results)
+        return looped(self.function, count, accumulated, list(arguments), list(results))
 
     @functools.cached_property
     def operations(self) -> int:
         """How many scalar operations one evaluation takes, equal ones counted once."""
         return self._expressions.tape().operations
+
+    def _call(self) -> _Call:
+        """Arrays for one call at a time, and what evaluates the function on them."""
+        arguments = [_array(shape) for shape in self.inputs.values()]
+        results = [_array(shape) for shape in self.outputs.values()]
+        views = [
+            result.reshape(_public(shape), order="F")
+            for shape, result in zip(self.outputs.values(), results, strict=True)
+        ]
+        return tuple(zip(self.inputs, arguments, strict=True)), self.bind(arguments, results), views
 
     @classmethod
     def _load(
@@ -213,32 +286,48 @@ def looped(
     Raises:
         ShapeError: if an array has the wrong size, type or order, or a result shares memory with another array.
     """
-    # A map is built in no time; what feeds back is unrolled, call by call.
-    loop = function.mapaccum(f"{function.name()}_loop", count, accumulated) if accumulated else function.map(count)
-    return _bind(loop, list(arguments), list(results))
+    times = [1 if i < accumulated else count for i in range(function.n_in())]
+    sizes = [function.size1_in(i) * function.size2_in(i) * n for i, n in enumerate(times)]
+    read = [(function.name_in(i)[2:], size) for i, size in enumerate(sizes)]
+    made = [function.size1_out(i) * function.size2_out(i) * count for i in range(function.n_out())]
+    written = [(function.name_out(i)[2:], size) for i, size in enumerate(made)]
+    # Before anything is built: a loop that its arrays do not fit may be longer than any memory.
+    _require_arrays(read, arguments, written, results, f" of {count} evaluations")
+    name, runs = f"{function.name()}_loop", list[Callable[[], None]]()
+    built: dict[int, ca.Function] = {}
+    for first in range(0, count, LOOPED):
+        here = min(LOOPED, count - first)
+        if here not in built:
+            # A map is built in no time; what feeds back is unrolled, call by call.
+            built[here] = function.mapaccum(name, here, accumulated) if accumulated else function.map(here)
+        if here == count:
+            return _bind(built[here], arguments, results)
+        taken = [_columns(array, count, first, here) for array in arguments[accumulated:]]
+        carried = [_columns(array, count, first - 1, 1) for array in results[:accumulated]] if first else []
+        given = [_columns(array, count, first, here) for array in results]
+        runs.append(_bind(built[here], [*(carried or arguments[:accumulated]), *taken], given))
+
+    def run() -> None:
+        for piece in runs:
+            piece()
+
+    return run
+
+
+def _unbuilt(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], compiled: bool | None) -> Kernel:
+    """A kernel that is built when it is first used."""
+    kernel = Kernel.__new__(Kernel)
+    kernel._recipe = name, dict(inputs), dict(outputs), compiled
+    return kernel
 
 
 def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
+    read = [(function.name_in(i)[2:], function.size1_in(i) * function.size2_in(i)) for i in range(function.n_in())]
+    written = [
+        (function.name_out(i)[2:], function.size1_out(i) * function.size2_out(i)) for i in range(function.n_out())
+    ]
+    _require_arrays(read, arguments, written, results)
     buffer, evaluate = function.buffer()
-    shapes = [(function.name_in(i), function.size1_in(i) * function.size2_in(i)) for i in range(function.n_in())]
-    shapes += [(function.name_out(i), function.size1_out(i) * function.size2_out(i)) for i in range(function.n_out())]
-    if len(arguments) != function.n_in() or len(results) != function.n_out():
-        raise ShapeError(
-            f"expected {function.n_in()} arguments and {function.n_out()} results, got {len(arguments)} and "
-            f"{len(results)}"
-        )
-    arrays = [*arguments, *results]
-    for (key, size), array in zip(shapes, arrays, strict=True):
-        if array.dtype != np.float64 or array.size != size or not (array.flags.f_contiguous and array.flags.aligned):
-            raise ShapeError(f"{key[2:]} must be a column-major float64 array of {size} numbers, got {array.shape}")
-    for i, array in enumerate(results):
-        name = function.name_out(i)[2:]
-        if not array.flags.writeable:
-            raise ShapeError(f"{name} is read-only and cannot take a result")
-        # What has been written would be read again as an argument, or be overwritten.
-        for other, (key, _) in zip(arrays[: len(arguments) + i], shapes, strict=False):
-            if np.may_share_memory(array, other):
-                raise ShapeError(f"{name} shares memory with {key[2:]}; give each result an array of its own")
     for i, array in enumerate(arguments):
         buffer.set_arg(i, array.reshape(-1, order="F").data)
     for i, array in enumerate(results):
@@ -247,6 +336,49 @@ def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -
     # CasADi holds bare pointers: the call must keep alive what they point to.
     bound.keep_alive = (function, buffer, arguments, results)  # type: ignore[attr-defined]
     return bound
+
+
+def _require_arrays(
+    read: list[tuple[str, int]],
+    arguments: list[Array],
+    written: list[tuple[str, int]],
+    results: list[Array],
+    whose: str = "",
+) -> None:
+    """Raise ShapeError for arrays that a call cannot read or write in place.
+
+    Args:
+        read: names of the arguments, and how many numbers each has.
+        arguments: their arrays.
+        written: names of the results, and how many numbers each has.
+        results: their arrays.
+        whose: completes the names in a message.
+    """
+    if len(arguments) != len(read) or len(results) != len(written):
+        raise ShapeError(
+            f"expected {len(read)} arguments and {len(written)} results, got {len(arguments)} and {len(results)}"
+        )
+    sizes, arrays = [*read, *written], [*arguments, *results]
+    for (key, size), array in zip(sizes, arrays, strict=True):
+        if array.dtype != np.float64 or array.size != size or not (array.flags.f_contiguous and array.flags.aligned):
+            raise ShapeError(
+                f"{key}{whose} must be a column-major float64 array of {size} numbers ({8 * size / 2**20:.3g} MiB), "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+    for i, array in enumerate(results):
+        name = sizes[len(arguments) + i][0]
+        if not array.flags.writeable:
+            raise ShapeError(f"{name} is read-only and cannot take a result")
+        # What has been written would be read again as an argument, or be overwritten.
+        for other, (key, _) in zip(arrays[: len(arguments) + i], sizes, strict=False):
+            if np.may_share_memory(array, other):
+                raise ShapeError(f"{name} shares memory with {key}; give each result an array of its own")
+
+
+def _columns(array: Array, count: int, first: int, here: int) -> Array:
+    """The numbers of some evaluations out of ``count``, in place."""
+    each = array.size // count
+    return array.reshape(-1, order="F")[first * each : (first + here) * each]
 
 
 def _numbers(key: str, argument: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .code import PARAMETERS, Expressions, march_text
-from .errors import ModelError, ShapeError
+from .errors import ModelError, NoRoomError, ShapeError
 from .kernel import SCALAR_WIDTH
 from .machine_code import load_machine_code
 from .runge_kutta import Tableau
@@ -153,7 +153,7 @@ class CompiledMarch:
 
         Raises:
             ShapeError: if arrays have other types, shapes or orders, or a system is named twice.
-            MemoryError: if there is no room.
+            NoRoomError: if there is no memory for the lanes.
         """
         if systems.dtype.kind not in "iu" or systems.ndim != 1:
             raise ShapeError(f"systems must be numbers of rows, shape (k,), got {systems.dtype} of {systems.shape}")
@@ -167,7 +167,10 @@ class CompiledMarch:
         stride = 0 if len(p) == 1 else p.shape[1]
         where = lanes.ctypes.data, len(lanes), first, steps, t0, h, x.ctypes.data, p.ctypes.data, stride
         if len(lanes) and steps and self._call(*where, pointers, by_lane, by_step):
-            raise MemoryError(f"there is no room for {self.lanes} systems of {self.nx} numbers side by side")
+            raise NoRoomError(
+                f"there is no room for the work areas of {self.lanes} systems of {self.nx} numbers side by side: free "
+                "memory, or run the systems one by one"
+            )
 
     def _checked(self, lanes: NDArray[np.int64], x: Array, p: Array, outputs: Sequence[Array]) -> int:
         """Number of steps, if everything fits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import EruginError, Kernel, ShapeError
+from erugin.symbolic.kernel import LOOPED
 
 from .kernels import both, column_major, numbers, pair
 
@@ -212,3 +214,26 @@ def test_loops_that_do_not_fit(count: int, accumulated: int, columns: int) -> No
 def test_loop_feeds_back_only_what_has_the_same_shape() -> None:
     with pytest.raises(EruginError):
         pair(False).loop(2, 1, [ordered(3), ordered(2, 6)], [ordered(2, 2), ordered(3, 4)])
+
+
+@both
+def test_loop_of_any_length(compiled: bool) -> None:
+    count = 2 * LOOPED + 7
+    kernel = pendulum(compiled)
+    k, x, u = np.array([3.0]), np.array([1.0, 0.2]), column_major(1e-3 * numbers(4, 1, count))
+    outputs = [ordered(1, count), ordered(2, count), ordered(1, count)]
+    kernel.loop(count, 2, [k, x, u], outputs)()
+    np.testing.assert_array_equal(outputs[0][0], 4.0 + np.arange(count))
+    for i in (0, LOOPED - 1, LOOPED, 2 * LOOPED - 1, 2 * LOOPED, count - 1):
+        before = x if i == 0 else outputs[1][:, i - 1]
+        _, after, energy = kernel(3.0 + i, before, u[0, i])
+        np.testing.assert_array_equal(outputs[1][:, i], after)
+        assert outputs[2][0, i] == energy
+
+
+def test_loop_that_its_arrays_do_not_fit_is_refused_before_it_is_built() -> None:
+    arrays = [ordered(1), ordered(2), ordered(1, 3)], [ordered(n, 3) for n in (1, 2, 1)]
+    with pytest.raises(ShapeError, match=r"100000000000 evaluations .* \(7.63e\+05 MiB\)"):
+        pendulum(False).loop(10**11, 2, *arrays)
+    with pytest.raises(ShapeError, match=r"at least one evaluation, got 3\.0"):
+        pendulum(False).loop(cast(int, 3.0), 2, *arrays)

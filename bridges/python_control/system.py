@@ -30,8 +30,8 @@ class Numbers:
             names: under which they come; their own if not given.
         """
         self._parameters, self._names = parameters, parameters.names if names is None else names
-        self._key: tuple[float | None, ...] | None = None
-        self._vector = np.zeros(len(parameters))
+        # One value, so that another thread never sees a key beside the numbers of another.
+        self._last: tuple[tuple[float | None, ...], Array] | None = None
 
     @property
     def nominal(self) -> dict[str, float]:
@@ -47,11 +47,12 @@ class Numbers:
             params: of python-control, with names of others, too.
         """
         key = tuple(params.get(name) for name in self._names)
-        if key != self._key:
+        last = self._last
+        if last is None or key != last[0]:
             pairs = zip(self._parameters.names, key, strict=True)
-            self._vector = self._parameters.values({name: value for name, value in pairs if value is not None})
-            self._key = key
-        return self._vector
+            numbers = self._parameters.values({name: value for name, value in pairs if value is not None})
+            last = self._last = key, numbers
+        return last[1]
 
 
 def build_system(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.arrays import vector
 from ...symbolic.kernel import Kernel
+from ...symbolic.pickles import Portable
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class LyapunovFunction:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Portable):
     """Proof that a perturbation equation is asymptotically stable.
 
     Attributes:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ...symbolic.arrays import constant_values, finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
+from ...symbolic.pickles import Portable
 from .certificate import Certificate
 from .deviation import Deviation, Flow
 from .for_step import Amplifier, require_amplification
 
 
-class Perturbation(ABC):
+class Perturbation(Portable, ABC):
     """Perturbation equation of one constraint.
 
     For order 0 it is ÿ = g(y, ẏ, t), for order 1 ẏ′ = h(y′, t), for order 2 the algebraic z = 0. A subclass is one

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.kernel import Kernel
+from ...symbolic.kernel import Kernel, Spares
 from .subject import Subject
 
 Array = NDArray[np.float64]
@@ -51,7 +51,8 @@ class Probe:
             times: shape (N,) [s].
         """
         count = len(places)
-        x, t, evaluate, blocks = self._block
+        spare = self._spares.take()
+        x, t, evaluate, blocks = spare
         parts: list[list[Array]] = [[] for _ in blocks]
         for first in range(0, count, BLOCK):
             last = min(first + BLOCK, count)
@@ -60,6 +61,7 @@ class Probe:
             evaluate()
             for part, block in zip(parts, blocks, strict=True):
                 part.append(block[:, : last - first].copy())
+        self._spares.give(spare)
         values: dict[str, Array] = {}
         for (key, (rows, columns)), part in zip(self.kernel.outputs.items(), parts, strict=True):
             shape = (count, rows) if columns == 1 else (count, rows, columns)
@@ -69,6 +71,9 @@ class Probe:
         return values
 
     @functools.cached_property
+    def _spares(self) -> Spares[tuple[Array, Array, Callable[[], None], list[Array]]]:
+        return Spares(self._block)
+
     def _block(self) -> tuple[Array, Array, Callable[[], None], list[Array]]:
         """Places and times that are read, the call, and the results that it writes, for a block of places."""
         x, t = (np.zeros((self.kernel.inputs[key][0], BLOCK), order="F") for key in ("x", "t"))

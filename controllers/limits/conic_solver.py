@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,6 +39,20 @@ class _Bound:
     results: dict[str, Array]
 
 
+class _Own(threading.local):
+    """The functions of a thread, and how its last call ended."""
+
+    def __init__(self) -> None:
+        """Begin with none; called in each thread."""
+        self.bound: dict[tuple[int, int], _Bound] = {}
+        self.last: _Bound | None = None
+        self.raised = ""
+
+    def __reduce__(self) -> tuple[type[_Own], tuple[()]]:
+        """A copy begins with none."""
+        return _Own, ()
+
+
 class ConicSolver(QpSolver):
     """CasADi's ``conic``, called through its buffers.
 
@@ -67,16 +82,15 @@ class ConicSolver(QpSolver):
                 f"CasADi {ca.__version__} has no solver {' or '.join(map(repr, wanted))}: install a newer one"
             )
         self.name = found[0]
-        self._bound: dict[tuple[int, int], _Bound] = {}
-        self._last: _Bound | None = None
-        self._raised = ""
+        self._own = _Own()
 
     @property
     def word(self) -> str:
         """How the last call ended; empty in versions of CasADi whose buffers do not tell."""
-        if self._raised or self._last is None:
-            return self._raised
-        tell: Callable[[], dict[str, object]] | None = getattr(self._last.buffer, "stats", None)
+        last = self._own.last
+        if self._own.raised or last is None:
+            return self._own.raised
+        tell: Callable[[], dict[str, object]] | None = getattr(last.buffer, "stats", None)
         return "" if tell is None else f"{self.name}: {tell().get('return_status', '')}"
 
     def solve(self, program: QuadraticProgram, start: QpAnswer | None = None) -> QpAnswer:
@@ -87,7 +101,8 @@ class ConicSolver(QpSolver):
             start: answer of a similar programme.
         """
         size = program.A.shape
-        bound = self._bound.get(size) or self._bind(size)
+        own = self._own
+        bound = own.bound.get(size) or self._bind(size)
         given, n = bound.arguments, size[1]
         given["h"][...], given["g"][:], given["a"][...] = program.H, program.g, program.A
         given["lba"][:], given["uba"][:] = program.least, program.most
@@ -101,11 +116,11 @@ class ConicSolver(QpSolver):
         # What is left of the call before must not pass for an answer.
         for result in bound.results.values():
             result.fill(np.nan)
-        self._last, self._raised = bound, ""
+        own.last, own.raised = bound, ""
         try:
             bound.evaluate()
         except RuntimeError as error:
-            self._raised = str(error).strip().splitlines()[-1]
+            own.raised = str(error).strip().splitlines()[-1]
         told = bound.results
         return QpAnswer(told["x"].copy(), np.concatenate((told["lam_x"], told["lam_a"])))
 
@@ -121,7 +136,7 @@ class ConicSolver(QpSolver):
         for i, array in enumerate(results.values()):
             buffer.set_res(i, array.reshape(-1, order="F").data)
         bound = _Bound(evaluate, buffer, function, arguments, results)
-        self._bound[size] = bound
+        self._own.bound[size] = bound
         return bound
 
 

@@ -154,11 +154,10 @@ class BoundedInputs:
             change = self.limits.rate * max(t - before.t, 0.0)
             low = np.maximum(low, before.outcome.input - change)
             high = np.minimum(high, before.outcome.input + change)
-        tick = self._problem.quick(t, q, v, p, low, high)
-        u, fit = tick.input, tick.fit
+        u, fit = self._problem.quick(t, q, v, p, low, high)
         if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
             return BoundedOutcome(_frozen(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
-        tick = self._problem.whole()
+        tick = self._problem.whole(t, q, v, p, low, high)
         if not math.isfinite(tick.total[0]):
             raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
         found = self._levels.solve(tick, None if before is None else before.outcome.found)

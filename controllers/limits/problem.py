@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -31,7 +30,7 @@ DEPENDENT = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class BoundedTick:
-    """A problem at one state, in inputs x with u = scale · x. The arrays are overwritten by the next tick.
+    """A problem at one state, in inputs x with u = scale · x.
 
     Attributes:
         input: of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
@@ -137,16 +136,12 @@ class BoundedProblem:
         }
         counted = [ca.vec(self._outputs[key]) for key in ("effort", "rows", "gain", "right")]
         self._outputs["total"] = ca.sum1(ca.vertcat(*counted))
-        sizes = (c.nq, c.nv, len(program.parameters), nu, nu)
-        self._arguments = [np.zeros(1), *(np.zeros(size) for size in sizes)]
-        self._results = {
-            key: np.zeros((e.size1(), e.size2()) if key in ("effort", "rows", "gain") else e.numel(), order="F")
-            for key, e in self._outputs.items()
-        }
-        self._tick = BoundedTick(**self._results)
+        self._shapes = [
+            e.shape if key in ("effort", "rows", "gain") else (e.numel(),) for key, e in self._outputs.items()
+        ]
 
-    def quick(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> BoundedTick:
-        """A tick of which only input, fit, low and high are filled in.
+    def quick(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Input and fit of the tick alone.
 
         Args:
             t: time [s].
@@ -156,16 +151,22 @@ class BoundedProblem:
             low: least input at this time, torque and rate limits taken together, shape (nu,).
             high: the greatest, shape (nu,).
         """
-        self._arguments[0][0] = t
-        for array, value in zip(self._arguments[1:], (q, v, p, low, high), strict=True):
-            array[:] = value
-        self._run_quick()
-        return self._tick
+        u, fit = self._quick(t, q, v, p, low, high)
+        return u.reshape(-1), fit
 
-    def whole(self) -> BoundedTick:
-        """The rest of the tick that :meth:`quick` was called for last."""
-        self._run_whole()
-        return self._tick
+    def whole(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> BoundedTick:
+        """All of it.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+            low: least input at this time, torque and rate limits taken together, shape (nu,).
+            high: the greatest, shape (nu,).
+        """
+        found = self._whole(t, q, v, p, low, high)
+        return BoundedTick(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
 
     def _without_limits(self, program: Program, method: MultiplierMethod) -> Realized:
         try:
@@ -177,16 +178,15 @@ class BoundedProblem:
             return Actuated().build(program, LeastNormMultipliers())
 
     @functools.cached_property
-    def _run_quick(self) -> Callable[[], None]:
-        return self._bound("bounded_tick", ("input", "fit", "low", "high"))
+    def _quick(self) -> Kernel:
+        return self._compiled("bounded_tick", ("input", "fit"))
 
     @functools.cached_property
-    def _run_whole(self) -> Callable[[], None]:
-        return self._bound("bounded_whole", tuple(self._outputs))
+    def _whole(self) -> Kernel:
+        return self._compiled("bounded_whole", tuple(self._outputs))
 
-    def _bound(self, name: str, keys: tuple[str, ...]) -> Callable[[], None]:
-        kernel = Kernel(name, self._symbols, {key: self._outputs[key] for key in keys})
-        return kernel.bind(self._arguments, [self._results[key] for key in keys])
+    def _compiled(self, name: str, keys: tuple[str, ...]) -> Kernel:
+        return Kernel(name, self._symbols, {key: self._outputs[key] for key in keys})
 
 
 def dependent_inputs(program: Program, weight: ca.SX, free: ca.SX) -> bool:

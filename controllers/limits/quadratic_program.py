@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -87,25 +86,12 @@ def misses(program: QuadraticProgram, answer: QpAnswer) -> float:
         program: what was solved.
         answer: what the solver says.
     """
-    check = _check(*program.A.shape)
-    for array, value in zip(
-        check.arguments,
-        (
-            program.H,
-            program.g,
-            program.A,
-            program.least,
-            program.most,
-            program.lower,
-            program.upper,
-            answer.x,
-            answer.multipliers,
-        ),
-        strict=True,
-    ):
-        array[...] = value
-    check.evaluate()
-    return float(check.result[0])
+    A = program.A
+    (missed,) = _check(*A.shape)(
+        *(program.H, program.g, A if A.shape[1] > 1 else A[:, 0]),
+        *(program.least, program.most, program.lower, program.upper, answer.x, answer.multipliers),
+    )
+    return float(missed)
 
 
 def is_optimal(program: QuadraticProgram, answer: QpAnswer) -> bool:
@@ -118,17 +104,9 @@ def is_optimal(program: QuadraticProgram, answer: QpAnswer) -> bool:
     return misses(program, answer) <= ACCURACY
 
 
-@dataclass(frozen=True, eq=False)
-class _Check:
-    """The conditions of optimality for one size, and the arrays that they are read from."""
-
-    evaluate: Callable[[], None]
-    arguments: list[Array]
-    result: Array
-
-
 @functools.lru_cache(maxsize=64)
-def _check(k: int, n: int) -> _Check:
+def _check(k: int, n: int) -> Kernel:
+    """The conditions of optimality for one size."""
     H, A = ca.SX.sym("H", n, n), ca.SX.sym("A", k, n)
     g, x, lower, upper = (ca.SX.sym(name, n) for name in ("g", "x", "lower", "upper"))
     least, most, multipliers = ca.SX.sym("least", k), ca.SX.sym("most", k), ca.SX.sym("multipliers", n + k)
@@ -144,7 +122,4 @@ def _check(k: int, n: int) -> _Check:
         loose = loose + ca.fmin(ca.fabs(gap), ca.fabs(multipliers[i])) ** 2
     missed = ca.sqrt(still / (1 + ca.sumsqr(g) + ca.sumsqr(multipliers)) + (broken + loose) / (1 + ca.sumsqr(x)))
     symbols = {"H": H, "g": g, "A": A, "least": least, "most": most, "lower": lower, "upper": upper}
-    kernel = Kernel("optimality", {**symbols, "x": x, "multipliers": multipliers}, {"missed": missed}, compiled=False)
-    arguments = [np.zeros(shape if key in "HA" else shape[0], order="F") for key, shape in kernel.inputs.items()]
-    result = np.zeros(1)
-    return _Check(kernel.bind(arguments, [result]), arguments, result)
+    return Kernel("optimality", {**symbols, "x": x, "multipliers": multipliers}, {"missed": missed}, compiled=False)

@@ -15,6 +15,7 @@ from ...robots.natural_factor import NaturalFactor, natural_factor
 from ...robots.robot import Robot
 from ...robots.spatial import mirrored
 from ...symbolic.ldl import Ldl
+from ...symbolic.pickles import Portable
 
 SMALLEST = 1e-13
 """A relative pivot of M counts as zero below this; a chain of a hundred links, which is regular, has 2e-9."""
@@ -43,7 +44,7 @@ class RowMotion:
     rooted: Callable[[], ca.SX]
 
 
-class Movable(ABC):
+class Movable(Portable, ABC):
     """A robot as forces move it, natural constraints obeyed."""
 
     @property

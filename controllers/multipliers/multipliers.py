@@ -9,6 +9,7 @@ import casadi as ca
 
 from ...robots.augmentation import require_regular
 from ...robots.constrained_factor import Half, half_moved_by
+from ...symbolic.pickles import Portable
 from ..program import Program
 from .capability import DEPENDENCE, REGULAR, Capability
 from .movable import HalvedMotion, Movable, sound
@@ -37,7 +38,7 @@ class Multipliers:
     pivots: ca.SX
 
 
-class MultiplierMethod(ABC):
+class MultiplierMethod(Portable, ABC):
     """Way of solving K λ = r, where K = Θ M⁻¹ Θᵀ is symmetric and positive semidefinite."""
 
     handles_dependence: bool = False

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.pickles import Portable
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class SignalExpressions:
         object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
 
 
-class Signal(ABC):
+class Signal(Portable, ABC):
     """A function of time for a stated number of components, smooth enough for an integrator of order 4."""
 
     @abstractmethod

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.pickles import Portable
 from ..metrics import Metric
 
 Array = NDArray[np.float64]
@@ -47,7 +48,7 @@ def most(parts: Sequence[Array]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class Quantity(Portable):
     """A number that tells of a run.
 
     Attributes:

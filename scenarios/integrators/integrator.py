@@ -17,6 +17,7 @@ from ...symbolic.errors import (
     SingularProgramError,
 )
 from ...symbolic.march import March
+from ...symbolic.pickles import Portable
 from ..closed_loop import ClosedLoop
 from ..window import Window
 
@@ -75,7 +76,7 @@ StartRun = Callable[[Array, float, float], Advance]
 """Parameters of plant and controller, step h and time of the first sample → what advances a run."""
 
 
-class Integrator(ABC):
+class Integrator(Portable, ABC):
     """A way to integrate ẋ = f(t, x). One file each; the driver knows only this base."""
 
     @abstractmethod
