@@ -6,6 +6,7 @@ import dataclasses
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -14,6 +15,9 @@ from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
 from .schedule import Schedule
+
+if TYPE_CHECKING:
+    from .field import EruginField
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,7 @@ class Constraint:
             a schedule. Always, if not given.
         clearances: builds distances that must be positive where a motion starts, by the name of what they are kept
             from [m]; none if not given.
+        followed: the field that a point follows, and the point, shape (n,); None for any other constraint.
     """
 
     order: int
@@ -65,6 +70,7 @@ class Constraint:
     name: str
     when: Callable[[Coordinates], ca.SX] | Schedule | None = None
     clearances: Callable[[Coordinates], Mapping[str, ca.SX]] | None = None
+    followed: tuple[EruginField, ca.SX] | None = None
 
     def __post_init__(self) -> None:
         """Check that the perturbation equation fits the order."""

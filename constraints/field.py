@@ -169,6 +169,15 @@ class EruginField:
         J, drift = self.path.jacobian(self._place, self._time), ca.jacobian(phi, self._time)
         return self._at(cruise(phi, J, drift, self._place, self._gains), x, t)
 
+    def wanted_speed(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The cruise speed times the pace wanted there [m/s].
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
+        """
+        return self._at(self._gains.pace * self._gains.speed, x, t)
+
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The f_i: the functions F of the program curve, then one per barrier, positive where the motion may be [m].
 

@@ -118,7 +118,7 @@ def choose_sides(
 
     outward = stage.outward(base)
     best = descend(tuple(1 if outward[barrier.name] >= 0.0 else -1 for barrier in field.barriers))
-    if not found[best].clearance >= GOOD * found[best].margin:
+    if not found[best].clearance >= GOOD * found[best].margin or found[best].standstill is not None:
         best = descend((1,) * len(field.barriers))
         best = descend((-1,) * len(field.barriers))
         close = near(best)

@@ -46,6 +46,18 @@ class Curve(ABC):
         """Radius [m] of a ball about the reference that contains the curve at time t [s]; None if no ball does."""
         return None
 
+    def front_speed(self, t: ca.SX) -> ca.SX | None:
+        """A bound of the speed at which a boundary moves along its normal at time t [m/s]; None if none is known."""
+        x = ca.SX.sym("x", self.dimension)
+        return None if ca.depends_on(self.functions(x, t), t) else ca.SX(0)
+
+    def remaining(self, x: ca.SX, t: ca.SX) -> ca.SX | None:
+        """Way along a path that is left from the foot of the perpendicular from x to its end at time t [m].
+
+        Negative beyond the end; None for a path without an end, such as a closed one.
+        """
+        return None
+
     def landmarks(self, t: ca.SX) -> ca.SX | None:
         """Places on a path that tell where it lies, shape (n, k) [m], at time t; None if it knows of none."""
         return None

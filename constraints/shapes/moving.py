@@ -57,6 +57,15 @@ class Moving(Curve):
         """That of the solid [m]."""
         return self.shape.extent(t)
 
+    def front_speed(self, t: ca.SX) -> ca.SX | None:
+        """Speed |ċ| of the reference and |Ω| R of what turns about it [m/s]; None if the solid itself changes."""
+        center, extent = self.reference(t), self.extent(t)
+        x = ca.SX.sym("x", self.dimension)
+        if center is None or extent is None or self.dimension > 3 or ca.depends_on(self.shape.functions(x, t), t):
+            return None
+        turning = ca.norm_fro(ca.jacobian(ca.vec(self.rotation(t)), t)) / 2**0.5
+        return ca.norm_2(ca.jacobian(center, t)) + turning * extent
+
 
 def moving(
     shape: Curve,
