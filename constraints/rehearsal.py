@@ -63,8 +63,8 @@ class Standstill:
         if not self.nearest:
             return f"{what}, short of the end of the path: start elsewhere, or change the path there"
         return (
-            f"{what}, short of the end of the path: pass the barriers on other sides, by choose_sides() or side=, lower "
-            "margin=, or widen the gap between them"
+            f"{what}, short of the end of the path: pass the barriers on other sides, by choose_sides() or side=, "
+            "lower margin=, or widen the gap between them"
         )
 
 
@@ -157,8 +157,8 @@ class Rehearsal:
         elif not self.clearance > 0.0:
             worst = min(self.nearest, key=lambda name: self.nearest[name])
             found.append(
-                f"{worst!r} is entered by {-self.clearance:.3g} m: take a smaller step=, another side (choose_sides()), "
-                "or barriers that do not close on the point"
+                f"the point is {-self.clearance:.3g} m inside of {worst!r} on the way: take a smaller step=, another "
+                "side (choose_sides()), or barriers that do not close on the point"
             )
         return (*found, *(() if self.standstill is None else (str(self.standstill),)))
 
@@ -168,7 +168,7 @@ class Rehearsal:
         gap = f", least clearance {self.clearance:.3g} m, of {nearest!r}" if nearest else ""
         text = f"{self.progress:.4g} m along the path, {self.departure:.3g} m off it on average{gap}"
         return "\n".join(
-            [text, *(f"PROBLEM: {problem}" for problem in self.problems)] + ["safe" if self.safe else "not safe"]
+            [text, *(f"PROBLEM: {problem}" for problem in self.problems), "safe" if self.safe else "not safe"]
         )
 
     @property

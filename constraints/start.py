@@ -43,6 +43,7 @@ class Advance:
         time: when [s].
         allowed: what the field follows, 0.8 of its limit [m/s].
         field: name of the field.
+        at_margin: the fastest that the level line at the margin advances [m/s]; NaN if not looked at.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Advance:
     time: float
     allowed: float
     field: str
+    at_margin: float = float("nan")
 
     @property
     def too_fast(self) -> bool:
@@ -59,7 +61,9 @@ class Advance:
 
     def __str__(self) -> str:
         """Who, how fast, what is allowed, where, and what to try."""
-        where = "" if self.place is None else f" at ({', '.join(f'{x:.4g}' for x in self.place)}), t = {self.time:.4g} s"
+        where = (
+            "" if self.place is None else f" at ({', '.join(f'{x:.4g}' for x in self.place)}), t = {self.time:.4g} s"
+        )
         if np.isinf(self.speed):
             return (
                 f"{self.name!r} jumps{where}, so that no bounded velocity keeps off it: let it move, turn or grow "
@@ -159,9 +163,7 @@ def fastest_advances(
 class _Front:
     """A boundary, or a level of its function, that is searched for its fastest place in an interval of time."""
 
-    def __init__(
-        self, field: EruginField, j: int, values: Array, times: Array, start: Array, level: float
-    ) -> None:
+    def __init__(self, field: EruginField, j: int, values: Array, times: Array, start: Array, level: float) -> None:
         self._probe, self._j, self._times, self._level = Probe(_fronts(field), values), j, times, level
         self._n, self._start, self._rng = field.dimension, start, np.random.default_rng(1952)
         self._limit = float(values[field.parameters.names.index(f"{field.name}.limit")])

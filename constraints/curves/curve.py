@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import casadi as ca
@@ -24,6 +25,16 @@ class Curve(ABC):
 
     parameters: Parameters
     """Its places, sizes and speeds, as symbols with nominal values."""
+
+    @property
+    def smoothness(self) -> float:
+        """The largest k for which the curve is C^k; infinite for an analytic one, and unless a class knows better.
+
+        0 for a curve with corners, where the normal jumps. 1 where the normal turns continuously and the curvature
+        jumps: a field along the curve has accelerations, and a robot that follows it has forces, that jump there.
+        From 2 on these are continuous.
+        """
+        return math.inf
 
     @abstractmethod
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:

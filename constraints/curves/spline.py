@@ -76,6 +76,11 @@ class Spline(Curve):
         return points
 
     @property
+    def smoothness(self) -> float:
+        """Three: of degree 5 inside, and straight beyond the ends, where c″ and c‴ vanish."""
+        return 3.0
+
+    @property
     def length(self) -> float:
         """Range of the parameter from the first to the last point [m]."""
         return float(self.breaks[-1] - self.breaks[0])

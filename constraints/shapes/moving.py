@@ -46,6 +46,11 @@ class Moving(Curve):
         y = self.pivot + ca.mtimes(self.rotation(t).T, x - self.pivot - self.displacement(t))
         return self.shape.functions(y, t)
 
+    @property
+    def smoothness(self) -> float:
+        """That of the solid."""
+        return self.shape.smoothness
+
     def reference(self, t: ca.SX) -> ca.SX | None:
         """That of the solid, moved along, shape (n,) [m]."""
         own = self.shape.reference(t)
