@@ -57,14 +57,14 @@ class Standstill:
             what = f"the point stands still at {where}{before} from t = {self.since:.4g} s on"
         else:
             what = (
-                f"the point makes no way along the path from t = {self.since:.4g} s on, and at t = {self.until:.4g} s "
-                f"is at {where}{before.rstrip(',')}"
+                f"the point makes no way along the path from t = {self.since:.4g} s on, and is at {where}{before} at "
+                f"t = {self.until:.4g} s"
             )
         if not self.nearest:
-            return f"{what}, short of the end of the path: start elsewhere, or change the path there"
+            return f"{what}, short of the goal: start elsewhere, or change the path there"
         return (
-            f"{what}, short of the end of the path: pass the barriers on other sides, by choose_sides() or side=, "
-            "lower margin=, or widen the gap between them"
+            f"{what}, short of the goal: pass the barriers on other sides, by choose_sides() or side=, lower margin=, "
+            "or widen the gap between them"
         )
 
 
