@@ -22,7 +22,7 @@ NEAR = 1e-9
 """Share of the region within which a field that changes much jumps."""
 
 NOTABLE = 0.01
-"""Share of the largest speed by which a velocity has to change in no distance to count as a jump."""
+"""Share of the median speed by which a velocity has to change in no distance to count as a jump."""
 
 APART = 0.05
 """Jumps nearer to each other than this, in units of the region, are told as one [-]."""
@@ -74,7 +74,7 @@ def find_jumps(
     around = np.pad(change, ((0, 0), (1, 1)))
     excess = change - np.maximum(around[:, 2:], around[:, :-2])
     speeds = np.linalg.norm(w[free], axis=1)
-    least = NOTABLE * float(speeds.max(initial=0.0))
+    least = NOTABLE * float(np.median(speeds)) if len(speeds) else 0.0
     chosen = {int(i) for key in (change, excess) for i in np.argsort(key, axis=None)[::-1][:SUSPECTED]}
     rows, columns = np.unravel_index(
         np.array(sorted(i for i in chosen if change.flat[i] > least), dtype=np.intp), change.shape
