@@ -89,8 +89,9 @@ class EruginField:
             margin: clearance δ kept from barriers [m]; required with any.
             rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The
                 path is left by ε e^(−d/ε) at a distance d from the inflated obstacle.
-            limit: largest speed L [m/s], at least 1.2 c; 1.5 c if not given, and none without barriers. Barriers must
-                be slower than 0.8 L.
+            limit: largest speed L [m/s], at least 1.2 c; 1.5 c if not given, and none without barriers. No boundary may
+                advance along its normal faster than 0.8 L, whether it drifts, turns, grows or speeds up; what looks
+                ahead refuses it (:func:`require_start`), and a run says so.
             acceleration: bounds the acceleration [m/s²] along the program curve where that is at rest, by slowing down
                 in bends, and on the way to a straight one, by lowering κ. What moving barriers ask for is not bounded.
             side: +1 to pass barriers on the side where the path's first function is positive, −1 on the other; or by

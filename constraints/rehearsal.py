@@ -249,6 +249,7 @@ class Stage:
         along, off, pace, gaps, advance = self._run(along_field(self.field), values)
         nearest = {b.name: float(g.min()) for b, g in zip(self.field.barriers, gaps, strict=True)}
         finite = bool(np.isfinite(gaps).all())
+        times: Array = self.t0 + self.step * np.arange(self.count, dtype=np.float64)
         margin = values[self.field.parameters.names.index(f"{self.field.name}.margin")] if nearest else 0.0
         return Rehearsal(
             progress=float(along.sum()) * self.step if finite else float("nan"),
@@ -257,7 +258,7 @@ class Stage:
             nearest=nearest,
             fastest=float(pace.max()),
             margin=float(margin),
-            standstill=find_standstill(self.t0 + self.step * np.arange(self.count), advance, gaps, list(nearest)),
+            standstill=find_standstill(times, advance, gaps, list(nearest)),
         )
 
     def outward(self, values: Array) -> dict[str, float]:

@@ -205,7 +205,7 @@ class _Front:
 
     def _reach(self, t: Array) -> Array:
         """How far a point can have come from the start."""
-        return self._limit * (t - self._times[0] + 1e-3) + self._level
+        return np.asarray(self._limit * (t - self._times[0] + 1e-3) + self._level, dtype=np.float64)
 
     def _values(self, x: Array, t: Array) -> tuple[Array, Array, Array]:
         """The O_j, (N, k); the slope of this one, (N, n), and its rate, (N,)."""

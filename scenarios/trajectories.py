@@ -108,7 +108,9 @@ class Trajectories(Recorded):
             active[ended] = False
         notes, endings = [note or () for note in record.notes], list(map(str, record.ending))
         own, law = record.p[:, :split], record.p[:, split:]
-        for i, found in enumerate(blocked(controller, loop.robot, t, record.states[:, :, :nq], kept, own, law)):
+        for i, found in enumerate(
+            blocked(controller, loop.robot, t, record.states[:, :, :nq], kept.tolist(), own, law)
+        ):
             for first, last in found.spans:
                 within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
                 status[i, within] = Status.BLOCKED

@@ -68,7 +68,7 @@ class Moving(Curve):
         x = ca.SX.sym("x", self.dimension)
         if center is None or extent is None or self.dimension > 3 or ca.depends_on(self.shape.functions(x, t), t):
             return None
-        turning = ca.norm_fro(ca.jacobian(ca.vec(self.rotation(t)), t)) / 2**0.5
+        turning = ca.norm_2(ca.jacobian(ca.vec(self.rotation(t)), t)) / 2**0.5
         return ca.norm_2(ca.jacobian(center, t)) + turning * extent
 
 

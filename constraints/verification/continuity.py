@@ -223,8 +223,6 @@ def _between(place: Array, path: Array, room: float) -> bool:
 def _look(probe: FieldProbe, places: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Velocities at places with their times, shape (N, n + 1), and whether these are free and the numbers finite."""
     values = probe.flow.at(places[:, :-1], places[:, -1])
-    w, free = (
-        values["w"],
-        (values["O"].reshape(len(places), -1) > 0.0).all(axis=1) & np.isfinite(values["w"]).all(axis=1),
-    )
-    return np.where(free[:, None], w, 0.0), np.asarray(free)
+    w, gaps = values["w"], values["O"].reshape(len(places), -1)
+    free = np.asarray((gaps > 0.0).all(axis=1) & np.isfinite(w).all(axis=1), dtype=np.bool_)
+    return np.where(free[:, None], w, 0.0), free
