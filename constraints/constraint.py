@@ -6,6 +6,7 @@ import dataclasses
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -15,6 +16,9 @@ from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickles import Portable
 from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
 from .schedule import Schedule
+
+if TYPE_CHECKING:
+    from .field import EruginField
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,7 @@ class Constraint(Portable):
             a schedule. Always, if not given.
         clearances: builds distances that must be positive where a motion starts, by the name of what they are kept
             from [m]; none if not given.
+        followed: the field that a point follows, and the point, shape (n,); None for any other constraint.
     """
 
     order: int
@@ -66,6 +71,7 @@ class Constraint(Portable):
     name: str
     when: Callable[[Coordinates], ca.SX] | Schedule | None = None
     clearances: Callable[[Coordinates], Mapping[str, ca.SX]] | None = None
+    followed: tuple[EruginField, ca.SX] | None = None
 
     def __post_init__(self) -> None:
         """Check that the perturbation equation fits the order."""

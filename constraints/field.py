@@ -90,8 +90,9 @@ class EruginField(Portable):
             margin: clearance δ kept from barriers [m]; required with any.
             rounding: length ε over which the path is rounded into the detour [m]; half the margin if not given. The
                 path is left by ε e^(−d/ε) at a distance d from the inflated obstacle.
-            limit: largest speed L [m/s], at least 1.2 c; 1.5 c if not given, and none without barriers. Barriers must
-                be slower than 0.8 L.
+            limit: largest speed L [m/s], at least 1.2 c; 1.5 c if not given, and none without barriers. No boundary may
+                advance along its normal faster than 0.8 L, whether it drifts, turns, grows or speeds up; what looks
+                ahead refuses it (:func:`require_start`), and a run says so.
             acceleration: bounds the acceleration [m/s²] along the program curve where that is at rest, by slowing down
                 in bends, and on the way to a straight one, by lowering κ. What moving barriers ask for is not bounded.
             side: +1 to pass barriers on the side where the path's first function is positive, −1 on the other; or by
@@ -169,6 +170,15 @@ class EruginField(Portable):
         phi = ca.densify(self.path.functions(self._place, self._time))
         J, drift = self.path.jacobian(self._place, self._time), ca.jacobian(phi, self._time)
         return self._at(cruise(phi, J, drift, self._place, self._gains), x, t)
+
+    def wanted_speed(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """The cruise speed times the pace wanted there [m/s].
+
+        Args:
+            x: place, shape (n,) [m].
+            t: time [s].
+        """
+        return self._at(self._gains.pace * self._gains.speed, x, t)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The f_i: the functions F of the program curve, then one per barrier, positive where the motion may be [m].

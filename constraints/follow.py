@@ -53,5 +53,6 @@ def follow(
         field.parameters,
         name,
         clearances=clearances,
+        followed=(field, point),
     )
     return constraint if when is None else constraint.switched(when)

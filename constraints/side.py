@@ -35,8 +35,9 @@ def choose_side(
     """The one side, +1 or −1, on which a point that moves with the field gets on best.
 
     The rule: a point is sent along the field from ``start``, once with either value of σ, and the side of the lower
-    :attr:`Rehearsal.rank` is taken: a safe one before one that is not, then less of departure − progress + 10 (δ −
-    clearance)⁺, all in metres; +1 if they are equal. Set the answer as the parameter ``field.side``.
+    :attr:`Rehearsal.rank` is taken: no barrier crossed before one crossed, getting along before a standstill, then less
+    of departure − progress + 10 (δ − clearance)⁺, all in metres; +1 if they are equal. Set the answer as the parameter
+    ``field.side``.
 
     Args:
         field: with barriers.
@@ -74,8 +75,9 @@ def choose_sides(
     The rule: 1. A point goes along the path as if nothing were in the way. Each barrier is to be passed on the side to
     which it would be left where the point comes nearest to it, by the sign of ∇O_j·∇φ₁. 2. That is rehearsed; then,
     time and again, the one barrier nearer than 2δ whose turned side lowers :attr:`Rehearsal.rank` most is turned. 3. If
-    the clearance is still less than 0.9 δ, all +1, all −1 and, with up to six barriers near, every combination of
-    their sides are rehearsed too. The least rank is taken, the first one found if equal.
+    the clearance is still less than 0.9 δ, or the point comes to a standstill, all +1, all −1 and, with up to six
+    barriers near, every combination of their sides are rehearsed too. The least rank is taken, the first one found if
+    equal.
 
     Args:
         field: with barriers.
@@ -118,7 +120,7 @@ def choose_sides(
 
     outward = stage.outward(base)
     best = descend(tuple(1 if outward[barrier.name] >= 0.0 else -1 for barrier in field.barriers))
-    if not found[best].clearance >= GOOD * found[best].margin:
+    if not found[best].clearance >= GOOD * found[best].margin or found[best].standstill is not None:
         best = descend((1,) * len(field.barriers))
         best = descend((-1,) * len(field.barriers))
         close = near(best)

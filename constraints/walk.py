@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..symbolic.kernel import Kernel, Spares
+from ..symbolic.ldl import Ldl
 from ..symbolic.runge_kutta import rk4_step
 from .cruise import FLOOR
 from .curves.normals import tangent_of
@@ -36,12 +37,12 @@ class Walk:
         results = [np.zeros((rows, CHUNK), order="F") for rows, _ in outputs]
         return arguments, results, self._kernel.loop(CHUNK, 2, arguments, results)
 
-    def measure(self, start: Array, count: int, step: float, values: Array) -> list[Array]:
-        """The measures, shape (rows, count) each, of ``count`` steps from ``start`` at t = 0."""
+    def measure(self, start: Array, count: int, step: float, values: Array, *, t0: float = 0.0) -> list[Array]:
+        """The measures, shape (rows, count) each, of ``count`` steps from ``start`` at ``t0``."""
         loop = self._loops.take()
         arguments, results, advance = loop
         time, place, steps, parameters = arguments
-        time[:], place[:, 0], steps[:], parameters[:] = 0.0, start, step, values[:, None]
+        time[:], place[:, 0], steps[:], parameters[:] = t0, start, step, values[:, None]
         found: list[list[Array]] = [[] for _ in results[2:]]
         for _ in range(0, count, CHUNK):
             advance()
@@ -64,7 +65,8 @@ def along_field(field: EruginField) -> Walk:
         "along": ca.dot(ahead, w) / ca.sqrt(ca.sumsqr(ahead) + FLOOR),
         "off": ca.fabs(field.path.functions(x, t)[0]),
         "pace": ca.norm_2(w),
-        "gaps": _barriers(field, x, t),
+        "gaps": barriers_of(field, x, t),
+        "advance": advance_of(field, x, t),
     }
     return _stepping("rehearse", velocity, x, t, p, measured)
 
@@ -74,12 +76,36 @@ def along_path(field: EruginField) -> Walk:
     """Along the path alone: the barriers, and which way they would be left."""
     x, t, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.parameters.symbols
     velocity = ca.Function("w", [t, x, p], [field.unobstructed(x, t)], {"cse": True})
-    gaps = _barriers(field, x, t)
+    gaps = barriers_of(field, x, t)
     outward = ca.jacobian(gaps, x) @ field.path.jacobian(x, t)[0, :].T
     return _stepping("unobstructed", velocity, x, t, p, {"gaps": gaps, "outward": outward})
 
 
-def _barriers(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
+def advance_of(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
+    """What tells whether a point gets along the path, shape (3n + 4,).
+
+    The place, the foot x − J⁺φ of the perpendicular on the path, the direction of travel τ; the speed wanted along the
+    path; the way that remains to its end, NaN if it has none; the margin, or a tenth of c/κ without barriers; and the
+    radius of the largest barrier.
+    """
+    path, n = field.path, field.dimension
+    phi, J = path.functions(x, t), path.jacobian(x, t)
+    foot = x - J.T @ Ldl.of(J @ J.T + FLOOR * ca.SX.eye(phi.numel())).solve(phi)
+    ahead = tangent_of(J) if J.size1() == n - 1 else field.unobstructed(x, t)
+    left = path.remaining(x, t)
+    radii = [extent for extent in (obstacle.extent(t) for obstacle in field.obstacles) if extent is not None]
+    own, name = field.parameters, field.name
+    scale = own[f"{name}.margin"] if field.barriers else 0.1 * own[f"{name}.speed"] / own[f"{name}.attraction"]
+    return ca.vertcat(
+        *(x, foot, ahead / ca.sqrt(ca.sumsqr(ahead) + FLOOR), field.wanted_speed(x, t)),
+        ca.SX(float("nan")) if left is None else left,
+        scale,
+        functools.reduce(ca.fmax, radii, ca.SX(0)),
+    )
+
+
+def barriers_of(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
+    """The O_j at a place and a time, one per barrier."""
     every, k = field.functions(x, t), field.path.functions(x, t).numel()
     return ca.vertcat(ca.SX(0, 1), *(every[i] for i in range(k, every.numel())))
 

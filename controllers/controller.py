@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..constraints.constraint import Constraint
 from ..robots.robot import Robot
 from ..symbolic.arrays import vector
 from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
@@ -115,6 +116,11 @@ class Controller(Portable, ABC):
     def switches(self) -> bool:
         """Whether rows are on at times only."""
         return self.law is not None and self.law.active.numel() > 0
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The program constraints that the law is to enforce; none for a law without a program."""
+        return ()
 
     @property
     def tolerance(self) -> float:

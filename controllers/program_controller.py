@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..constraints.constraint import Constraint
 from ..robots.branch_acceleration import BranchModels
 from ..symbolic.arrays import all_finite, positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
@@ -127,6 +128,11 @@ class ProgramController(Controller):
     def law(self) -> Law | None:
         """Output, deviation and pivots as expressions; None where each tick solves equations or a programme."""
         return self._law if self._branch is None and self._bounded is None else None
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Those of the program."""
+        return self.program.constraints
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ class Status(IntEnum):
     CONTRADICTORY = 5
     LIMITED = 6
     HELD = 7
+    BLOCKED = 8
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -65,6 +66,10 @@ _SENTENCES = {
     Status.HELD: (
         "There is no new output for this sample: the last safe one is applied in its place. See the message for what "
         "went wrong."
+    ),
+    Status.BLOCKED: (
+        "A point that follows a field gets along its path no more, or has been entered by a barrier. Pass the barriers "
+        "on other sides, by choose_sides() or side=, lower margin=, raise limit=, or widen the gap between them."
     ),
     Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }

@@ -1,8 +1,9 @@
-"""A point that moves with a field, without any robot."""
+"""A point that moves with a field: alone, or as a part of a robot that follows it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,14 +12,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints import EruginField, require_start
+from ..constraints.rehearsal import find_standstill
+from ..constraints.start import fastest_advances
 from ..constraints.verification.subject import Subject
+from ..constraints.walk import advance_of, barriers_of
+from ..controllers.controller import Controller
+from ..robots.robot import Robot
 from ..symbolic.arrays import finite, positive, vector
 from ..symbolic.errors import ModelError, NotFiniteError
 from ..symbolic.kernel import Kernel
 from ..symbolic.runge_kutta import rk4_step
+from .mapped import evaluate_each
 
 Array = NDArray[np.float64]
 LONGEST = 1_000_000
+SHARE = 0.25
+"""Of the margin that a point or a barrier moves between two samples that are looked at."""
+
+MOST = 200_000
+"""Samples that are looked at in all lanes together, unless that leaves fewer than 20 for each."""
+
+SEVERAL = 8
+"""Sets of parameters for which the speeds of barriers are looked for in a batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +45,15 @@ class FieldMotion:
         x: places, shape (N, n) [m].
         w: velocities, shape (N, n) [m/s].
         f: the field's functions, shape (N, k): those of the program curve, then one per obstacle [m].
+        notes: times at which an obstacle was entered, or from which on the point did not get along the path, and what
+            there is to say of it; empty if nothing went wrong.
     """
 
     t: Array
     x: Array
     w: Array
     f: Array
+    notes: tuple[tuple[float, str], ...] = ()
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -48,7 +66,8 @@ class FieldMotion:
             time: [s].
         """
         count = int(np.searchsorted(self.t, time, side="right"))
-        return FieldMotion(self.t[:count], self.x[:count], self.w[:count], self.f[:count])
+        notes = tuple(note for note in self.notes if note[0] <= time)
+        return FieldMotion(self.t[:count], self.x[:count], self.w[:count], self.f[:count], notes)
 
 
 def move_along(
@@ -82,7 +101,7 @@ def move_along(
         raise ModelError(f"{count} steps are too many (at most {LONGEST}): shorten duration= or lengthen step=")
     place, values, h = vector("start", start, n), field.parameters.values(p), duration / count
     if isinstance(field, EruginField):
-        require_start(field, place, p, t=first)
+        require_start(field, place, p, t=first, duration=duration)
     x, t, symbols = ca.SX.sym("x", n), ca.SX.sym("t"), field.parameters.symbols
     w = ca.Function("w", [t, x, symbols], [field.velocity(x, t)], {"cse": True})
 
@@ -101,4 +120,132 @@ def move_along(
         k = int(np.argmin(whole))
         last = here[max(k - 1, 0)]
         raise NotFiniteError(f"the velocity of {field.name!r} is not finite at t = {times[k]:.6g} s, after {last}")
-    return FieldMotion(times, here, velocities, functions)
+    notes: tuple[tuple[float, str], ...] = ()
+    if isinstance(field, EruginField):
+        probe = _look(field, x, {"t": t, "x": x, "p": symbols})
+        advance, gaps = (a.T for a in evaluate_each(probe, [times[:, None], here, values[None]]))
+        notes = tuple((time, said) for time, said, _ in _told(field, times, advance, gaps))
+    return FieldMotion(times, here, velocities, functions, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocked:
+    """What came of the points of one lane that follow fields.
+
+    Attributes:
+        notes: times, and what there is to say.
+        spans: times from and to which a point was entered by a barrier or did not get along.
+    """
+
+    notes: tuple[tuple[float, str], ...]
+    spans: tuple[tuple[float, float], ...]
+
+
+def blocked(
+    controller: Controller | None, robot: Robot, t: Array, q: Array, kept: Sequence[int], p: Array, law_p: Array
+) -> list[Blocked]:
+    """Whether points that follow fields were entered by barriers or stopped getting along, lane by lane.
+
+    Samples are looked at that lie a quarter of a margin apart at the field's limit. Points that follow at times only
+    are left out. Parameters that plant and controller share are the plant's.
+
+    Args:
+        controller: whose program follows fields, or None.
+        robot: the plant.
+        t: times, shape (lanes, N) [s].
+        q: coordinates, shape (lanes, N, nq).
+        kept: number of samples of each lane.
+        p: the plant's parameters, shape (lanes, np).
+        law_p: the controller's parameters, shape (lanes, number of them).
+
+    Returns:
+        One for each lane; none at all if nothing is followed.
+    """
+    followed = () if controller is None else _looks(controller)
+    if controller is None or not followed:
+        return []
+    numbers = law_p.copy()
+    for i, name in enumerate(controller.parameters.names):
+        if name in robot.parameters.names:
+            numbers[:, i] = p[:, robot.parameters.names.index(name)]
+    notes: list[list[tuple[float, str]]] = [[] for _ in kept]
+    spans: list[list[tuple[float, float]]] = [[] for _ in kept]
+    for name, field, probe in followed:
+        places = [controller.parameters.names.index(key) for key in field.parameters.names]
+        order = [_spaced(field, t[i, : kept[i]], numbers[i, places], len(kept)) for i in range(len(kept))]
+        lanes = np.repeat(np.arange(len(kept)), [len(each) for each in order])
+        at = np.concatenate(order) if order else np.zeros(0, dtype=np.intp)
+        advance, gaps = evaluate_each(probe, [t[lanes, at][:, None], q[lanes, at], numbers], lanes)
+        seen: dict[bytes, tuple[str, ...]] = {}
+        for i in range(len(kept)):
+            mine, values = lanes == i, np.ascontiguousarray(numbers[i, places])
+            times = t[i, order[i]]
+            if not len(times):
+                continue
+            key = values.tobytes()
+            if key not in seen and len(seen) < SEVERAL:
+                n = field.dimension
+                found = fastest_advances(field, values, float(times[0]), float(times[-1]), advance[mine][0, :n])
+                seen[key] = tuple(str(one) for one in found if one.too_fast)
+            notes[i] += [(float(times[0]), f"{name!r}: {said}") for said in seen.get(key, ())]
+            for first, said, last in _told(field, times, advance[mine].T, gaps[mine].T):
+                notes[i].append((first, f"{name!r}: {said}"))
+                spans[i].append((first, last))
+    return [Blocked(tuple(sorted(said)), tuple(span)) for said, span in zip(notes, spans, strict=True)]
+
+
+def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[np.intp]:
+    """Numbers of samples of a lane that are looked at, the first and the last of them always."""
+    if len(t) < 2:
+        return np.arange(len(t))
+    names, name = field.parameters.names, field.name
+    speed = values[names.index(f"{name}.limit" if f"{name}.limit" in names else f"{name}.speed")]
+    scale = (
+        values[names.index(f"{name}.margin")]
+        if field.barriers
+        else 0.1 * values[names.index(f"{name}.speed")] / values[names.index(f"{name}.attraction")]
+    )
+    apart = SHARE * scale / speed
+    count = min(max(int(np.ceil((t[-1] - t[0]) / apart)), 1), max(MOST // lanes, 20), len(t) - 1)
+    return np.unique(np.linspace(0, len(t) - 1, count + 1).round().astype(np.intp))
+
+
+def _told(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tuple[float, str, float]]:
+    """From when on, what, and until when, of a point that a barrier has entered or that does not get along."""
+    found: list[tuple[float, str, float]] = []
+    n = field.dimension
+    for barrier, gap in zip(field.barriers, gaps, strict=True):
+        within = gap < -1e-9 * (1.0 + np.abs(advance[:n]).max(axis=0))
+        if within.any():
+            first, deepest = int(np.argmax(within)), int(np.argmin(gap))
+            where = ", ".join(f"{x:.4g}" for x in advance[:n, deepest])
+            found.append(
+                (
+                    float(t[first]),
+                    f"the point is overrun by {barrier.name!r}, {-gap[deepest]:.3g} m deep at ({where}), "
+                    f"t = {t[deepest]:.4g} s: raise limit=, pass it on the other side, take a smaller step, or keep "
+                    "barriers from closing on the point",
+                    float(t[np.flatnonzero(within)[-1]]),
+                )
+            )
+    halt = find_standstill(t, advance, gaps, [barrier.name for barrier in field.barriers])
+    return found if halt is None else [*found, (halt.since, str(halt), float(t[-1]))]
+
+
+@functools.lru_cache(maxsize=16)
+def _looks(controller: Controller) -> tuple[tuple[str, EruginField, Kernel], ...]:
+    """Names of the constraints that are always on by which points follow fields, the fields, and what is looked at."""
+    found: list[tuple[str, EruginField, Kernel]] = []
+    for constraint in controller.constraints:
+        if constraint.followed is not None and constraint.when is None:
+            field, point = constraint.followed
+            c, p = controller.robot.coordinates, controller.parameters.symbols
+            found.append((constraint.name, field, _look(field, point, {"t": c.t, "q": c.q, "p": p})))
+    return tuple(found)
+
+
+def _look(field: EruginField, point: ca.SX, inputs: dict[str, ca.SX]) -> Kernel:
+    """What tells whether a point gets along, and its gaps to the barriers."""
+    t = inputs["t"]
+    outputs = {"advance": advance_of(field, point, t), "gaps": barriers_of(field, point, t)}
+    return Kernel("followed", inputs, outputs, compiled=False)

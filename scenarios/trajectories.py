@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
+from .field_motion import blocked
 from .labels import Labels
 from .record import Record
 from .recorded import Recorded
@@ -105,6 +106,17 @@ class Trajectories(Recorded):
             for samples in (t, record.states, *data.values()):
                 samples[ended] = np.nan
             active[ended] = False
+        notes, endings = [note or () for note in record.notes], list(map(str, record.ending))
+        own, law = record.p[:, :split], record.p[:, split:]
+        for i, found in enumerate(
+            blocked(controller, loop.robot, t, record.states[:, :, :nq], kept.tolist(), own, law)
+        ):
+            for first, last in found.spans:
+                within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
+                status[i, within] = Status.BLOCKED
+            notes[i] = (*notes[i], *found.notes)
+            told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
+            endings[i] = "; ".join([endings[i], *told])
         return cls(
             t=t,
             q=record.states[:, :, :nq],
@@ -117,8 +129,8 @@ class Trajectories(Recorded):
             status=status,
             count=kept.copy(),
             failure=record.failure.copy(),
-            endings=tuple(map(str, record.ending)),
-            notes=tuple(note or () for note in record.notes),
+            endings=tuple(endings),
+            notes=tuple(notes),
             metrics={name: record.metrics[:, i].copy() for i, name in enumerate(record.run.metrics)},
             plant=loop.robot,
             controller=controller,

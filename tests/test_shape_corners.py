@@ -12,20 +12,29 @@ import pytest
 from erugin.constraints import (
     Curve,
     EruginField,
+    FirstOrder,
     Spline,
     box,
+    capsule,
+    changing,
     circle,
     difference,
     ellipse,
+    follow,
     half_space,
     intersection,
     line,
+    moving,
     polygon,
     superellipse,
     tube,
     union,
 )
 from erugin.constraints.shapes import RAlpha, RNorm, RPower
+from erugin.controllers import Program, ProgramController, start_on
+from erugin.robots import Link, planar_manipulator
+from erugin.scenarios import simulate
+from erugin.symbolic import ModelError
 
 from .geometry import Array
 from .shapes import FACES, HELIX, STAR, WAVE, evaluate, extent_of, reference_of
@@ -145,6 +154,140 @@ def test_a_rounding_makes_the_normal_turn_continuously() -> None:
         assert turns.sum() == pytest.approx(math.pi / 2, abs=1e-6)
         assert turns.max() < largest + 1e-9
         assert rounding > 0 or turns.max() > 0.5
+
+
+def traced(curve: Curve, angles: Array) -> Array:
+    """Places on a star-shaped boundary about the origin, by bisection along rays."""
+    rays = np.column_stack([np.cos(angles), np.sin(angles)])
+    low, high = np.zeros_like(angles), np.full_like(angles, 2.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = evaluate(curve, middle[:, None] * rays, 0.0)[0] > 0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return np.asarray(high[:, None] * rays)
+
+
+def curvatures(curve: Curve, x: Array) -> Array:
+    """τᵀ ∇∇f τ on the boundary, where |∇f| = 1."""
+    _, gradient, _, hessian, _ = evaluate(curve, x, 0.0)
+    tangent = np.column_stack([-gradient[:, 1], gradient[:, 0]])
+    return np.asarray(np.einsum("Ni,Nij,Nj->N", tangent, hessian.reshape(-1, 2, 2), tangent))
+
+
+def test_smooth_corners_have_a_continuous_curvature_and_arcs_have_not() -> None:
+    for corner, count in (("arc", 4001), ("smooth", 4001), ("smooth", 16001)):
+        shape = box((0, 0), (0.6, 0.5), rounding=0.1, corner=corner)  # type: ignore[arg-type]
+        x = traced(shape, np.linspace(0.2, 1.2, count))
+        k = curvatures(shape, x)
+        steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
+        assert k.min() > -1e-9, "convex"
+        if corner == "arc":
+            assert np.abs(np.diff(k)).max() == pytest.approx(10.0, rel=1e-6)
+        else:
+            # Lipschitz continuous: changes shrink with the steps.
+            assert (np.abs(np.diff(k)) / steps).max() < 1500.0
+            assert k.max() == pytest.approx(17.8, rel=0.01)
+        angles = np.arctan2(*x.T)
+        turned = np.trapezoid(k, np.concatenate([[0.0], np.cumsum(steps)]))
+        assert turned == pytest.approx(np.pi / 2, rel=2e-3), angles
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_smooth_box_is_nearly_a_distance(n: int) -> None:
+    """At most the distance, at least 0.9 of it, with a slope of one on the boundary and of nearly one outside."""
+    sizes = (0.6, 0.5, 0.8)[:n]
+    shape = box((0.0,) * n, sizes, rounding=0.2, corner="smooth")
+    sharp = box((0.0,) * n, sizes)
+    x = np.random.default_rng(3).uniform(-1.5, 1.5, (4000, n))
+    f, gradient, _, hessian, _ = evaluate(shape, x, 0.0)
+    outer, inner = (
+        evaluate(sharp, x, 0.0)[0],
+        evaluate(box((0.0,) * n, np.subtract(sizes, 0.4), name="core"), x, 0.0)[0],
+    )
+    # Between the sharp box and the one rounded by balls, both of which have exact distances outside.
+    round_box = inner - 0.2
+    assert np.isfinite(np.column_stack([f, gradient, hessian])).all()
+    away = f > 1e-6
+    assert (f[away] >= outer[away] - 1e-12).all()
+    assert (f[away] <= round_box[away] + 1e-12).all()
+    slopes = np.linalg.norm(gradient, axis=1)
+    assert slopes[away].min() > 0.9
+    assert slopes[away].max() < 1.0 + 1e-9
+    assert slopes[~away].min() > 0.5
+    for _ in range(30):
+        f, gradient, *_ = evaluate(shape, x, 0.0)
+        x = x - (f / np.maximum((gradient**2).sum(axis=1), 0.25))[:, None] * gradient
+    f, gradient, *_ = evaluate(shape, x, 0.0)
+    assert np.abs(f).max() < 1e-12
+    np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, atol=1e-9)
+    extent = extent_of(shape, 0.0)
+    assert extent is not None
+    assert np.linalg.norm(x, axis=1).max() <= extent
+
+
+def test_torques_along_smooth_corners_do_not_jump() -> None:
+    """Round an arc's beginning they do, however short the step; along smooth corners a jump shrinks with the step."""
+    jumps: dict[tuple[str, float], float] = {}
+    arm = planar_manipulator([Link(0.6, 3.0, 0.3, 0.1), Link(0.55, 2.5, 0.25, 0.08)])
+    tip = arm.points["tip"]
+    for corner in ("arc", "smooth"):
+        around = box((0.6, 0.1), (0.4, 0.3), rounding=0.08, corner=corner)  # type: ignore[arg-type]
+        program = Program(arm, follow(EruginField(around, speed=0.5), tip, perturbation=FirstOrder(10.0)))
+        q0, v0 = start_on(program, [-0.9, 1.8], at=[(tip, (0.8, 0.1))])
+        law = ProgramController(program, realization="actuated")
+        for step in (2e-3, 5e-4):
+            motion = simulate(arm, law, q0, v0, 2.2, step=step)
+            assert motion.ok
+            jumps[corner, step] = float(np.abs(np.diff(motion.u, axis=0)).max())
+    assert jumps["arc", 5e-4] > 1.0
+    assert jumps["arc", 5e-4] == pytest.approx(jumps["arc", 2e-3], rel=0.1)
+    assert jumps["smooth", 5e-4] < 0.3 * jumps["smooth", 2e-3] < 0.3
+
+
+def test_every_shape_says_how_smooth_it_is() -> None:
+    arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))  # type: ignore[arg-type]
+    told = {
+        "sharp": SHARP.smoothness,
+        "arc": arc.smoothness,
+        "smooth": smooth.smoothness,
+        "capsule": capsule((0, 0), (1, 0), 0.2).smoothness,
+        "tube": tube(WAVE, 0.1).smoothness,
+        "wave": WAVE.smoothness,
+        "star": STARRY.smoothness,
+        "union": union(LEFT, RIGHT).smoothness,
+        "lens": intersection(LEFT, RIGHT).smoothness,
+        "moving arc": moving(arc, velocity=(1.0, 0.0)).smoothness,
+        "growing arc": changing(arc, rates={"size_x": 0.1}).smoothness,
+        "disc": LEFT.smoothness,
+        "ellipse": ellipse((0, 0), (1, 2)).smoothness,
+        "2.5": superellipse((0, 0), (1, 2), 2.5).smoothness,
+        "3": superellipse((0, 0), (1, 2), 3.0).smoothness,
+    }
+    endless = math.inf
+    assert told == {
+        "sharp": 0,
+        "arc": 1,
+        "smooth": 2,
+        "capsule": 1,
+        "tube": 1,
+        "wave": 3,
+        "star": 0,
+        "union": 0,
+        "lens": 0,
+        "moving arc": 1,
+        "growing arc": 1,
+        "disc": endless,
+        "ellipse": endless,
+        "2.5": 2,
+        "3": 2,
+    }
+
+
+def test_smooth_corners_need_a_length_and_a_known_name() -> None:
+    with pytest.raises(ModelError, match="smooth corners of 'box' need a rounding above zero"):
+        box((0, 0), (1, 1), corner="smooth")
+    with pytest.raises(ModelError, match="corner of 'box' must be 'arc' or 'smooth', got 'round'"):
+        box((0, 0), (1, 1), rounding=0.1, corner="round")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", [WAVE, HELIX], ids=lambda path: path.name)

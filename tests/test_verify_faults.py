@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import EruginField, FieldReport, circle, line, verify
-from erugin.symbolic import EruginError, ModelError, ParameterError, ShapeError
+from erugin.constraints import Curve, EruginField, FieldReport, box, circle, line, parametric, spline, verify
+from erugin.symbolic import EruginError, Kernel, ModelError, ParameterError, ShapeError
 
 from .plain_fields import PlainCurve, PlainField, orbit, ring
 
@@ -141,6 +141,105 @@ def test_a_program_curve_out_of_sight() -> None:
     problem(report, r"no place on the program curve 'circle' was found in the region: enlarge it")
     assert report["circle"].points == 0
     assert math.isnan(report["circle"].drift.value)
+
+
+def closed(name: str) -> Curve:
+    """An oval of 2 m by 1 m: inside, the foot of the perpendicular changes sides on the line between two foci."""
+    if name == "spline":
+        angles = np.linspace(0.0, 2 * np.pi, 13)
+        return spline(np.column_stack([np.cos(angles), 0.5 * np.sin(angles)]), name="oval")
+    return parametric(lambda s, t: ca.vertcat(ca.cos(s), 0.5 * ca.sin(s)), 0.0, 2 * np.pi, name="oval")
+
+
+@pytest.mark.parametrize("kind", ["spline", "parametric"])
+def test_a_field_that_jumps_inside_a_closed_path_is_not_ok(kind: str) -> None:
+    field = EruginField(closed(kind), speed=0.3)
+    report = field.verify(samples=60)
+    assert not report.ok
+    (text,) = [text for text in report.problems if "jumps" in text]
+    worst = report.jumps[0]
+    assert worst.between
+    assert abs(worst.place[1]) < 1e-3, "on the long axis"
+    assert abs(worst.place[0]) < 0.8
+    assert 0.5 < worst.size <= 0.6
+    assert f"{worst.size:.3g} m/s over" in text
+    # The sides, a hundred times nearer to each other than a micrometre, by the field itself.
+    assert np.linalg.norm(worst.other - worst.place) < 1e-8
+    x, t = ca.SX.sym("x", 2), ca.SX.sym("t")
+    kernel = Kernel("w", {"x": x, "t": t, "p": field.parameters.symbols}, {"w": field.velocity(x, t)}, compiled=False)
+    before, after = (kernel(place, worst.time, field.parameters.values())[0] for place in (worst.place, worst.other))
+    np.testing.assert_allclose(before, worst.before, atol=1e-9)
+    np.testing.assert_allclose(after, worst.after, atol=1e-9)
+
+
+def test_jumps_far_beside_an_open_path_are_noted() -> None:
+    """Beyond the centres of curvature of a bend, outside of it, only a start meets them."""
+    bend = spline([(0.0, 0.0), (1.0, 0.3), (1.6, 1.0), (2.4, 1.1), (3.2, 0.2), (4.2, 0.0)], name="bend")
+    report = EruginField(bend, speed=0.5).verify(low=(-0.5, -3.0), high=(4.7, 3.0), times=[0.0], samples=60)
+    assert report.jumps
+    assert {one.between for one in report.jumps} == {False, True}
+    wide = spline([(0.0, 0.0), (2.0, 0.2), (4.0, 0.0)], name="wide")
+    report = EruginField(wide, speed=0.5).verify(low=(-0.5, -9.0), high=(4.5, 2.0), times=[0.0], samples=60)
+    assert report.jumps
+    assert report.ok, str(report)
+    assert any("jumps at" in note for note in report.notes)
+
+
+def test_jumps_in_space_and_in_time_are_found() -> None:
+    turned = orbit(2.0, extra=lambda x, t: ca.if_else(t > 0.37, 1e-30, 0.0) * x)
+    assert around(turned, offsets=(0.1,)).ok
+    switched = orbit(2.0, extra=lambda x, t: circle_of(x) * ca.if_else(t > 0.37, 0.4, 0.0) * ca.vertcat(x[1], -x[0]))
+    report = around(switched, offsets=(0.1,), low=(-1.3, -1.3), high=(1.3, 1.3))
+    assert any("jumps" in text and "t = 0.37 s" in text for text in report.problems), report.problems
+    assert report.jumps[0].in_time
+    hidden = orbit(2.0, extra=lambda x, t: ca.if_else(x[0] + 0.3 * x[1] > 0.123, 0.05, 0.0) * ca.vertcat(-x[1], x[0]))
+    report = around(hidden, offsets=(0.1,))
+    assert any("jumps" in text for text in report.problems)
+    place = report.jumps[0].place
+    assert place[0] + 0.3 * place[1] == pytest.approx(0.123, abs=1e-6)
+    helix = spline([(np.cos(a), np.sin(a), 0.1 * a) for a in np.linspace(0.0, 5.0, 9)], name="helix")
+    report = EruginField(helix, speed=0.3).verify(samples=60)
+    assert any(one.between for one in report.jumps), "round the axis the nearest part of a helix changes"
+    assert not report.ok
+
+
+def circle_of(x: ca.SX) -> ca.SX:
+    return ring((0.0, 0.0), 1.0)(x, ca.SX(0))
+
+
+def test_an_acceleration_out_of_all_proportion_is_a_fault() -> None:
+    """A layer of a hundredth of a millimetre in which the velocity turns: continuous, and of no curve."""
+
+    def shear(x: ca.SX, t: ca.SX) -> ca.SX:
+        return 0.3 * ca.tanh((x[0] - 0.4) / 1e-5) * ca.vertcat(-x[1], x[0])
+
+    report = around(orbit(2.0, extra=shear), offsets=(0.1,), samples=300)
+    assert not report.ok
+    assert not report.jumps
+    (text,) = [text for text in report.problems if "times V²/ℓ" in text]
+    assert "ℓ = 1 m, the least radius of curvature of 'circle'" in text
+    assert report.turns is not None
+    assert report.turns.place[0] == pytest.approx(0.4, abs=1e-3)
+    gentle = around(orbit(2.0, extra=lambda x, t: 0.3 * ca.tanh((x[0] - 0.4) / 0.1) * ca.vertcat(-x[1], x[0])))
+    assert not [text for text in gentle.problems if "times V²/ℓ" in text]
+
+
+def test_a_boundary_whose_curvature_jumps_is_noted_with_the_place() -> None:
+    notes: dict[str, list[str]] = {}
+    for corner in ("arc", "smooth"):
+        crate = box((2.0, 0.1), (0.6, 0.6), rounding=0.1, corner=corner, name="crate")  # type: ignore[arg-type]
+        field = EruginField(line((0.0, 0.0), (4.0, 0.0)), [crate], speed=0.8, margin=0.15)
+        report = field.verify(low=(-0.5, -1.4), high=(4.5, 1.4), times=[0.0], samples=100)
+        assert report.ok, str(report)
+        notes[corner] = [note for note in report.notes if "derivative of the normal" in note]
+        if corner == "arc":
+            # An arc begins 0.1 m from a corner, on a face.
+            x, y = np.abs(report.bends["crate"].place - [2.0, 0.1])
+            assert sorted((x, y)) == pytest.approx([0.2, 0.3], abs=1e-6)
+            assert report.bends["crate"].value == pytest.approx(10.0, rel=1e-6)
+    assert len(notes["arc"]) == 1
+    assert "'crate' jumps, its curvature by 10 1/m" in notes["arc"][0]
+    assert not notes["smooth"]
 
 
 def test_an_unknown_row() -> None:

@@ -47,6 +47,10 @@ class Circle(Curve):
         """The radius [m]."""
         return self.radius
 
+    def front_speed(self, t: ca.SX) -> ca.SX:
+        """|u| [m/s]."""
+        return ca.norm_2(self.parameters.symbols[self.dimension + 1 :])
+
     @property
     def radius(self) -> ca.SX:
         """Radius r [m]."""

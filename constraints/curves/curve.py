@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import casadi as ca
@@ -26,6 +27,16 @@ class Curve(Portable, ABC):
     parameters: Parameters
     """Its places, sizes and speeds, as symbols with nominal values."""
 
+    @property
+    def smoothness(self) -> float:
+        """The largest k for which the curve is C^k; infinite for an analytic one, and unless a class knows better.
+
+        0 for a curve with corners, where the normal jumps. 1 where the normal turns continuously and the curvature
+        jumps: a field along the curve has accelerations, and a robot that follows it has forces, that jump there.
+        From 2 on these are continuous.
+        """
+        return math.inf
+
     @abstractmethod
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The functions f(x, t), shape (k,), of a place x, shape (n,) [m], and the time t [s].
@@ -45,6 +56,18 @@ class Curve(Portable, ABC):
 
     def extent(self, t: ca.SX) -> ca.SX | None:
         """Radius [m] of a ball about the reference that contains the curve at time t [s]; None if no ball does."""
+        return None
+
+    def front_speed(self, t: ca.SX) -> ca.SX | None:
+        """A bound of the speed at which a boundary moves along its normal at time t [m/s]; None if none is known."""
+        x = ca.SX.sym("x", self.dimension)
+        return None if ca.depends_on(self.functions(x, t), t) else ca.SX(0)
+
+    def remaining(self, x: ca.SX, t: ca.SX) -> ca.SX | None:
+        """Way along a path that is left from the foot of the perpendicular from x to its end at time t [m].
+
+        Negative beyond the end; None for a path without an end, such as a closed one.
+        """
         return None
 
     def landmarks(self, t: ca.SX) -> ca.SX | None:

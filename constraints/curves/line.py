@@ -39,6 +39,11 @@ class Line(Curve):
         n = self.dimension
         return ca.horzcat(self.parameters.symbols[:n], self.parameters.symbols[n:])
 
+    def remaining(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Distance from the foot of the perpendicular from x to the second point [m]."""
+        n = self.dimension
+        return ca.norm_2(self.parameters.symbols[n:] - self.parameters.symbols[:n]) - self.progress(x)
+
     def progress(self, x: ca.SX) -> ca.SX:
         """Distance of the foot of the perpendicular from x along the line, from the first point [m]."""
         n = self.dimension

@@ -61,6 +61,11 @@ class Parametric(Curve):
         """Its samples, shape (n, k)."""
         return ca.horzcat(*(self.path(ca.SX(value), t) for value in self.samples))
 
+    @property
+    def smoothness(self) -> float:
+        """Three, which c is required to be."""
+        return 3.0
+
     def progress(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Parameter s of the foot of the perpendicular from x at time t."""
         return self._foot(x, t)[0]

@@ -61,6 +61,10 @@ class Spline(Curve):
         """Parameter s of the foot of the perpendicular from x: 0 at the first point, ``length`` at the last [m]."""
         return self._foot(x)[0]
 
+    def remaining(self, x: ca.SX, t: ca.SX) -> ca.SX:
+        """Parameter from the foot of the perpendicular from x to the last point [m]."""
+        return self.length - self.progress(x)
+
     def at(self, s: ArrayLike) -> Array:
         """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""
         from scipy.interpolate import PPoly  # a tenth of a second to import
@@ -70,6 +74,11 @@ class Spline(Curve):
         curve = PPoly(self.pieces, self.breaks)
         points: Array = curve(inside) + curve.derivative()(inside) * (values - inside)[..., None]
         return points
+
+    @property
+    def smoothness(self) -> float:
+        """Three: of degree 5 inside, and straight beyond the ends, where c″ and c‴ vanish."""
+        return 3.0
 
     @property
     def length(self) -> float:

@@ -1,9 +1,10 @@
-"""A box with sharp or round edges, in any position."""
+"""A box with sharp, round or smooth edges, in any position."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import casadi as ca
 
@@ -15,32 +16,62 @@ from ..curves.curve import Curve
 from .greatest import greatest
 from .pose import Orientation, center_of, pose_values, to_local
 
+CORNER = 3
+"""Exponent of smooth edges: the least whole one with which the curvature is continuous, and so the gentlest bend."""
+
 
 @dataclass(frozen=True, eq=False)
 class Box(Curve):
     """The signed distance f(x) = |max(d, 0)| + min(max_i d_i, 0) − r; use :func:`box` to make one.
 
-    Here d = |Rᵀ(x − c)| − s/2 + r, with the edge lengths s and the rounding r.
+    Here d = |Rᵀ(x − c)| − s/2 + r, with the edge lengths s and the rounding r. With smooth edges
+    f(x) = (k − r)/|∇k|, k = (Σ max(d_i, 0)³)^(1/3), where any d_i > 0. Because k is convex f never exceeds the
+    distance; |∇f| = 1 on the boundary, and beside the faces f is the distance.
+
+    Attributes:
+        smooth: whether the curvature of the edges begins at zero.
     """
 
     name: str
     dimension: int
     parameters: Parameters = field(repr=False)
+    smooth: bool = False
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distance to the boundary, shape (1,), of a place x at any time t.
+        """Signed distance to the boundary, shape (1,), of a place x at any time t; a lower bound with smooth edges.
 
         Outside its gradient has length 1 and is Lipschitz continuous, except at the edges themselves if r = 0: there
-        automatic differentiation returns a normal of one of the faces, or a vector between them. Inside, the gradient
-        jumps where two faces are equally near.
+        automatic differentiation returns a normal of one of the faces, or a vector between them. With smooth edges f
+        is C² outside, and on the boundary and inside of it up to the straight core. Inside, the gradient jumps where
+        two faces are equally near.
         """
         sizes, rounding = self._sizes(), self._rounding()
         d = ca.fabs(to_local(self.parameters, x)) - sizes / 2 + rounding
         outside = ca.if_else(d > 0, d, 0)
+        if self.smooth:
+            return self._smooth(d, outside, rounding)
         square = ca.sumsqr(outside)
         deepest = greatest(d)
         distance = ca.sqrt(ca.if_else(square > 0, square, 1))
         return ca.if_else(square > 0, distance, ca.if_else(deepest > 0, 0, deepest)) - rounding
+
+    def _smooth(self, d: ca.SX, outside: ca.SX, rounding: ca.SX) -> ca.SX:
+        some = ca.sum1(outside) > 0
+        # Divided by the largest, so that no power of a small or large number is taken.
+        largest = ca.if_else(some, greatest(outside), 1)
+        total = ca.if_else(some, ca.sum1((outside / largest) ** CORNER), 1)
+        k = largest * ca.power(total, 1 / CORNER)
+        slope = ca.if_else(some, ca.sum1((outside / k) ** (2 * CORNER - 2)), 1)  # |∇k|²
+        # |∇k| has no value at the corners of the core, where the distance to them takes over.
+        blend = ca.if_else(k < rounding, 1 - k / rounding, 0) ** 3
+        return ca.if_else(some, (k - rounding) / ca.sqrt(slope * (1 - blend) + blend), greatest(d) - rounding)
+
+    @property
+    def smoothness(self) -> float:
+        """Two with smooth edges; one with arcs, for a nominal rounding above zero; none with sharp ones."""
+        if self.smooth:
+            return 2.0
+        return 1.0 if self.parameters.nominal.get(f"{self.name}.rounding", 0.0) > 0.0 else 0.0
 
     def reference(self, t: ca.SX) -> ca.SX:
         """The centre, shape (n,) [m]."""
@@ -49,7 +80,8 @@ class Box(Curve):
     def extent(self, t: ca.SX) -> ca.SX:
         """Half the diagonal, less what the rounding takes off it [m]."""
         # The floor keeps a rate of change finite where the box is a ball.
-        return ca.sqrt(ca.sumsqr(self._sizes() / 2 - self._rounding()) + 1e-300) + self._rounding()
+        beyond = self.dimension ** (0.5 - 1 / CORNER) if self.smooth else 1.0
+        return ca.sqrt(ca.sumsqr(self._sizes() / 2 - self._rounding()) + 1e-300) + beyond * self._rounding()
 
     def _sizes(self) -> ca.SX:
         count = len(self.parameters)
@@ -64,26 +96,34 @@ def box(
     sizes: Sequence[float],
     *,
     rounding: float = 0.0,
+    corner: Literal["arc", "smooth"] = "arc",
     orientation: Orientation | None = None,
     name: str = "box",
 ) -> Box:
     """A rectangle; in n dimensions a box.
 
-    With sharp edges the level lines outside are smooth all the same, but the boundary has corners, where the normal
-    jumps; a rounding makes it smooth. Its parameters are ``name.x``, …, the angles (``name.angle``; ``name.yaw``,
+    With sharp edges the level lines outside have a continuous normal all the same, but the boundary has corners, where
+    the normal jumps. Rounded by arcs the boundary is C¹: its normal is Lipschitz continuous, and where an arc begins
+    the curvature jumps from 0 to 1/r, and with it the acceleration of a point that goes along and the torques of a
+    robot that leads it. With ``corner="smooth"`` it is C²: the edges are Σ d_i³ = r³, their curvature begins at zero
+    and rises to 1.78/r in the middle of an edge, so that a larger rounding is needed for the same bend.
+
+    Its parameters are ``name.x``, …, the angles (``name.angle``; ``name.yaw``,
     ``name.pitch``, ``name.roll``), ``name.size_x``, ``name.size_y``, … and ``name.rounding``, which in a study must
     stay below half of every size too.
 
     Args:
         center: c, shape (n,) [m].
         sizes: edge lengths s, shape (n,) [m], each greater than zero.
-        rounding: radius r of the edges [m], at most half of the least size; sharp if not given.
+        rounding: radius r of the edges, or with smooth ones how far they reach along the faces [m], at most half of
+            the least size; sharp if not given.
+        corner: ``"arc"`` for edges of constant curvature, ``"smooth"`` for those of continuous curvature.
         orientation: of the edges [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation matrix.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for a size that is not positive, a rounding that does not fit, numbers that are not finite, or
-            numbers of coordinates that differ.
+        ModelError: for a size that is not positive, a rounding that does not fit, an unknown corner, numbers that are
+            not finite, or numbers of coordinates that differ.
     """
     values = pose_values(name, center, orientation)
     lengths = place(f"sizes of {name!r}", sizes)
@@ -97,5 +137,13 @@ def box(
         raise ModelError(
             f"rounding of {name!r} must be at most half of its least size, {min(lengths) / 2:g} m, got {rounding!r}"
         )
-    ranges = dict.fromkeys(edges, Range.POSITIVE) | {"rounding": Range.NOT_NEGATIVE}
-    return Box(name, n, Parameters.declare(values | edges | {"rounding": radius}, name, ranges=ranges))
+    if corner not in ("arc", "smooth"):
+        raise ModelError(f"corner of {name!r} must be 'arc' or 'smooth', got {corner!r}")
+    smooth = corner == "smooth"
+    if smooth and not radius > 0.0:
+        raise ModelError(
+            f"smooth corners of {name!r} need a rounding above zero, the length that they take, got {rounding!r}"
+        )
+    ranges = dict.fromkeys(edges, Range.POSITIVE)
+    ranges["rounding"] = Range.POSITIVE if smooth else Range.NOT_NEGATIVE
+    return Box(name, n, Parameters.declare(values | edges | {"rounding": radius}, name, ranges=ranges), smooth)

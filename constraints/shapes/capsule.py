@@ -34,6 +34,11 @@ class Capsule(Curve):
         # The tiny constant keeps the gradient finite on the segment; on the boundary it is below rounding.
         return ca.sqrt(ca.sumsqr(x - start - s * along) + (1e-9 * radius) ** 2) - radius
 
+    @property
+    def smoothness(self) -> float:
+        """One: where the ends, of curvature 1/r, meet the straight sides."""
+        return 1.0
+
     def reference(self, t: ca.SX) -> ca.SX:
         """The middle of the segment, shape (n,) [m]."""
         start, end, _ = self._parts()

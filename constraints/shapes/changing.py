@@ -41,6 +41,11 @@ class Changing(Curve):
         symbols = ca.vertcat(y, s, self.shape.parameters.symbols)
         return ca.substitute(ca.densify(self.shape.functions(y, s)), symbols, ca.vertcat(x, t, self._values(t)))
 
+    @property
+    def smoothness(self) -> float:
+        """That of the solid."""
+        return self.shape.smoothness
+
     def reference(self, t: ca.SX) -> ca.SX | None:
         """That of the solid with the parameters of the time t, shape (n,) [m]."""
         return self._at(self.shape.reference, t)

@@ -35,6 +35,11 @@ class Union(Curve):
         """Positive outside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
         return self.joint.all_of([part.functions(x, t) for part in self.parts])
 
+    @property
+    def smoothness(self) -> float:
+        """Zero: where two boundaries cross there is a notch."""
+        return 0.0
+
     def reference(self, t: ca.SX) -> ca.SX | None:
         """The mean of the parts' references, shape (n,) [m]; None if one of them has none."""
         places = [part.reference(t) for part in self.parts]
@@ -72,6 +77,11 @@ class Intersection(Curve):
         """Negative inside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
         return self.joint.any_of([part.functions(x, t) for part in self.parts])
 
+    @property
+    def smoothness(self) -> float:
+        """Zero: where two boundaries cross there is an edge."""
+        return 0.0
+
     def reference(self, t: ca.SX) -> ca.SX | None:
         """Shape (n,) [m]: that of the first part with an extent, or else with a reference; None if there is none."""
         return self._representative(t)[0]
@@ -103,6 +113,11 @@ class Complement(Curve):
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Positive inside of the part, shape (1,)."""
         return -self.part.functions(x, t)
+
+    @property
+    def smoothness(self) -> float:
+        """That of the part."""
+        return self.part.smoothness
 
     def reference(self, t: ca.SX) -> ca.SX | None:
         """That of the part, shape (n,) [m]; the extent is None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -38,8 +39,8 @@ class Ellipse(Curve):
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """The function f, shape (1,), of a place x at any time t.
 
-        Analytic for even exponents; else p times differentiable, rounded down, where a y_i vanishes. Inside, where it
-        is blended to a value at the centre, twice.
+        Analytic for even exponents; else as often differentiable as :attr:`smoothness` says where a y_i vanishes.
+        Inside, where it is blended to a value at the centre, twice.
         """
         p, axes = self.exponent, self._semi_axes()
         # The tiny constant keeps all derivatives finite where a coordinate vanishes.
@@ -51,6 +52,11 @@ class Ellipse(Curve):
         # |∇k| depends on the direction only and has no value at the centre, where a lower bound of it takes over.
         blend = ca.if_else(k < 1, 1 - k, 0) ** 3
         return (k - 1) / ca.sqrt(slope * (1 - blend) + blend / self.extent(t) ** 2)
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite for even exponents p; else the largest whole number below p, for |y|^p is no smoother."""
+        return math.inf if self.exponent % 2 == 0 else math.ceil(self.exponent) - 1.0
 
     def reference(self, t: ca.SX) -> ca.SX:
         """The centre, shape (n,) [m]."""

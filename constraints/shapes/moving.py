@@ -46,6 +46,11 @@ class Moving(Curve):
         y = self.pivot + ca.mtimes(self.rotation(t).T, x - self.pivot - self.displacement(t))
         return self.shape.functions(y, t)
 
+    @property
+    def smoothness(self) -> float:
+        """That of the solid."""
+        return self.shape.smoothness
+
     def reference(self, t: ca.SX) -> ca.SX | None:
         """That of the solid, moved along, shape (n,) [m]."""
         own = self.shape.reference(t)
@@ -56,6 +61,15 @@ class Moving(Curve):
     def extent(self, t: ca.SX) -> ca.SX | None:
         """That of the solid [m]."""
         return self.shape.extent(t)
+
+    def front_speed(self, t: ca.SX) -> ca.SX | None:
+        """Speed |ċ| of the reference and |Ω| R of what turns about it [m/s]; None if the solid itself changes."""
+        center, extent = self.reference(t), self.extent(t)
+        x = ca.SX.sym("x", self.dimension)
+        if center is None or extent is None or self.dimension > 3 or ca.depends_on(self.shape.functions(x, t), t):
+            return None
+        turning = ca.norm_2(ca.jacobian(ca.vec(self.rotation(t)), t)) / 2**0.5
+        return ca.norm_2(ca.jacobian(center, t)) + turning * extent
 
 
 def moving(

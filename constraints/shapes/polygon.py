@@ -52,6 +52,11 @@ class Polygon(Curve):
         pockets = [self._region(node, y) for node in self.tree.nodes]
         return scale * JOINT.any_of([_convex_distance(self.hull, y), *pockets])
 
+    @property
+    def smoothness(self) -> float:
+        """Zero: it has corners."""
+        return 0.0
+
     def reference(self, t: ca.SX) -> ca.SX:
         """The centroid, shape (2,) [m]."""
         return center_of(self.parameters, 2)

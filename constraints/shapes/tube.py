@@ -50,6 +50,11 @@ class Tube(Curve):
         square = ca.sumsqr(self.path.functions(x, t)) + beyond**2
         return ca.sqrt(square + (1e-9 * radius) ** 2) - radius
 
+    @property
+    def smoothness(self) -> float:
+        """One: where the ends, of curvature 1/r, meet the sides."""
+        return 1.0
+
     def reference(self, t: ca.SX) -> ca.SX:
         """The middle of the ball, shape (n,) [m]."""
         return ca.SX(ca.DM(list(self.middle)))

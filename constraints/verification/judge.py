@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from .report import FLAT, NEUTRAL, Extreme, FieldReport, RowReport, describe, point
 
+PROPORTION = 30.0
+"""Largest acceleration that is no fault, in units of V²/ℓ, V the largest speed and ℓ the smallest length of a scene."""
+
 
 def judged(report: FieldReport, *, speed_limit: float | None, acceleration_limit: float | None) -> FieldReport:
     """The report with its problems and notes.
@@ -30,6 +33,31 @@ def judged(report: FieldReport, *, speed_limit: float | None, acceleration_limit
         notes.append(
             f"at {report.corners} places the field turns round within a billionth of the region, at a corner or edge: "
             "accelerations are unbounded there, and left out of the largest"
+        )
+    far = [one for one in report.jumps if not one.between]
+    if report.apparent is not None and report.apparent.value > PROPORTION and not _turns(report):
+        notes.append(
+            f"the acceleration is {report.apparent.value:.3g} times V²/ℓ at {point(report.apparent.place)}, "
+            f"t = {report.apparent.time:.4g} s, ℓ = {report.scale:.3g} m, {report.scale_of}: there the level lines of "
+            "the path bend that sharply, as round a centre of curvature"
+        )
+    if far:
+        notes.append(
+            f"the field jumps at {len(far)} places or more beside the path, the most by {far[0]}; there parts of the "
+            "path are equally near, and points on either side leave for theirs: only a start there meets it"
+        )
+    notes += [
+        f"at the margin {one.name!r} moves at up to {one.at_margin:.4g} m/s, more than the {one.allowed:.4g} m/s that "
+        "are followed exactly: less than the margin is kept there, and nothing enters; raise limit= to keep it"
+        for one in report.speeds
+        if one.at_margin > one.allowed >= one.speed
+    ]
+    for name, one in report.bends.items():
+        notes.append(
+            f"the derivative of the normal of {name!r} jumps, its curvature by {one.value:.3g} 1/m at "
+            f"{point(one.place)}, t = {one.time:.4g} s: accelerations along it jump there, and the forces of a robot "
+            "that follows; take a shape of continuous curvature, such as box(..., corner='smooth') or an ellipse, if "
+            "they must not"
         )
     still = [one for one in report.stagnation_points if not one.inside and not one.trap]
     if still:
@@ -78,6 +106,24 @@ def _problems_of_motion(
     for what, found, limit, unit in limits:
         if limit is not None and found.value > limit:
             yield f"the {what} is {found} [{unit}], above the limit of {limit:g} by {found.value - limit:.3g}"
+    if near := [one for one in report.jumps if one.between]:
+        yield (
+            f"the field jumps at {len(near)} places or more, the most by {near[0]}: no point can follow it across; "
+            "keep the point on one side, by inside= or a path with gentler bends, or look at another region (low=, "
+            "high=)"
+        )
+    if _turns(report) and report.turns is not None:
+        turns = report.turns
+        yield (
+            f"the acceleration at {point(turns.place)}, t = {turns.time:.4g} s, is {turns.value:.3g} times V²/ℓ, with "
+            f"the largest speed V = {report.speed.value:.3g} m/s and ℓ = {report.scale:.3g} m, {report.scale_of}; no "
+            f"more than {PROPORTION:g} times is usual. The field turns there for no curve of its own, as where a foot "
+            "of the perpendicular is not unique: keep the point away (inside=), or take a path with gentler bends"
+        )
+    yield from (str(one) for one in report.speeds if one.too_fast)
+    for start, rehearsal in report.rehearsals:
+        for text in rehearsal.problems:
+            yield f"sent along from {point(start)}, {text}"
     for one in report.stagnation_points:
         if one.trap:
             yield f"a point can come to rest where no barrier is crossed: {describe(one)}"
@@ -87,6 +133,11 @@ def _problems_of_motion(
             f"at {report.not_finite} places a velocity or a function is not a finite number, the first at "
             f"{point(first.place)}, t = {first.time:.4g} s"
         )
+
+
+def _turns(report: FieldReport) -> bool:
+    """Whether the field turns out of all proportion."""
+    return report.turns is not None and report.turns.value > PROPORTION
 
 
 def _notes_of(row: RowReport) -> Iterator[str]:

@@ -92,6 +92,7 @@ class FieldProbe:
         rows: the functions ``f`` (N, k), ``f_x`` (N, k, n) and ``f_t`` (N, k).
         product: f = ∏ f_i with ``f`` (N, 1), ``f_x`` (N, n), ``f_xx`` (N, n, n), ``f_t`` (N, 1), and ``P`` (N, n).
         curvature: of every function its Hessian, ``f_xx`` (N, k n, n), one below the other.
+        flow: ``w`` (N, n) alone, and the barriers' functions ``O`` (N, number of barriers).
     """
 
     field: Subject
@@ -99,6 +100,7 @@ class FieldProbe:
     rows: Probe
     product: Probe
     curvature: Probe
+    flow: Probe
 
     @classmethod
     def of(cls, field: Subject, p: Array) -> FieldProbe:
@@ -114,7 +116,7 @@ class FieldProbe:
         def probe(name: str, outputs: Mapping[str, ca.SX]) -> Probe:
             return Probe.of(f"{name}_probe", x, t, symbols, outputs, p)
 
-        w, f = field.velocity(x, t), field.functions(x, t)
+        w, f, barriers = field.velocity(x, t), field.functions(x, t), len(field.obstacles) + len(field.inside)
         P, _, product = field.structure(x, t)
         hessian, slope = ca.hessian(product, x)
         return cls(
@@ -123,4 +125,5 @@ class FieldProbe:
             probe("rows", {"f": f, "f_x": ca.jacobian(f, x), "f_t": ca.jacobian(f, t)}),
             probe("product", {"f": product, "f_x": slope, "f_xx": hessian, "f_t": ca.jacobian(product, t), "P": P}),
             probe("curvature", {"f_xx": ca.vertcat(*(ca.hessian(row, x)[0] for row in ca.vertsplit(f)))}),
+            probe("flow", {"w": w, "O": ca.vertcat(ca.SX(0, 1), *ca.vertsplit(f)[f.numel() - barriers :])}),
         )

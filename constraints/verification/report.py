@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ParameterError, unknown_name
 from .critical_points import CriticalPoint
+
+if TYPE_CHECKING:
+    from ..rehearsal import Rehearsal
+    from ..start import Advance
 
 Array = NDArray[np.float64]
 NEUTRAL = 1e-6
@@ -37,6 +41,48 @@ class Extreme:
     def __str__(self) -> str:
         """``0.5 at (1, 2), t = 3 s``."""
         return f"{self.value:.3g} at {point(self.place)}, t = {self.time:.4g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class Jump:
+    """A place where the velocity jumps.
+
+    Attributes:
+        place: on one side, shape (n,) [m].
+        time: [s].
+        other: on the other side, shape (n,) [m].
+        later: time there [s]; that of the first side unless the field jumps in time.
+        before: velocity on the one side, shape (n,) [m/s].
+        after: on the other, shape (n,) [m/s].
+        between: whether it lies between parts of the path, in the convex hull of its places, or near the way of a
+            point; from one part to another a point that is led aside comes there. Far off only a start there meets it.
+    """
+
+    place: Array
+    time: float
+    other: Array
+    later: float
+    before: Array
+    after: Array
+    between: bool = True
+
+    @property
+    def size(self) -> float:
+        """|Δw| [m/s]."""
+        return float(np.linalg.norm(self.after - self.before))
+
+    def __str__(self) -> str:
+        """How much, where, when, and the velocities on both sides."""
+        w, v = (", ".join(f"{x:.3g}" for x in side) for side in (self.before, self.after))
+        x = ", ".join(f"{a:.6g}" for a in self.place)
+        apart = float(np.linalg.norm(self.other - self.place))
+        between = f"within {max(self.later - self.time, 0.0):.1g} s" if self.in_time else f"over {apart:.1g} m"
+        return f"{self.size:.3g} m/s {between} at ({x}), t = {self.time:.4g} s: from ({w}) to ({v}) m/s"
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it is one place at two instants."""
+        return self.later != self.time
 
 
 @dataclass(frozen=True)
@@ -120,6 +166,16 @@ class FieldReport:
         not_finite: how many places have a w or an f_i that is not a finite number.
         first_not_finite: where the first of them is.
         clearances: of every barrier at the start, by name [m]; empty if no start was given.
+        jumps: places where w jumps, the largest first.
+        scale: smallest length that the field has to turn within [m]: a margin or a radius of curvature; infinite
+            where nothing bends. ``scale_of`` says of what.
+        turns: largest |∂w/∂x w + ∂w/∂t| ℓ/V², V the largest speed and ℓ the scale, or less in notches, at corners, and
+            where the level lines of the program curve bend more; of the order of one where w turns as its curves do
+            [-].
+        apparent: the same without regard to level lines.
+        bends: of every boundary whose curvature jumps, where, and by how much [1/m].
+        speeds: of every barrier, how fast its boundary advances at most.
+        rehearsals: what came of points that were sent along, by their starts.
         problems: sentences that name what is wrong, where, and by how much.
         notes: sentences on what is worth knowing and no fault.
     """
@@ -142,6 +198,14 @@ class FieldReport:
     not_finite: int
     first_not_finite: Extreme
     clearances: dict[str, float] = field(default_factory=dict[str, float])
+    jumps: tuple[Jump, ...] = ()
+    scale: float = float("inf")
+    scale_of: str = ""
+    turns: Extreme | None = None
+    apparent: Extreme | None = None
+    bends: dict[str, Extreme] = field(default_factory=dict[str, Extreme])
+    speeds: tuple[Advance, ...] = ()
+    rehearsals: tuple[tuple[Array, Rehearsal], ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -168,6 +232,9 @@ class FieldReport:
         parts += [_line(row) for row in self.rows]
         parts.append(f"largest speed         {self.speed} [m/s]; smallest {self.slowest.value:.3g}")
         parts.append(f"largest acceleration  {self.acceleration} [m/s²]")
+        if self.jumps:
+            parts.append(f"jumps of w: {len(self.jumps)} found")
+            parts += [f"  {one}" for one in self.jumps[:SHOWN]]
         for label, points in (("∇f = 0", self.critical_points), ("w = 0", self.stagnation_points)):
             parts.append(f"{label}: " + ("none found" if not points else f"{len(points)} found"))
             parts += [f"  {describe(one)}" for one in points[:SHOWN]]

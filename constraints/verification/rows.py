@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,17 +27,24 @@ class Row:
         indices: numbers of its functions in ``field.functions``.
         margin: barriers nearer than this come before the program curve, which is then only aimed at [m]; zero for a
             barrier.
+        smoothness: how often it is continuously differentiable, see :attr:`Curve.smoothness`.
     """
 
     name: str
     role: Literal["program", "obstacle", "region"]
     indices: tuple[int, ...]
     margin: float = 0.0
+    smoothness: float = math.inf
 
     @property
     def program(self) -> bool:
         """Whether it is to be followed; a barrier otherwise."""
         return self.role == "program"
+
+    @property
+    def corners(self) -> bool:
+        """Whether its normal may jump."""
+        return self.smoothness < 1
 
 
 def rows_of(field: Subject, p: Array) -> tuple[Row, ...]:
@@ -51,9 +59,12 @@ def rows_of(field: Subject, p: Array) -> tuple[Row, ...]:
     names, key = field.parameters.names, f"{field.name}.margin"
     margin = float(p[names.index(key)]) if key in names else 0.0
     program = Row(field.path.name, "program", tuple(range(first)), margin)
-    obstacles = [Row(one.name, "obstacle", (first + j,)) for j, one in enumerate(field.obstacles)]
+    obstacles = [
+        Row(one.name, "obstacle", (first + j,), smoothness=one.smoothness) for j, one in enumerate(field.obstacles)
+    ]
     first += len(obstacles)
-    return program, *obstacles, *(Row(one.name, "region", (first + j,)) for j, one in enumerate(field.inside))
+    regions = [Row(one.name, "region", (first + j,), smoothness=one.smoothness) for j, one in enumerate(field.inside)]
+    return program, *obstacles, *regions
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ..field import EruginField
+from .continuity import curvature_jumps, curvatures, find_jumps, room_to_turn, smallest_scale
 from .critical_points import critical_points, stagnation_points
 from .judge import judged
 from .look import extreme, look_at
@@ -18,7 +25,14 @@ from .rows import Places, Region, Row, rows_of
 from .subject import Subject
 from .surroundings import surroundings
 
+if TYPE_CHECKING:
+    from ..rehearsal import Rehearsal
+    from ..start import Advance
+
 Array = NDArray[np.float64]
+
+SENT = 3
+"""Points that are sent along the field from places on the path, if no start is given."""
 
 SHARP = 1e-9
 """Share of the region's size within which a field does not turn round, except at corners."""
@@ -51,9 +65,12 @@ def verify(
     3. places on it where its gradient vanishes.
 
     Of the field: largest and smallest |w|, largest acceleration ∂w/∂x w + ∂w/∂t of a point that moves with it, at the
-    random places and at those on the rows, all outside of obstacles; places where ∇f = 0, with their kind, and where
-    w = 0, by Newton's method from all these places; numbers that are none. Corners and edges of boundaries, where
-    accelerations are unbounded, are counted and left out of them.
+    random places and at those on the rows, all outside of obstacles; jumps of w, looked for along straight lines and by
+    halving; accelerations out of all proportion to the smallest length of the scene; places where ∇f = 0, with their
+    kind, and where w = 0, by Newton's method from all these places; numbers that are none. Corners and edges of
+    boundaries, where accelerations are unbounded, are counted and left out of them. Of an
+    :class:`~erugin.constraints.EruginField` with barriers also how fast boundaries advance from the first instant to
+    the last, and what comes until then of a point that is sent along from the start, or from places on the path.
 
     It samples. What it reports is so to rounding; what it does not report was not met, which is no proof. The proof
     that df_i/dt vanishes on f_i = 0 is the structure itself, [Erugin1952]_.
@@ -102,12 +119,18 @@ def verify(
         None if limit is None else positive(name, limit)
         for name, limit in (("speed_limit", speed_limit), ("acceleration_limit", acceleration_limit))
     ]
+    given = None if start is None else vector("start", start, n)
     rng, largest = np.random.default_rng(seed), positive("tolerance", tolerance)
     probe, rows, starts = FieldProbe.of(field, values), rows_of(field, values), region.draw(samples, rng)
     looks = [look_at(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows]
     seen = Places(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])
     )
+    advances, rehearsals = _sent_along(field, values, region, given, looks[0][1])
+    clear = np.asarray((probe.flow.at(seen.x, seen.t)["O"].reshape(len(seen), -1) > -1e-9 * region.size).all(axis=1))
+    path = np.concatenate([_places_of_path(field, values, region, looks[0][1]), *(x[None, :] for x, _ in rehearsals)])
+    jumps, steep = find_jumps(probe, region, seen.only(clear), path, np.random.default_rng(seed))
+    searched, seen = seen, Places(np.concatenate([seen.x, steep.x]), np.concatenate([seen.t, steep.t]))
     functions, motion = probe.rows.at(seen.x, seen.t)["f"], probe.motion.at(seen.x, seen.t)
     w, whole = motion["w"], np.asarray(np.isfinite(np.hstack([functions, motion["w"]])).all(axis=1))
     # On a boundary itself rounding decides which side a place is on.
@@ -118,6 +141,13 @@ def verify(
     turning = SHARP * region.size * np.linalg.norm(motion["w_x"], axis=(1, 2))
     sharp = outside & (turning > speeds.max(initial=0.0))
     smooth = outside & ~sharp
+    sizes = np.linalg.norm(rates, axis=1)
+    scale, of = smallest_scale(n, probe, rows, tuple(on for _, on in looks))
+    room = room_to_turn(rows, functions, scale)
+    bent = np.minimum(room, 1.0 / np.maximum(curvatures(n, probe, rows[0], seen), 1e-300))
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = sizes / max(speeds.max(initial=0.0) ** 2, 1e-300)
+        turns, apparent = (np.where(np.isfinite(length), share * length, 0.0) for length in (bent, room))
     return judged(
         FieldReport(
             name=field.name,
@@ -133,15 +163,70 @@ def verify(
             slowest=extreme(speeds, free, least=True),
             acceleration=extreme(np.linalg.norm(rates, axis=1)[smooth], seen.only(smooth)),
             corners=int(sharp.sum()),
-            critical_points=critical_points(probe, rows, region, seen),
-            stagnation_points=stagnation_points(probe, rows, region, seen),
+            critical_points=critical_points(probe, rows, region, searched),
+            stagnation_points=stagnation_points(probe, rows, region, searched),
             not_finite=int((~whole).sum()),
             first_not_finite=extreme(np.ones(int((~whole).sum())), seen.only(~whole)),
-            clearances={} if start is None else _clearances(probe, rows, vector("start", start, n), region.times[:1]),
+            clearances={} if given is None else _clearances(probe, rows, given, region.times[:1]),
+            jumps=jumps,
+            scale=scale,
+            scale_of=of,
+            turns=extreme(turns[smooth], seen.only(smooth)),
+            apparent=extreme(apparent[smooth], seen.only(smooth)),
+            bends=curvature_jumps(probe, rows, tuple(on for _, on in looks)),
+            speeds=advances,
+            rehearsals=rehearsals,
         ),
         speed_limit=limits[0],
         acceleration_limit=limits[1],
     )
+
+
+def _sent_along(
+    field: Subject, values: Array, region: Region, start: Array | None, on: Places
+) -> tuple[tuple[Advance, ...], tuple[tuple[Array, Rehearsal], ...]]:
+    """How fast the boundaries of an Erugin field advance, and what comes of points that are sent along it."""
+    # These look at fields with what is in this folder.
+    from ..rehearsal import Stage
+    from ..start import fastest_advances
+
+    if not isinstance(field, EruginField) or not field.barriers:
+        return (), ()
+    first, last = float(region.times.min()), float(region.times.max())
+    names = field.parameters.names
+    limit, margin = (float(values[names.index(f"{field.name}.{key}")]) for key in ("limit", "margin"))
+    middle = (region.low + region.high) / 2
+    place = middle if start is None else start
+    advances = fastest_advances(field, values, first, last, place)
+    if any(one.too_fast for one in advances):
+        return advances, ()
+    outer = fastest_advances(field, values, first, last, place, level=margin)
+    advances = tuple(replace(one, at_margin=other.speed) for one, other in zip(advances, outer, strict=True))
+    early, marks = on.only(on.t == first).x, _landmarks(field, values, first)
+    starts = [start] if start is not None else [*marks[:1], *early[:: max(len(early) // SENT, 1)][:SENT]]
+    found: list[tuple[Array, Rehearsal]] = []
+    for place in starts if last > first else ():
+        # A start inside of a barrier is told by its clearance.
+        with contextlib.suppress(ModelError):
+            stage = Stage.set_up(field, place, last - first, 0.25 * margin / limit, values, t0=first)
+            found.append((place, stage.rehearse(values)))
+    return advances, tuple(found)
+
+
+def _landmarks(field: Subject, values: Array, time: float) -> Array:
+    """The path's landmarks at a time, shape (k, n); none if it has none."""
+    t = ca.SX.sym("t")
+    marks = field.path.landmarks(t)
+    if marks is None:
+        return np.zeros((0, field.dimension))
+    kernel = Kernel("landmarks", {"t": t, "p": field.parameters.symbols}, {"marks": ca.densify(marks)}, compiled=False)
+    return np.asarray(kernel(time, values)[0], dtype=np.float64).reshape(field.dimension, -1).T
+
+
+def _places_of_path(field: Subject, values: Array, region: Region, on: Places) -> Array:
+    """Places that tell where a path lies, shape (k, n): its landmarks, or else places on the program curve."""
+    marks = np.concatenate([_landmarks(field, values, float(time)) for time in region.times])
+    return marks if len(marks) else on.x[:: max(len(on) // 100, 1)]
 
 
 def _clearances(probe: FieldProbe, rows: tuple[Row, ...], start: Array, time: Array) -> dict[str, float]:

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
 from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
@@ -126,6 +127,11 @@ class AdaptiveProgramController(Controller):
         if robot.redundant == "least-norm":
             return "natural constraints of the robot depend on each other, for which it is not made"
         return ""
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Those of the program."""
+        return self.program.constraints
 
     @property
     def rows(self) -> tuple[str, ...]:

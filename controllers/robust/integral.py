@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
 from ...symbolic.arrays import not_negative, positive
 from ...symbolic.errors import ModelError, unknown_name
@@ -134,6 +135,11 @@ class IntegralProgramController(Controller):
         self.realization = self._inner.realization
         self.applies_force = self._inner.applies_force
         self.reset()
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Those of the program."""
+        return self.program.constraints
 
     @property
     def rows(self) -> tuple[str, ...]:

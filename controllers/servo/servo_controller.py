@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
 from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
@@ -152,6 +153,11 @@ class ServoController(Controller):
             tolerance=self._tolerance,
             linearizations=self._linearizations,
         )
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Those of the program."""
+        return self.program.constraints
 
     @property
     def rows(self) -> tuple[str, ...]:

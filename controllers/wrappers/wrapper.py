@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints.constraint import Constraint
 from ...symbolic.arrays import vector
 from ...symbolic.errors import ModelError, NotFiniteInputError
 from ..controller import Controller
@@ -69,6 +70,11 @@ class Wrapper(Controller, Generic[Own]):
     def rows(self) -> tuple[str, ...]:
         """Of the law inside."""
         return self.inner.rows
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Of the law inside."""
+        return self.inner.constraints
 
     @property
     def switches(self) -> bool:
