@@ -33,7 +33,7 @@ def register(commands: Commands) -> None:
         commands: of the program's parser.
     """
     said = "run one run of a study again, compare its metrics with the results, and draw its pictures"
-    more = f"{said}. This runs the code of the study, which is kept with the results: know whom they are from"
+    more = f"{said}. The study's file is executed if it is still what it was; the copy in the results with --trust only"
     parser = commands.add_parser("replay", help=said, description=more, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results")
     parser.add_argument("--task", type=int, metavar="K", help="number of the task")
@@ -42,6 +42,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
+    parser.add_argument("--trust", action="store_true", help="execute the copy of the code that is kept in the results")
     parser.set_defaults(run=run)
 
 
@@ -69,7 +70,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     require_writable(out)
     try:
         with console.status("building, compiling and simulating"):
-            again = rerun(results, number)
+            again = rerun(results, number, trust=chosen.trust)
             found, motion = again.results(), again.motion()
     except SimulationInterrupted:
         errors.print("interrupted, nothing written")

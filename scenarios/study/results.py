@@ -45,7 +45,8 @@ class Results:
             ``numbers``), ``controllers`` (by name: ``kind``, ``name`` and ``text``, which says where it is from),
             ``metrics`` (by name: ``unit``, ``meaning``, ``better``, which is less, more or neither, and ``own``),
             ``left_out`` (by controller: metrics that it has not, and why), ``runs``, ``tasks``, ``points``,
-            ``runs_per_task``, ``created``, ``versions``, ``machine``, ``file`` and ``source`` of the user's code.
+            ``runs_per_task``, ``created``, ``versions``, ``machine``, and of the user's code ``file``, ``source``
+            and its hash ``code``.
     """
 
     folder: Folder
