@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from .errors import ModelError
+from .errors import ModelError, require_name
 from .known_rates import Cut, RateOf
 
 
@@ -44,6 +44,8 @@ class Coordinates:
             )
         if len(self.names) != nq or len(self.units) != nq:
             raise ModelError(f"{nq} coordinates need {nq} names and units, got {self.names} and {self.units}")
+        for name in self.names:
+            require_name("a coordinate", name)
 
     @classmethod
     def of(

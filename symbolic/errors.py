@@ -84,3 +84,32 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
     listing = ", ".join(names) if names else "none"
     return f"unknown {kind} {name!r}.{hint} Known: {listing}."
+
+
+LONGEST_NAME = 200
+"""Characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
+
+
+def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
+    """Refuse what cannot be the name of anything: names become text in XML, C, CSV, HTML and file formats.
+
+    A name is a text of 1 to :data:`LONGEST_NAME` printable characters, spaces included: no line break, no NUL, nothing
+    that is not seen.
+
+    Args:
+        what: is named, for the message, such as ``"a parameter"``.
+        name: to be checked.
+        error: that is raised.
+
+    Raises:
+        EruginError: of the kind ``error``, with what was given and what is allowed.
+    """
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable():
+        return
+    given = repr(name)
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        given = f"{len(name):,} characters, {name[:40]!r}…"
+    elif isinstance(name, str) and name:
+        hidden = next(c for c in name if not c.isprintable())
+        given = f"{name!r}, in which {hidden!r} cannot be printed"
+    raise error(f"the name of {what} must be text of 1 to {LONGEST_NAME} printable characters, got {given:.400}")

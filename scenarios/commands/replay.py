@@ -15,6 +15,7 @@ from rich.text import Text
 from ...symbolic.errors import ModelError, StudyError
 from .command import INTERRUPTED, OK, STOPPED, Commands, require_writable
 from .kept_motion import SAVED, keep_motion
+from .measured import status_lines
 
 if TYPE_CHECKING:
     from ..setup import Draw
@@ -86,7 +87,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         table.add_row(Text(name), Text(str(row[name])))
     console.print(table)
     worst = _compare(console, results, row, found)
-    console.print(motion.ending, markup=False, soft_wrap=True)
+    for line in (*status_lines(motion), motion.ending):
+        console.print(line, markup=False, soft_wrap=True)
     code = OK
     if worst is not None:
         changed = differences(results.manifest, environment())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import EruginError, ModelError, unknown_name
+from ...symbolic.errors import EruginError, ModelError, require_name, unknown_name
 from ..sampling import Distribution, draw, seed_numbers
 from ..sampling.draw import Seeds
 from ..scenario import Scenario
@@ -215,8 +215,8 @@ def _sources(setup: Setup, controllers: Controllers | None) -> Mapping[str, Sour
         chosen = known
     elif isinstance(controllers, Mapping):
         chosen = dict(controllers)
-        if nameless := [name for name in chosen if not isinstance(name, str)]:
-            raise ModelError(f"the name of a controller must be text, got {nameless[0]!r}")
+        for name in chosen:
+            require_name("a controller", name)
     else:
         if isinstance(controllers, str) or not isinstance(controllers, Sequence):
             raise ModelError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import ModelError, ParameterError, StudyError, unknown_name
+from ...symbolic.errors import ModelError, ParameterError, StudyError, require_name, unknown_name
 from ..batch import whole
 from ..comparison.quantity import Quantity
 from ..comparison.trial import Trial
@@ -277,8 +277,9 @@ def _sources(given: Mapping[str, Source] | Sequence[str] | None) -> dict[str, So
     pairs = given.items() if isinstance(given, Mapping) else [(name, name) for name in given]
     sources: dict[str, Source] = {}
     for name, source in pairs:
-        if not isinstance(name, str) or name in sources:
-            raise ModelError(f"controllers have different names, which are texts; got {name!r}")
+        require_name("a controller", name)
+        if name in sources:
+            raise ModelError(f"controllers must have different names, got {name!r} twice")
         if not (source is None or isinstance(source, str | Controller) or callable(source)):
             raise ModelError(
                 f"controller {name!r} must be a function that makes one for a setup, or the name of a rival of the "
