@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
+import io
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from rich.console import Console
@@ -16,6 +19,12 @@ from .commands.command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Command, Comm
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache")
 """Modules of ``commands``, in the order of the help; each adds a command of its name."""
+PLAIN = {
+    **{"×": "x", "÷": "/", "√": "sqrt", "−": "-", "–": "-", "…": "...", "µ": "u", "∞": "inf", "≤": "<=", "≥": ">="},
+    **{"Σ": "sum", "Δ": "delta", "∫": "integral", "²": "^2", "³": "^3", "·": "*", "±": "+-", "°": "deg", "→": "->"},
+    **{"ᵀ": "'", "″": "''", "′": "'", "━": "-", "‘": "'", "’": "'", "“": '"', "”": '"'},
+}
+"""What is printed for characters that the terminal's encoding does not have; codes for others."""
 
 
 def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
@@ -28,6 +37,11 @@ def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()
     Returns:
         0 if all went well, 1 if a simulation had to stop or is not as expected, 2 for bad input, 130 after Ctrl-C.
     """
+    with _printable():
+        return _run(arguments, more)
+
+
+def _run(arguments: Sequence[str] | None, more: Sequence[Command]) -> int:
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
@@ -55,6 +69,29 @@ def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()
     except KeyboardInterrupt:
         errors.print("interrupted, nothing written")
         return INTERRUPTED
+
+
+@contextmanager
+def _printable() -> Generator[None]:
+    """Let standard output and error take any text, whatever the encoding of the terminal, file or pipe behind them."""
+    codecs.register_error("erugin", _plain)
+    changed: list[tuple[io.TextIOWrapper, str]] = []
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
+            changed.append((stream, stream.errors))
+            stream.reconfigure(errors="erugin")
+    try:
+        yield
+    finally:
+        for stream, before in changed:
+            stream.reconfigure(errors=before)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in text), error.end
 
 
 def _parser(more: Sequence[Command]) -> argparse.ArgumentParser:

@@ -6,6 +6,7 @@ Leaves also inherit the built-in that a caller would expect, so that ``except Va
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -88,13 +89,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 LONGEST_NAME = 200
 """Characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
+_UNFIT = re.compile("[\\0\ud800-\udfff]")
 
 
 def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
-    """Refuse what cannot be the name of anything: names become text in XML, C, CSV, HTML and file formats.
+    """Refuse what cannot be the name of anything: names are written into XML, C, JSON, CSV and HTML.
 
-    A name is a text of 1 to :data:`LONGEST_NAME` printable characters, spaces included: no line break, no NUL, nothing
-    that is not seen.
+    A name is a text of 1 to :data:`LONGEST_NAME` characters. The NUL character and lone surrogates have no place in any
+    of these formats; for all others each writer has its own quotes.
 
     Args:
         what: is named, for the message, such as ``"a parameter"``.
@@ -104,12 +106,12 @@ def require_name(what: str, name: object, error: type[EruginError] = ModelError)
     Raises:
         EruginError: of the kind ``error``, with what was given and what is allowed.
     """
-    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable():
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and not _UNFIT.search(name):
         return
     given = repr(name)
     if isinstance(name, str) and len(name) > LONGEST_NAME:
         given = f"{len(name):,} characters, {name[:40]!r}…"
-    elif isinstance(name, str) and name:
-        hidden = next(c for c in name if not c.isprintable())
-        given = f"{name!r}, in which {hidden!r} cannot be printed"
-    raise error(f"the name of {what} must be text of 1 to {LONGEST_NAME} printable characters, got {given:.400}")
+    raise error(
+        f"the name of {what} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
+        "surrogates"
+    )

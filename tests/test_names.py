@@ -1,4 +1,4 @@
-"""One rule for all names: text that can be printed and has an end, or nothing is built."""
+"""One rule for all names: text that every format can hold, of a length that can be read."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ BIRTHS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("birth", BIRTHS)
-@pytest.mark.parametrize("name", ["a\0b", "x" * 3000, "two\nlines", "\x1b[31mred", "\ud800", "a\u202eb"])
+@pytest.mark.parametrize("name", ["a\0b", "\0", "x" * 3000, "車" * (LONGEST_NAME + 1), "\ud800"])
 def test_what_cannot_be_a_name_is_refused_where_it_is_given(birth: str, name: str) -> None:
-    with pytest.raises(EruginError, match=f"of 1 to {LONGEST_NAME} printable characters, got") as refused:
+    with pytest.raises(EruginError, match=f"must be text, got .*: 1 to {LONGEST_NAME} characters") as refused:
         BIRTHS[birth](name)
     assert len(str(refused.value)) < 600
     assert str(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("birth", [birth for birth in BIRTHS if birth not in ("controller", "factor")])
-@pytest.mark.parametrize("name", ["θ̇ of the 2nd link", "x" * (LONGEST_NAME - 10), "=1+1", "<b>", "車輪"])
+@pytest.mark.parametrize("name", ["θ̇ of the 2nd link", "two\nlines", "x" * (LONGEST_NAME - 10), "=1+1", "<b>", "車輪"])
 def test_names_in_any_language_are_taken(birth: str, name: str) -> None:
     assert BIRTHS[birth](name) is not None
 
@@ -92,11 +92,11 @@ def test_names_in_any_language_are_taken(birth: str, name: str) -> None:
 @pytest.mark.parametrize("name", [float("nan"), None, 7, ""])
 def test_a_name_is_text(name: object) -> None:
     for make in (lambda: holonomic(X, name=name), lambda: robot(name), lambda: Parameters.declare({name: 1.0})):  # type: ignore[arg-type, dict-item, misc]
-        with pytest.raises(EruginError, match="must be text of 1 to"):
+        with pytest.raises(EruginError, match="must be text, got"):
             make()
 
 
 def test_names_of_bodies_and_members_are_names_too() -> None:
     for name in ("a\0b", "x" * 3000):
-        with pytest.raises(EruginError, match="printable characters"):
+        with pytest.raises(EruginError, match="1 to 200 characters, without NUL"):
             planar_linkage({name: Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})

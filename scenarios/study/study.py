@@ -279,7 +279,7 @@ def _sources(given: Mapping[str, Source] | Sequence[str] | None) -> dict[str, So
     for name, source in pairs:
         require_name("a controller", name)
         if name in sources:
-            raise ModelError(f"controllers must have different names, got {name!r} twice")
+            raise ModelError(f"controllers have different names, got {name!r} twice")
         if not (source is None or isinstance(source, str | Controller) or callable(source)):
             raise ModelError(
                 f"controller {name!r} must be a function that makes one for a setup, or the name of a rival of the "
