@@ -14,16 +14,13 @@ from importlib.metadata import version
 
 from rich.console import Console
 
-from ..symbolic.errors import EruginError
+from ..symbolic.errors import EruginError, with_notes
 from .commands.command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Command, Commands, Run
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache")
 """Modules of ``commands``, in the order of the help; each adds a command of its name."""
-PLAIN = {
-    **{"×": "x", "÷": "/", "√": "sqrt", "−": "-", "–": "-", "…": "...", "µ": "u", "∞": "inf", "≤": "<=", "≥": ">="},
-    **{"Σ": "sum", "Δ": "delta", "∫": "integral", "²": "^2", "³": "^3", "·": "*", "±": "+-", "°": "deg", "→": "->"},
-    **{"ᵀ": "'", "″": "''", "′": "'", "━": "-", "‘": "'", "’": "'", "“": '"', "”": '"'},
-}
+_PLAIN_WORDS = "x / sqrt - - ... u inf <= >= sum delta integral ^2 ^3 * +- deg -> ' '' ' -"
+PLAIN = dict(zip("×÷√−–…µ∞≤≥ΣΔ∫²³·±°→ᵀ″′━", _PLAIN_WORDS.split(), strict=True))
 """What is printed for characters that the terminal's encoding does not have; codes for others."""
 
 
@@ -59,7 +56,7 @@ def _run(arguments: Sequence[str] | None, more: Sequence[Command]) -> int:
             return run(console, errors, chosen)
     except EruginError as error:
         errors.print("[red]error:[/]", end=" ")
-        errors.print(str(error), markup=False, soft_wrap=True)
+        errors.print(with_notes(error), markup=False, soft_wrap=True)
         return BAD_INPUT
     except OSError as error:
         # Of the terminal, or of the file or pipe in its place, for instance.

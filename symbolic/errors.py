@@ -115,3 +115,26 @@ def require_name(what: str, name: object, error: type[EruginError] = ModelError)
         f"the name of {what} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
         "surrogates"
     )
+
+
+def put_before(error: EruginError, text: str) -> None:
+    """Begin the message of an error with more words.
+
+    Args:
+        error: that goes on to whoever catches it.
+        text: such as ``"controller 'own': "``.
+    """
+    error.args = (f"{text}{error}", *error.args[1:])
+    if isinstance(error, ImportError):
+        # It tells its message from there.
+        error.msg = str(error.args[0])
+
+
+def with_notes(error: BaseException) -> str:
+    """The message of an error and its notes, which only a traceback shows.
+
+    Args:
+        error: whose.
+    """
+    notes: list[str] = getattr(error, "__notes__", [])
+    return f"{error} ({'; '.join(notes)})" if notes else str(error)

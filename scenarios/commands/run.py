@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from ...symbolic.errors import EruginError
+from ...symbolic.errors import EruginError, with_notes
 from ..phased_trajectory import PhasedTrajectory
 from ..phases import PhasedSimulationError, PhasedSimulationInterrupted
 from ..setup import Draw, Measured, Motion, Setup
@@ -150,7 +150,7 @@ def _run_all(console: Console, errors: Console, out: Path, *, draw: bool, save: 
             codes[scenario.name] = run_scenario(console, errors, Chosen(scenario), {}, own, draw=draw, save=save)[0]
         except EruginError as error:
             errors.print("[red]error:[/]", end=" ")
-            errors.print(str(error), markup=False, soft_wrap=True)
+            errors.print(with_notes(error), markup=False, soft_wrap=True)
             codes[scenario.name] = BAD_INPUT
         if codes[scenario.name] == INTERRUPTED:
             return INTERRUPTED
