@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import cast
 
 from rich.console import Console
 
@@ -72,11 +73,10 @@ def _run(arguments: Sequence[str] | None, more: Sequence[Command]) -> int:
 def _printable() -> Generator[None]:
     """Let standard output and error take any text, whatever the encoding of the terminal, file or pipe behind them."""
     codecs.register_error("erugin", _plain)
-    changed: list[tuple[io.TextIOWrapper, str]] = []
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "backslashreplace"):
-            changed.append((stream, stream.errors))
-            stream.reconfigure(errors="erugin")
+    streams = [cast(io.TextIOWrapper, s) for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    changed = [(stream, stream.errors) for stream in streams if stream.errors in ("strict", "backslashreplace")]
+    for stream, _ in changed:
+        stream.reconfigure(errors="erugin")
     try:
         yield
     finally:

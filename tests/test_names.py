@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import casadi as ca
 import pytest
@@ -91,9 +92,10 @@ def test_names_in_any_language_are_taken(birth: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [float("nan"), None, 7, ""])
 def test_a_name_is_text(name: object) -> None:
-    for make in (lambda: holonomic(X, name=name), lambda: robot(name), lambda: Parameters.declare({name: 1.0})):  # type: ignore[arg-type, dict-item, misc]
+    given: Any = name
+    for birth in ("order 0", "robot", "parameter", "controller", "factor", "event"):
         with pytest.raises(EruginError, match="must be text, got"):
-            make()
+            BIRTHS[birth](given)
 
 
 def test_names_of_bodies_and_members_are_names_too() -> None:
