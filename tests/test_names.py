@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import pytest
 
+from erugin.bridges import c, mujoco, urdf
 from erugin.constraints import circle, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Bar, Link, lagrangian_system, planar_linkage
@@ -15,7 +17,7 @@ from erugin.scenarios import Event, Phase, Study, compare
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Setup
 from erugin.symbolic.coordinates import Coordinates
-from erugin.symbolic.errors import LONGEST_NAME, EruginError
+from erugin.symbolic.errors import LONGEST_NAME, BridgeError, EruginError
 from erugin.symbolic.parameters import Parameters
 
 from .compared import swing
@@ -102,3 +104,25 @@ def test_names_of_bodies_and_members_are_names_too() -> None:
     for name in ("a\0b", "x" * 3000):
         with pytest.raises(EruginError, match="1 to 200 characters, without NUL"):
             planar_linkage({name: Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})
+
+
+@pytest.mark.parametrize("name", ["a\x01b", "a\x1b[31m", "a\ufffeb"])
+@pytest.mark.parametrize("export", [mujoco.export, urdf.export])
+def test_what_xml_cannot_hold_is_refused_by_what_writes_xml(export: Callable[..., str], name: str) -> None:
+    robot = planar_linkage({name: Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})
+    with pytest.raises(BridgeError, match=r"is XML, which has no character .*give it another name"):
+        export(robot)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 3000])
+def test_names_that_are_given_to_exports_are_names_too(name: str, tmp_path: Path) -> None:
+    robot = planar_linkage({"bar": Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})
+    law = ProgramController(Program(robot, holonomic(robot.q)), realization="actuated")
+    exports: list[Callable[[], object]] = [
+        lambda: mujoco.export(robot, name=name),
+        lambda: urdf.export(robot, name=name),
+        lambda: c.export(law, tmp_path / "c", name=name),
+    ]
+    for write in exports:
+        with pytest.raises(BridgeError, match="1 to 200 characters, without NUL"):
+            write()
