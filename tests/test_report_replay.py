@@ -166,4 +166,6 @@ def test_the_copy_of_a_moved_study_is_replayed_with_trust(tmp_path: Path, capsys
     assert main(words) == 2
     assert "--trust" in capsys.readouterr().err
     assert main([*words, "--trust"]) == 0
-    assert "bit for bit" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"code: the copy in {tmp_path / 'results'}, which was trusted" in told
+    assert "bit for bit" in told

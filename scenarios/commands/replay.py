@@ -64,7 +64,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     from ..simulation_errors import SimulationInterrupted
     from ..study import Results
     from ..study.manifest import differences, environment
-    from ..study.rerun import rerun
+    from ..study.rerun import needs_trust, rerun
 
     results, out = Results.open(Path(chosen.results)), Path(chosen.out)
     number = _number(results, chosen.task, chosen.number)
@@ -77,6 +77,9 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         errors.print("interrupted, nothing written")
         return INTERRUPTED
     row = again.row
+    if results.manifest["file"] is not None:
+        copy = f"the copy in {results.path}, which was trusted" if needs_trust(results) else results.manifest["file"]
+        console.print(f"code: {copy}", markup=False, soft_wrap=True)
     told = (
         f"run {number} of task {row['task']}: controller {row['controller']}, point {row['point']}, seed {row['seed']}"
     )

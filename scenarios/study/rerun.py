@@ -110,7 +110,7 @@ def load_study(results: Results, *, trust: bool = False) -> Study | None:
     if source is None:
         return None
     file = Path(name)
-    same = text_of(file) is not None and code_hash(file) == results.manifest["code"]
+    same = not needs_trust(results)
     if not (same or trust):
         changed = "has changed since, or what it imports has" if file.is_file() else "is not here"
         raise StudyError(
@@ -137,6 +137,16 @@ def load_study(results: Results, *, trust: bool = False) -> Study | None:
         f"{name!r} does not make the study of {str(results.path)!r} any more: files that it imports have changed, or "
         "it was made by hand"
     )
+
+
+def needs_trust(results: Results) -> bool:
+    """Whether the code of a study is found in its results only: its file is not here any more, or has changed.
+
+    Args:
+        results: of the study.
+    """
+    name = results.manifest["file"]
+    return name is not None and (text_of(Path(name)) is None or code_hash(Path(name)) != results.manifest["code"])
 
 
 def _sources(results: Results, controller: str, *, trust: bool) -> tuple[Scenario, Source]:
