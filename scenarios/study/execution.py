@@ -15,14 +15,14 @@ from ...symbolic.errors import StudyError, StudyWarning
 from ...symbolic.extras import require
 from ..batch import thread_count, whole
 from .cluster import ClusterTasks
-from .folder import ASIDE, Folder
+from .folder import Folder
 from .job import Bench, Job, Outcome
 from .local import InThread, LocalTasks, Maker
 from .manifest import differences, environment, manifest_of
 from .plan import Plan
 from .process import InProcess
 from .progress import counted, progress_bar, span
-from .results import Results, listed
+from .results import Results
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -105,36 +105,25 @@ def execute(
                 StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
                 stacklevel=3,
             )
-        _set_aside(Results(folder, found), path)
+        _set_aside(Results(folder, found))
         done = sum(map(folder.has, range(plan.tasks))) if resume else 0
         folder.note({"begun": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "done": done, **environment()})
         left = (number for number in range(plan.tasks) if not folder.has(number))
         many = min(count, max(1, plan.tasks - done))
         tasks = _tasks(study, job, left, client, many)
         many = tasks.threads if isinstance(tasks, ClusterTasks) else many
-        with progress_bar(plan.tasks, done, many, plan.runs, shown=progress) as watch:
+        with progress_bar(plan.tasks, done, many, plan.runs, folder.moved, shown=progress) as watch:
             _follow(folder, tasks, watch.add, plan, path)
     return Results.open(path)
 
 
-def _set_aside(results: Results, path: Path) -> None:
-    """Move what is damaged or foreign out of the way of results, and say so."""
-    folder, damaged = results.folder, results.damaged
-    for number in damaged:
-        folder.set_aside(folder.file(number))
-    if damaged:
-        names = listed([folder.file(number) for number in damaged])
-        why = next(iter(damaged.values()))
-        _warn(f"{names} in {str(path)!r}, of which the first {why}: moved to {ASIDE!r}, and computed again")
-    strangers = list(folder.strangers(results.plan.tasks))
-    for file in strangers:
-        folder.set_aside(file)
-    if strangers:
-        _warn(f"{listed(strangers)} in {str(path)!r} are of no task of the study: moved to {ASIDE!r}")
-
-
-def _warn(said: str) -> None:
-    warnings.warn(StudyWarning(said), stacklevel=5)
+def _set_aside(results: Results) -> None:
+    """Move what is damaged or foreign out of the way of results."""
+    folder = results.folder
+    for number, why in results.damaged.items():
+        folder.set_aside(folder.file(number), f"{why}, and is computed again")
+    for file in results.strangers:
+        folder.set_aside(file, "is of no task of the study")
 
 
 def describe(study: Study) -> dict[str, object]:

@@ -8,13 +8,12 @@ import json
 import os
 import shutil
 import socket
-import warnings
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ...symbolic.errors import StudyError, StudyWarning
+from ...symbolic.errors import StudyError
 from .files import BLANK, is_sealed, make_folder, seal, write_atomically
 
 FORMAT = 1
@@ -36,6 +35,8 @@ class Folder:
             path: of the folder.
         """
         self.path = Path(path)
+        self.moved: list[str] = []
+        """What was set aside, each a sentence."""
 
     def file(self, task: int) -> Path:
         """Where the results of a task are, or will be.
@@ -110,14 +111,12 @@ class Folder:
             if number >= tasks or file != self.file(number):
                 yield file
 
-    def set_aside(self, file: Path) -> Path:
-        """Move a file out of the way.
+    def set_aside(self, file: Path, why: str) -> None:
+        """Move a file out of the way, and write down why.
 
         Args:
             file: of the folder.
-
-        Returns:
-            Where it is now.
+            why: the end of a sentence that begins with the file.
 
         Raises:
             StudyError: if it cannot be moved.
@@ -130,7 +129,8 @@ class Folder:
             os.replace(file, target)
         except OSError as error:
             raise StudyError(f"cannot move {str(file)!r} to {str(target)!r}: {error.strerror or error}") from error
-        return target
+        self.moved.append(f"{str(file)!r} {why}: it is {str(target)!r} now")
+        self.note({"set_aside": str(file.relative_to(self.path)), "to": target.name, "why": why})
 
     def manifest(self) -> dict[str, Any]:
         """What is written of the study.
@@ -197,9 +197,7 @@ class Folder:
                 yield self._same(manifest, resume)
             else:
                 if (self.path / MANIFEST).exists():
-                    self.set_aside(self.path / MANIFEST)
-                    said = f"{MANIFEST} in {str(self.path)!r} is damaged: moved to {ASIDE!r}, and written again"
-                    warnings.warn(StudyWarning(said), stacklevel=6)
+                    self.set_aside(self.path / MANIFEST, "is damaged, and was written again")
                 text = json.dumps({**manifest, "digest": BLANK}, indent=2, ensure_ascii=False) + "\n"
                 write_atomically(self.path / MANIFEST, seal(text.encode()), writing)
                 yield self.manifest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import ModelError, StudyError, StudyWarning, unknown_name
+from ...symbolic.errors import ModelError, StudyError, unknown_name
 from ...symbolic.extras import require
 from ..comparison.trial import OK
 from .folder import Folder
@@ -56,8 +55,6 @@ class Results:
     def open(cls, path: Path | str) -> Results:
         """Results in a folder.
 
-        Files that are not of the study's tasks are named in a StudyWarning, and never read.
-
         Args:
             path: of the folder.
 
@@ -66,14 +63,7 @@ class Results:
         """
         require("pyarrow", "study")
         folder = Folder(path)
-        results = cls(folder, folder.manifest())
-        strangers = list(folder.strangers(results.manifest["tasks"]))
-        if strangers:
-            warnings.warn(
-                StudyWarning(f"{listed(strangers)} in {str(path)!r} are of no task of the study, and are not read"),
-                stacklevel=2,
-            )
-        return results
+        return cls(folder, folder.manifest())
 
     @property
     def path(self) -> Path:
@@ -123,6 +113,11 @@ class Results:
         Such a task is computed again by ``Study.run(…, resume=True)`` or ``erugin study --resume``.
         """
         return {number: why for number, plan in self._numbers() if (why := self._read_or_defect(number, plan)[1])}
+
+    @property
+    def strangers(self) -> tuple[Path, ...]:
+        """Files among those of tasks that are of no task of the study, such as copies; they are never read."""
+        return tuple(self.folder.strangers(self.manifest["tasks"]))
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -266,13 +261,3 @@ class Results:
                 raise ModelError(unknown_name("column", name, names))
         chosen = None if columns is None else list(columns)
         return pq.read_table(pa.BufferReader(data), columns=chosen, filters=where)
-
-
-def listed(files: Sequence[Path]) -> str:
-    """The first few files, by name, and how many more there are.
-
-    Args:
-        files: at least one.
-    """
-    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
-    return ", ".join(str(Path(*file.parts[-2:])) for file in files[:5]) + more
