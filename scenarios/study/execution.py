@@ -105,8 +105,10 @@ def execute(
                 StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
                 stacklevel=3,
             )
-        _set_aside(Results(folder, found))
-        done = sum(map(folder.has, range(plan.tasks))) if resume else 0
+        done = 0
+        if resume:
+            _set_aside(Results(folder, found))
+            done = sum(map(folder.has, range(plan.tasks)))
         folder.note({"begun": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "done": done, **environment()})
         left = (number for number in range(plan.tasks) if not folder.has(number))
         many = min(count, max(1, plan.tasks - done))

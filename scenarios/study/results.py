@@ -104,7 +104,9 @@ class Results:
     @property
     def complete(self) -> bool:
         """Whether all tasks are done and no file is damaged; every file is read to find out."""
-        return not self.missing and not self.damaged
+        if not all(map(self.folder.has, range(self.manifest["tasks"]))):
+            return False
+        return not any(self._read_or_defect(number, plan)[1] for number, plan in self._numbers())
 
     @property
     def damaged(self) -> Mapping[int, str]:
