@@ -269,9 +269,17 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
         (lambda folder, _: os.truncate(folder / "tasks" / ONE, 700), 1, "000000001.parquet.*is damaged"),
         (lambda folder, _: copy(folder, ONE, TWO), 2, "000000002.parquet.*does not hold task 2"),
         (lambda folder, other: copy(other, ONE, f"{folder}/tasks/{ONE}"), 1, "000000001.parquet.*is of another study"),
-        (lambda folder, _: copy(folder, ONE, BESIDE), None, r"000000/000000001 \(copy\).parquet.*of no task"),
-        (lambda folder, _: copy(folder, ONE, "000000/000000004.parquet"), None, "000000/000000004.parquet.*of no task"),
-        (lambda folder, _: copy(folder, ONE, "000001/000000001.parquet"), None, "000001/000000001.parquet.*of no task"),
+        (lambda folder, _: copy(folder, ONE, BESIDE), None, r"000000/000000001 \(copy\).parquet.*belongs to no task"),
+        (
+            lambda folder, _: copy(folder, ONE, "000000/000000004.parquet"),
+            None,
+            "000000/000000004.parquet.*belongs to no task",
+        ),
+        (
+            lambda folder, _: copy(folder, ONE, "000001/000000001.parquet"),
+            None,
+            "000001/000000001.parquet.*belongs to no task",
+        ),
         (lambda folder, _: hurt_manifest(folder), None, r"manifest\.json.*is damaged"),
         (lambda folder, _: (folder / "manifest.json").unlink(), None, ""),
     ],
@@ -303,7 +311,7 @@ def test_what_is_damaged_is_named_never_used_and_computed_again(
         results = Results.open(tmp_path / "hurt")
         if damaged is None:
             (stranger,) = results.strangers
-            assert re.search(said, f"{stranger} is of no task")
+            assert re.search(said, f"{stranger} belongs to no task")
             assert results.table().equals(whole.table())
             assert results.complete
         else:

@@ -1,4 +1,4 @@
-"""What is told of a motion: the table of its measures, and how its law got through."""
+"""What the command line says of a motion: the table of its measures, and the statuses of its samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..setup import Measured, Motion
 from ..trajectory import Trajectory
 
 ROWS = 6
-"""Rows of a program whose deviations are told."""
+"""Rows of a program whose deviations are listed."""
 
 
 def measured_table(measured: Sequence[Measured], *, judged: bool) -> Table:
@@ -83,7 +83,7 @@ def is_ok(motion: Motion) -> bool:
 
 
 def status_lines(motion: Motion) -> list[str]:
-    """Shares of the samples by status; if any is not OK, what the law said first, and how far its rows were off.
+    """Shares of the samples by status; if any is not OK, the first note of the law, and the deviations of its rows.
 
     Args:
         motion: with at least one sample.
@@ -106,9 +106,9 @@ def status_lines(motion: Motion) -> list[str]:
                 i = int(np.nanargmax(np.where(np.isfinite(deviation), deviation, np.nan)))
                 rows[row] = max(rows.get(row, (0.0, 0.0)), (float(deviation[i]), float(segment.t[bad[i]])))
     if rows:
-        told = [f"{row!r} by {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
+        told = [f"{row!r} {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
         more = f", and {len(rows) - ROWS} more rows" if len(rows) > ROWS else ""
-        lines.append(f"rows were off by up to, while it was not OK: {', '.join(told)}{more}")
+        lines.append(f"largest deviations while it was not OK: {', '.join(told)}{more}")
     return lines
 
 

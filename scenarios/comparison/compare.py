@@ -184,7 +184,7 @@ class _Job:
         )
 
     def _first_refused(self, trial: Trial, columns: Mapping[str, Array]) -> int | None:
-        """The first run that does not go by itself; None if each of them does."""
+        """Place of the first run that is refused by itself; None if none is."""
 
         def refused(low: int, high: int) -> bool:
             try:
@@ -204,7 +204,7 @@ class _Job:
 
 @contextlib.contextmanager
 def _naming(controller: str, seed: int | None = None) -> Generator[None]:
-    """Say of whatever fails inside with which controller it did, and in the run of which seed."""
+    """Name the controller, and the seed of its run, in whatever is raised inside."""
     try:
         yield
     except Exception as error:

@@ -125,7 +125,7 @@ def _set_aside(results: Results) -> None:
     for number, why in results.damaged.items():
         folder.set_aside(folder.file(number), f"{why}, and is computed again")
     for file in results.strangers:
-        folder.set_aside(file, "is of no task of the study")
+        folder.set_aside(file, "belongs to no task of the study")
 
 
 def describe(study: Study) -> dict[str, object]:

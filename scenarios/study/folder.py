@@ -101,7 +101,7 @@ class Folder:
         return self.file(task).read_bytes()
 
     def strangers(self, tasks: int) -> Iterator[Path]:
-        """Files among those of tasks that are of none.
+        """Files in the folder of the tasks that belong to none of them.
 
         Args:
             tasks: how many there are.
@@ -156,7 +156,7 @@ class Folder:
         if not is_sealed(data):
             raise StudyError(
                 f"{str(file)!r} is damaged, or was edited: its content does not have the digest that was written with "
-                "it. Run the study again with resume=True, or --resume, to write it anew"
+                "it. Run the study again with resume=True, or --resume: it is written again"
             )
         return manifest
 

@@ -118,7 +118,7 @@ class Results:
 
     @property
     def strangers(self) -> tuple[Path, ...]:
-        """Files among those of tasks that are of no task of the study, such as copies; they are never read."""
+        """Files in the folder of the tasks that belong to none of them, such as copies; they are never read."""
         return tuple(self.folder.strangers(self.manifest["tasks"]))
 
     @property
