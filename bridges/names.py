@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 
 from ..symbolic.errors import BridgeError
@@ -54,3 +55,23 @@ def places(
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "none"
+
+
+def require_xml(what: str, text: str) -> str:
+    """The text of an XML document, if XML has all of its characters.
+
+    Args:
+        what: the format, for the message.
+        text: as it is to be written.
+
+    Raises:
+        BridgeError: for a character that XML does not have, not even by its number; such as one of a name.
+    """
+    strange = re.search("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
+    if strange is None:
+        return text
+    begin, end = (text.rfind('"', 0, strange.start()), text.find('"', strange.end()))
+    raise BridgeError(
+        f"{what} is XML, which has no character {strange[0]!r}, and {text[begin + 1 : end]!r} has one: give it another "
+        "name"
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from ..symbolic.coordinates import Coordinates
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickles import Portable
 from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
@@ -74,7 +74,8 @@ class Constraint(Portable):
     followed: tuple[EruginField, ca.SX] | None = None
 
     def __post_init__(self) -> None:
-        """Check that the perturbation equation fits the order."""
+        """Check the name, and that the perturbation equation fits the order."""
+        require_name("a constraint", self.name)
         if not isinstance(self.perturbation, Perturbation):
             raise ModelError(
                 f"constraint {self.name!r}: perturbation must be a Perturbation, got {self.perturbation!r}"

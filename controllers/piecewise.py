@@ -95,7 +95,7 @@ class Piecewise:
             pieces *= 2
         raise ModelError(
             f"{len(times)} samples are not met within {tolerance:g} by {pieces // 2} pieces of degree 5, which miss "
-            f"one by {missed:.3g}: give more samples, more pieces, a larger tolerance, or samples of a smoother motion"
+            f"one by {missed:.3g}: give more samples, larger pieces= or tolerance=, or samples of a smoother motion"
         )
 
     @classmethod

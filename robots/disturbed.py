@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import casadi as ca
 
-from ..symbolic.errors import ModelError, unknown_name
+from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.parameters import Parameters
 from .dynamics import Dynamics
 from .robot import Robot
@@ -69,8 +69,7 @@ def disturbed(robot: Robot, signal: Signal, on: str | ca.SX | None = None, *, na
         raise ModelError(f"only a Robot can be disturbed, got {robot!r}")
     if not isinstance(signal, Signal):
         raise ModelError(f"a Signal is needed, such as BandNoise(1.0, (0.5, 3.0)) or Push(2.0, 1.0), got {signal!r}")
-    if not (isinstance(name, str) and name):
-        raise ModelError(f"the name of a disturbance must be a word, got {name!r}")
+    require_name("a disturbance", name)
     c = robot.coordinates
     along, components = _along(robot, on, name)
     built = signal.build(c.t, name, components)

@@ -7,7 +7,7 @@ import dataclasses
 import casadi as ca
 import numpy as np
 
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from .robot import Robot
 
 
@@ -28,8 +28,7 @@ def with_drive(robot: Robot, name: str, along: ca.SX, *, effort: float = np.inf,
         ModelError: for no name, or one that is taken, no scalar, an expression that does not depend on coordinates, or
             one in time, velocities or foreign symbols.
     """
-    if not (isinstance(name, str) and name):
-        raise ModelError(f"the name of a drive must be a word, got {name!r}")
+    require_name("a drive", name)
     if name in robot.input_names:
         raise ModelError(f"{robot.name} has an input {name!r} already: {', '.join(robot.input_names)}")
     if not isinstance(along, ca.SX) or along.shape != (1, 1):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint, row_names
 from ..symbolic.coordinates import Coordinates
-from ..symbolic.errors import ModelError, unknown_name
+from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.ldl import Ldl
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .augmentation import augmentation
@@ -72,7 +72,11 @@ class Robot:
     redundant: Redundant = "refused"
 
     def __post_init__(self) -> None:
-        """Check the sizes and that no expression uses a symbol that the robot does not have."""
+        """Check names and sizes, and that no expression uses a symbol that the robot does not have."""
+        require_name("a robot", self.name)
+        for what, names in (("an input", self.input_names), ("a point", self.points), ("a frame", self.frames)):
+            for name in names:
+                require_name(f"{what} of {self.name}", name)
         nv, nu = self.coordinates.nv, self.u.numel()
         shapes = {"mass_matrix": (nv, nv), "bias": (nv, 1), "kinetic_energy": (1, 1), "potential_energy": (1, 1)}
         given = {**self.dynamics.known, "input_matrix": self.input_matrix}

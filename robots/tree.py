@@ -11,7 +11,7 @@ import numpy as np
 
 from ..symbolic.arrays import constant_values, finite, not_negative
 from ..symbolic.coordinates import Coordinates
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from .frame import Frame
 from .inertia import require_inertia
 from .joints import Joint
@@ -43,7 +43,8 @@ class Body:
     ratio: ca.SX | None = None
 
     def __post_init__(self) -> None:
-        """Check the shapes."""
+        """Check the name and the shapes."""
+        require_name("a body", self.name)
         if self.mass.shape != (1, 1) or self.center.shape != (3, 1) or self.inertia.shape != (3, 3):
             raise ModelError(
                 f"body {self.name!r} needs a scalar mass, a centre of shape (3,) and an inertia of shape (3, 3); got "
@@ -98,6 +99,10 @@ class Node:
     joint: Joint
     bodies: tuple[Body, ...] = ()
     absolute: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        require_name("a joint", self.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
+import io
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
+from typing import cast
 
 from rich.console import Console
 
-from ..symbolic.errors import EruginError
+from ..symbolic.errors import EruginError, with_notes
 from .commands.command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Command, Commands, Run
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache")
 """Modules of ``commands``, in the order of the help; each adds a command of its name."""
+_PLAIN_WORDS = "x / sqrt - - ... u inf <= >= sum delta integral ^2 ^3 * +- deg -> ' '' ' -"
+PLAIN = dict(zip("×÷√−–…µ∞≤≥ΣΔ∫²³·±°→ᵀ″′━", _PLAIN_WORDS.split(), strict=True))
+"""What is printed for characters that the terminal's encoding does not have; codes for others."""
 
 
 def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
@@ -28,6 +35,11 @@ def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()
     Returns:
         0 if all went well, 1 if a simulation had to stop or is not as expected, 2 for bad input, 130 after Ctrl-C.
     """
+    with _printable():
+        return _run(arguments, more)
+
+
+def _run(arguments: Sequence[str] | None, more: Sequence[Command]) -> int:
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
@@ -45,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()
             return run(console, errors, chosen)
     except EruginError as error:
         errors.print("[red]error:[/]", end=" ")
-        errors.print(str(error), markup=False, soft_wrap=True)
+        errors.print(with_notes(error), markup=False, soft_wrap=True)
         return BAD_INPUT
     except OSError as error:
         # Of the terminal, or of the file or pipe in its place, for instance.
@@ -55,6 +67,28 @@ def main(arguments: Sequence[str] | None = None, *, more: Sequence[Command] = ()
     except KeyboardInterrupt:
         errors.print("interrupted, nothing written")
         return INTERRUPTED
+
+
+@contextmanager
+def _printable() -> Generator[None]:
+    """Let standard output and error take any text, whatever the encoding of the terminal, file or pipe behind them."""
+    codecs.register_error("erugin", _plain)
+    streams = [cast(io.TextIOWrapper, s) for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    changed = [(stream, stream.errors) for stream in streams if stream.errors in ("strict", "backslashreplace")]
+    for stream, _ in changed:
+        stream.reconfigure(errors="erugin")
+    try:
+        yield
+    finally:
+        for stream, before in changed:
+            stream.reconfigure(errors=before)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in text), error.end
 
 
 def _parser(more: Sequence[Command]) -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import casadi as ca
 
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from .hybrid_jumps import Jump
 
 Direction = Literal["rising", "falling"]
@@ -46,8 +46,7 @@ class Event:
 
     def __post_init__(self) -> None:
         """Check the parts."""
-        if not (isinstance(self.name, str) and self.name):
-            raise ModelError(f"the name of an event must be a word, got {self.name!r}")
+        require_name("an event", self.name)
         if not isinstance(self.when, ca.SX) or self.when.shape != (1, 1):
             told = f"shape {self.when.shape}" if isinstance(self.when, ca.SX) else repr(self.when)
             raise ModelError(f"event {self.name!r} needs a scalar expression that passes through zero, got {told}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..robots.contact import Contact, checked_contacts, contact_rows, places
 from ..robots.impact import Impact, impact
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError, NotFiniteError
+from ..symbolic.errors import ModelError, NotFiniteError, require_name
 
 Array = NDArray[np.float64]
 Leap = Callable[[float, Array, Array, Array], "Jumped"]
@@ -72,8 +72,7 @@ class Rebound(Jump):
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        if not (isinstance(self.name, str) and self.name):
-            raise ModelError(f"the name of a Rebound must be a word, got {self.name!r}")
+        require_name("a Rebound", self.name)
         if not isinstance(self.gap, ca.SX) or self.gap.shape != (1, 1):
             raise ModelError(f"gap of {self.name!r} must be a scalar expression, got {self.gap!r}")
         if not isinstance(self.restitution, ca.SX):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from ..symbolic.parameters import NO_PARAMETERS
 from ..symbolic.pickles import Portable
 from .recorded_value import Recorded
@@ -204,8 +204,7 @@ def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str
         raise ModelError(f'metrics are given by name, as in {{"effort": Integral(...)}}, got {metrics!r}')
     expressions = [ca.SX(0, 1)]
     for name, metric in metrics.items():
-        if not isinstance(name, str):
-            raise ModelError(f"the name of a metric must be text, got {name!r}")
+        require_name("a metric", name)
         if not isinstance(metric, Metric):
             raise ModelError(f"metric {name!r} must be a Metric, such as Integral(expression), got {metric!r}")
         expression = metric.expression

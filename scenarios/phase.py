@@ -13,7 +13,7 @@ from ..controllers.program_controller import ProgramController
 from ..robots.contact import Contact, checked_contacts, contact_rows
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, require_name
 from .simulate import Values
 
 Velocities = Literal["keep", "consistent"]
@@ -55,6 +55,7 @@ class Phase:
 
     def __post_init__(self) -> None:
         """Check the words, the end and the contacts."""
+        require_name("a phase", self.name)
         if self.controller is not None and not isinstance(self.controller, Controller):
             raise ModelError(f"what drives {self.name!r} must be a Controller or None, got {self.controller!r}")
         if self.velocities not in get_args(Velocities):

@@ -9,8 +9,9 @@ import casadi as ca
 
 from ..controllers.controller import Controller
 from ..controllers.reference import Reference
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, put_before
 from .setup import Setup
+from .simulation_errors import SimulationError
 from .trajectory import Trajectory
 
 TOLERANCE = 2e-5
@@ -47,9 +48,26 @@ class AlongMotion:
         """
         if setup.phases or setup.controller is None:
             raise ModelError("what a rival is to follow is the motion of a controller: the setup has none, or phases")
-        motion = setup.with_parameters(self.values).run()
+        try:
+            motion = setup.with_parameters(self.values).run()
+        except SimulationError as error:
+            put_before(
+                error,
+                "the motion that AlongMotion follows, which is that of the setup's own controller, had to stop; other "
+                "parameters for it can be given as AlongMotion(…, values={…}): ",
+            )
+            raise
         assert isinstance(motion, Trajectory)
-        return self.build(setup, Reference.sampled(setup.robot, motion.t, motion.q, tolerance=self.tolerance))
+        try:
+            reference = Reference.sampled(setup.robot, motion.t, motion.q, tolerance=self.tolerance)
+        except ModelError as error:
+            put_before(
+                error,
+                "the motion of the setup's own controller is not smooth enough to be followed within "
+                f"{self.tolerance:g}: give AlongMotion(…, tolerance=) a larger value, or the setup a smoother motion: ",
+            )
+            raise
+        return self.build(setup, reference)
 
 
 def along(reference: Reference, point: str) -> ca.SX:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, get_origin
 
-from ..symbolic.errors import ModelError, ParameterError, unknown_name
+from ..symbolic.errors import ModelError, ParameterError, require_name, unknown_name
 from .setup import Setup
 
 Value = float | int | bool | str
@@ -280,6 +280,7 @@ def find(name: str, scenarios: Iterable[Scenario]) -> Scenario:
 def _require_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ModelError(f'a scenario needs a name: write @scenario("name") before its function, got {name!r}')
+    require_name("a scenario", name)
 
 
 def _named(value: object) -> str:

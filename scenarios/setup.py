@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
 from ..symbolic.arrays import positive
-from ..symbolic.errors import ModelError, ParameterError, ShapeError, unknown_name
+from ..symbolic.errors import ModelError, ParameterError, ShapeError, require_name, unknown_name
 from ..symbolic.pickles import Portable
 from .integrators import Integrator
 from .metrics import Metric
@@ -161,6 +161,9 @@ class Setup(Portable):
                 raise ShapeError(f"{name} must have shape ({length},), got shape {np.shape(start)}")
         positive("duration", self.duration)
         positive("step", self.step)
+        for what, names in (("measure", self.measures), ("picture", self.pictures), ("controller", self.rivals)):
+            for name in names:
+                require_name(f"a {what}", name)
         for name, measure in self.measures.items():
             if not isinstance(measure, Measure):
                 raise ModelError(f"measure {name!r} must be a Measure(function, unit, expected), got {_short(measure)}")

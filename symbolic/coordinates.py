@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from .errors import ModelError
+from .errors import ModelError, require_name
 from .known_rates import Cut, RateOf
 from .pickles import Portable
 
@@ -45,6 +45,8 @@ class Coordinates(Portable):
             )
         if len(self.names) != nq or len(self.units) != nq:
             raise ModelError(f"{nq} coordinates need {nq} names and units, got {self.names} and {self.units}")
+        for name in self.names:
+            require_name("a coordinate", name)
 
     @classmethod
     def of(

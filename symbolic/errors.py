@@ -6,6 +6,7 @@ Leaves also inherit the built-in that a caller would expect, so that ``except Va
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -88,3 +89,56 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
     listing = ", ".join(names) if names else "none"
     return f"unknown {kind} {name!r}.{hint} Known: {listing}."
+
+
+LONGEST_NAME = 200
+"""Characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
+_UNFIT = re.compile("[\\0\ud800-\udfff]")
+
+
+def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
+    """Refuse what cannot be the name of anything: names are written into XML, C, JSON, CSV and HTML.
+
+    A name is a text of 1 to :data:`LONGEST_NAME` characters. The NUL character and lone surrogates have no place in any
+    of these formats; for all others each writer has its own quotes.
+
+    Args:
+        what: is named, for the message, such as ``"a parameter"``.
+        name: to be checked.
+        error: that is raised.
+
+    Raises:
+        EruginError: of the kind ``error``, with what was given and what is allowed.
+    """
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and not _UNFIT.search(name):
+        return
+    given = repr(name)
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        given = f"{len(name):,} characters, {name[:40]!r}…"
+    raise error(
+        f"the name of {what} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
+        "surrogates"
+    )
+
+
+def put_before(error: EruginError, text: str) -> None:
+    """Begin the message of an error with more words.
+
+    Args:
+        error: that goes on to whoever catches it.
+        text: such as ``"controller 'own': "``.
+    """
+    error.args = (f"{text}{error}", *error.args[1:])
+    if isinstance(error, ImportError):
+        # It tells its message from there.
+        error.msg = str(error.args[0])
+
+
+def with_notes(error: BaseException) -> str:
+    """The message of an error and its notes, which only a traceback shows.
+
+    Args:
+        error: whose.
+    """
+    notes: list[str] = getattr(error, "__notes__", [])
+    return f"{error} ({'; '.join(notes)})" if notes else str(error)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import vector
-from .errors import ParameterError, unknown_name
+from .errors import ParameterError, require_name, unknown_name
 
 
 class Range(Enum):
@@ -62,6 +62,9 @@ class Parameters:
         """Check that the parts belong together and freeze the values."""
         if len(self.names) != self.symbols.numel():
             raise ParameterError(f"{len(self.names)} names were given for {self.symbols.numel()} symbols")
+        # A symbol's own name ends where CasADi finds a NUL.
+        for name in (*self.names, *self.nominal, *self.ranges):
+            require_name("a parameter", name, ParameterError)
         doubled = sorted({name for name in self.names if self.names.count(name) > 1})
         if doubled:
             raise ParameterError(f"parameter names must differ; given more than once: {', '.join(doubled)}")
@@ -85,9 +88,11 @@ class Parameters:
             ranges: what each may be, by the same names; any finite number if not said.
 
         Raises:
-            ParameterError: if a value is not finite or out of its range.
+            ParameterError: if a value is not finite or out of its range, or for what is no name.
         """
         full = {name: f"{prefix}.{name}" if prefix else name for name in values}
+        for name in (*values, *full.values()):
+            require_name("a parameter", name, ParameterError)
         names = tuple(full.values())
         symbols = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(name) for name in names))
         limits = {full.get(name, name): limit for name, limit in (ranges or {}).items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from erugin.scenarios.commands.user_file import load_file
 from erugin.scenarios.study import Study
+from erugin.scenarios.study.files import BLANK, seal
 
 FILES = Path(__file__).parent / "studies"
 PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"
@@ -31,6 +32,13 @@ def data(folder: Path) -> dict[str, bytes]:
     """All files of results, by name."""
     tasks = folder / "tasks"
     return {str(file.relative_to(tasks)): file.read_bytes() for file in sorted(tasks.rglob("*")) if file.is_file()}
+
+
+def rewrite_manifest(folder: Path, **changes: object) -> None:
+    """A manifest with other content, whose digest is right."""
+    file = folder / "manifest.json"
+    told = {**json.loads(file.read_text(encoding="utf-8")), **changes, "digest": BLANK}
+    file.write_bytes(seal(json.dumps(told).encode()))
 
 
 def start(*words: str | Path, cwd: Path | None = None) -> subprocess.Popen[str]:

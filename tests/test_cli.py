@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -250,3 +255,92 @@ def test_a_terminal_that_takes_nothing(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("erugin.scenarios.commands.list.Table.add_row", full)
     assert main(["list"]) == 1
     assert capsys.readouterr().err == "error: OSError: [Errno 28] No space left on device\n"
+
+
+# Printing ------------------------------------------------------------------------------------------------------------
+
+WORDS = {
+    "derive": ["derive", "--links", "2", "--up-to", "3", "--equations"],
+    "help": ["run", "--help"],
+    "list": ["list"],
+    "list one": ["list", NAME],
+    "list a file": ["list", "{file}"],
+    "run": ["run", NAME, "--set", "duration=0.05", "--no-pictures"],
+    "run a file": ["run", "{file}", "--no-pictures"],
+    "compare": ["compare", "{file}", "--seeds", "6"],
+    "study": ["study", "{file}", "--out", "{out}/study"],
+    "dry run": ["study", "{file}", "--dry-run"],
+    "report": ["report", "{out}/study"],
+    "replay": ["replay", "{out}/study", "--task", "0"],
+    "bridges": ["bridges"],
+    "export": ["export", NAME, "--to", "c", "--out", "{out}/c"],
+    "cache": ["cache"],
+    "new": ["new", "{out}/φ.py"],
+    "error": ["run", "φ"],
+}
+GREEK = """
+import casadi as ca
+
+from erugin.constraints import Baumgarte, holonomic
+from erugin.controllers import Program, ProgramController
+from erugin.robots import lagrangian_system
+from erugin.scenarios.sampling import Shifted, Uniform
+from erugin.scenarios.scenario import scenario
+from erugin.scenarios.setup import Measure, Setup
+from erugin.scenarios.study import Study
+
+
+def law(setup):
+    path = holonomic(setup.robot.q - 0.1, perturbation=Baumgarte(5.0), name="Δφ")
+    return ProgramController(Program(setup.robot, path), realization="actuated")
+
+
+@scenario("Pendel, große Ausschläge φ₀ ≥ ½π")
+def swing(*, duration: float = 0.1):
+    '''Колебания: φ̈ = (g/l) sin φ.
+
+    Args:
+        duration: Dauer [µs⁻¹].
+    '''
+    q, v, g, u = (ca.SX.sym(name) for name in ("φ", "ω", "Γ", "τ"))
+    robot = lagrangian_system(q=q, v=v, u=u, Q=u, p=g, nominal={"Γ": 9.81}, T=v**2 / 2, V=-g * ca.cos(q), name="振り子")
+    measures = {"φ⁺": Measure(lambda motion: motion.q[-1, 0], "°", (-9.0, 9.0))}
+    varied = {"q0.φ": Shifted(Uniform(-0.1, 0.1))}
+    plan = Setup(robot, None, [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), varied=varied, measures=measures)
+    return Setup(robot, law(plan), [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), varied=varied,
+                 measures=measures, rivals={"größer": law})
+
+
+study = Study(swing, {}, {"größer": law}, seeds=4, name="étude")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("encoding", "chosen"), [("ascii", WORDS), ("latin-1", ("derive", "list a file", "error"))])
+def test_every_command_prints_in_any_encoding(encoding: str, chosen: Iterable[str], tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(GREEK, encoding="utf-8")
+    program = [sys.executable, "-P", "-c", "import sys; from erugin.bridges.cli import main; sys.exit(main())"]
+    for name in chosen:
+        command = [*program, *(word.format(file=file, out=tmp_path) for word in WORDS[name])]
+        done = subprocess.run(
+            command, capture_output=True, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False
+        )
+        output, errors = done.stdout.decode(encoding), done.stderr.decode(encoding)
+        assert "Error" not in errors, (name, errors)
+        assert done.returncode == (2 if name == "error" else 0), (name, output, errors)
+        assert output or name == "error", name
+
+
+def test_what_an_encoding_lacks_is_printed_in_plain_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sink = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", sink)
+    (tmp_path / "mine.py").write_text(GREEK, encoding="utf-8")
+    assert main(["list", str(tmp_path / "mine.py")]) == 0
+    sink.flush()
+    assert isinstance(sink.buffer, io.BytesIO)
+    said = sink.buffer.getvalue().decode("ascii")
+    assert "Dauer [us\\u207b\\xb9]" in said
+    assert "-9 ... 9" in said
+    # The stream is left as it was.
+    assert sink.errors == "strict"

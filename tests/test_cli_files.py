@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -246,3 +247,75 @@ def test_a_file_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "error: cannot read 'mine.py': Is a directory\n"
     assert main(["list", "./elsewhere/mine"]) == 2
     assert capsys.readouterr().err == "error: cannot read 'elsewhere/mine': No such file or directory\n"
+
+
+# What the law says ---------------------------------------------------------------------------------------------------
+
+SLED = '''
+import dataclasses
+
+import casadi as ca
+import numpy as np
+
+from erugin.constraints import Baumgarte, holonomic
+from erugin.controllers import Program, ProgramController
+from erugin.controllers.wrappers import Saturation
+from erugin.robots import lagrangian_system
+from erugin.scenarios import Phase
+from erugin.scenarios.scenario import scenario
+from erugin.scenarios.setup import Measure, Setup
+
+
+@scenario("sled")
+def sled(*, effort: float = 2.0, cut: bool = False, phases: bool = False):
+    """A sled is to follow a sine, and its drive is weak.
+
+    Args:
+        effort: limit of the drive [N].
+        cut: whether the law knows nothing of the limit.
+        phases: whether there are two.
+    """
+    x, v, u, m = (ca.SX.sym(name) for name in ("x", "v", "u", "m"))
+    robot = lagrangian_system(q=x, v=v, u=u, Q=u, p=m, nominal={"m": 1.0}, T=m * v**2 / 2)
+    robot = dataclasses.replace(robot, limits=dataclasses.replace(robot.limits, effort=np.array([effort])))
+    path = holonomic(x - ca.sin(2 * robot.t), perturbation=Baumgarte(5.0), name="path")
+    law = ProgramController(Program(robot, [path]), realization="actuated" if cut else "bounded")
+    law = Saturation(law) if cut else law
+    parts = (Phase(None, until=0.2), Phase(law)) if phases else ()
+    error = Measure(lambda motion: float(np.abs(motion.q[-1, 0] - np.sin(2 * motion.t[-1]))), "m", (0.0, 0.05))
+    return Setup(robot, None if phases else law, [0.0], [2.0], 2.0, 1e-2, measures={"error": error}, phases=parts)
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], r"first at t = 0\.\d+: Rows of the program are missed: 'path' by .*At their bound: u \(-2\)"),
+        (["--set", "effort=2.5"], r"first at t = 0\.\d+: Rows of the program are missed: 'path' by .*u \(-2\.5\)"),
+        (["--set", "cut=yes"], r"first at t = 0\.\d+: input 'u' would be -2\.\d+, beyond its limit -2 by 0\.\d+"),
+        (["--set", "phases=yes"], r"first at t = 0\.\d+: Rows of the program are missed"),
+    ],
+)
+def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
+    folder: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.py").write_text(SLED, encoding="utf-8")
+    assert main(["run", "mine.py", "--no-pictures", *words]) == 1
+    output = capsys.readouterr().out
+    shares = re.search(r"status: OK ([\d.]+) %, LIMITED ([\d.]+) % of 20[12] samples", output)
+    assert shares is not None, output
+    assert float(shares[1]) + float(shares[2]) == pytest.approx(100.0, abs=0.1)
+    assert re.search(said, output), output
+    row = re.search(r"largest deviations while it was not OK: 'path' ([\d.]+) at t = ([\d.]+)", output)
+    assert row is not None, output
+    assert float(row[1]) > 0.05
+    assert "NOT AS EXPECTED" in output
+
+
+def test_a_law_that_got_through_says_so_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(SLED, encoding="utf-8")
+    assert main(["run", "mine.py", "--no-pictures", "--set", "effort=20"]) == 0
+    output = capsys.readouterr().out
+    assert "status: OK at all 201 samples" in output
+    assert "first at" not in output
+    assert "expected" not in output

@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from erugin.scenarios.cli import main
+from erugin.scenarios.comparison import compare
+from erugin.scenarios.comparison.tables import write_runs
+from erugin.scenarios.report.cells import Cell, Table, numeric
+
+from .compared import program_control, swing, swinging_arm
 
 OWN = '''
 from erugin.scenarios.scenario import scenario
@@ -136,3 +141,29 @@ def test_a_rival_of_the_file_that_cannot_be_built_is_told_with_its_line(
     assert "mine.py, line 19: AttributeError" in said
     assert "return setup.robot.missing" in said
     assert "Traceback" not in said
+
+
+HOSTILE = ('=HYPERLINK("http://x","y")', "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\uff1d1", " =2")
+
+
+def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
+    laws = {name: program_control(swinging_arm()) for name in HOSTILE}
+    found = compare(swing(0.02), laws, seeds=2, metrics=["effort", "energy_final"], ticks=False)
+    write_runs(found, tmp_path / "runs.csv")
+    with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert [row[0] for row in rows[1::2]] == [f"'{name}" for name in HOSTILE]
+    # Numbers stay numbers, those below zero too.
+    drawn = [float(row[rows[0].index("q0.q1")]) for row in rows[1:]]
+    assert drawn == found.columns[HOSTILE[0]]["q0.q1"].tolist() * len(HOSTILE)
+    for row in rows:
+        assert not [cell for cell in row if cell.lstrip()[:1] in tuple("=+@\uff1d") or cell.startswith("-1+")]
+
+
+def test_no_cell_of_a_page_is_a_formula() -> None:
+    table = Table.of(
+        "id", "runs", ["=head", "effort"], [[Cell(name), numeric(-1.5)] for name in (*HOSTILE, "-", "own")]
+    )
+    assert [head.text for head in table.heads] == ["'=head", "effort"]
+    assert [row[0].text for row in table.rows] == [*(f"'{name}" for name in HOSTILE), "-", "own"]
+    assert {row[1].text for row in table.rows} == {"-1.5"}

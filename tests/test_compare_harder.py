@@ -12,19 +12,22 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.controllers.wrappers import Measured, SampleAndHold
+from erugin.controllers import Controller
+from erugin.controllers.rivals import ComputedTorque
+from erugin.controllers.wrappers import Measured, SampleAndHold, Saturation
 from erugin.robots.disturbed import disturbed
 from erugin.robots.signals import BandNoise
+from erugin.scenarios import AlongMotion, Setup, SimulationError
 from erugin.scenarios.commands.compare import write_files
 from erugin.scenarios.comparison import Comparison, Trial, compare
 from erugin.scenarios.comparison.conditions import physical
 from erugin.scenarios.comparison.quantity import Quantity
 from erugin.scenarios.comparison.tick_time import tick_time
-from erugin.scenarios.sampling import Scaled, Uniform
-from erugin.symbolic.errors import ModelError
+from erugin.scenarios.sampling import Normal, Scaled, Uniform, draw
+from erugin.symbolic.errors import ModelError, ParameterError
 
 from .called import Called
-from .compared import program_control, swing
+from .compared import program_control, swing, swinging_arm
 
 Values = Mapping[str, float] | ArrayLike | None
 LONG = 1e-3
@@ -118,3 +121,84 @@ def test_a_law_that_is_held_is_timed_at_its_ticks() -> None:
     held = SampleAndHold(Slow(program_control(setup.robot)), 10 * setup.step)
     for law in (held, Measured(held, q=1e-4)):
         assert (tick_time(Trial.of(setup, "held", law, ["effort"])) or 0.0) > LONG
+
+
+# What fails names who, when, and what to try -------------------------------------------------------------------------
+
+
+class Careless(Called):
+    """A law in Python with a mistake that some starts meet."""
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+        if np.asarray(q)[0] > 0.3:
+            return np.zeros(3)
+        return np.zeros(2)
+
+
+def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
+    def rough(tolerance: float) -> AlongMotion:
+        return AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference), tolerance=tolerance)
+
+    with pytest.raises(ModelError) as refused:
+        compare(swing(0.2), {"own": program_control(swinging_arm()), "followed": rough(1e-15)}, seeds=2)
+    said = str(refused.value)
+    assert said.startswith("controller 'followed': ")
+    assert "AlongMotion(…, tolerance=) a larger value" in said
+    assert "samples are not met within 1e-15" in said
+
+
+def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
+    one = swing(0.2)
+    lost = one.driven_by(Failing(program_control(one.robot)))
+    rival = AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference))
+    with pytest.raises(SimulationError, match=r"controller 'late': the motion that AlongMotion follows.*values="):
+        compare(lost, {"late": rival}, seeds=2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_that_is_refused_names_its_controller_and_its_seed(threads: int) -> None:
+    # The mass of one seed is negative.
+    masses = {"plant.m2": Normal(1.8, 1.0)}
+    seeds = list(range(40))
+    drawn = draw(masses, np.array(seeds), lambda _: 1.8)["plant.m2"]
+    first = int(np.flatnonzero(drawn <= 0.0)[0])
+    assert first > 0
+    with pytest.raises(
+        ParameterError, match=f"^controller 'own', seed {first}: parameter 'm2' must be greater than zero"
+    ):
+        compare(swing(0.02), ["own", "pd"], seeds=seeds, varied=masses, threads=threads)
+    with pytest.raises(
+        ModelError, match=r"^controller 'careless', seed \d+: Careless.control must return shape \(2,\)"
+    ):
+        compare(swing(0.02), {"careless": lambda s: Careless(program_control(s.robot))}, seeds=6)
+
+
+def test_a_foreign_error_names_its_controller_too() -> None:
+    def broken(_: Setup) -> Controller:
+        raise ZeroDivisionError("no gain")
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        compare(swing(0.02), {"broken": broken}, seeds=2)
+    assert raised.value.__notes__ == ["of controller 'broken'"]
+
+
+def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped() -> None:
+    robot = swinging_arm()
+    weak = Saturation(program_control(robot), 12.0)
+    found = compare(swing(0.3), {"weak": weak, "own": program_control(robot)}, seeds=4, ticks=False)
+    lines = [line.split() for line in found.table().splitlines()]
+    (head,) = (line for line in lines if line[:1] == ["controller"] and "ended" in line)
+    assert head[-5:-3] == ["not", "OK"]
+    share = 100.0 * found.results["weak"]["not_ok"].mean()
+    assert share > 1.0
+    assert f"{share:.3g} %" in found.table()
+    stopped = compare(swing(0.3), {"fails": lambda s: Failing(program_control(s.robot))}, seeds=[5, 9], ticks=False)
+    said = "fails had to stop in 2 of 2 runs, the first that of seed 5: in the step after t = 0 s: ZeroDivision"
+    assert said in stopped.table()
+
+
+class Failing(Called):
+    """A law in Python that raises."""
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> NDArray[np.float64]:
+        raise ZeroDivisionError("no gain")

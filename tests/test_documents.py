@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from erugin.scenarios.comparison import Comparison
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -29,6 +31,13 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
         assert (tmp_path / "motion.png").read_bytes().startswith(b"\x89PNG")
         trajectory = names["trajectory"]
         assert getattr(trajectory, "ok") is True  # noqa: B009 - of an object known only by name
+        found = names["found"]
+        assert isinstance(found, Comparison)
+        assert "# own 1, computed torque 2\n" in page.read_text(encoding="utf-8")
+        assert found.ranking("clearance").text == "clearance: own 1, computed torque 2"
+        # The disc stands elsewhere than where the motion was planned, and a third of the runs along it meets it.
+        share = {name: found.rates["clear"].share(name).value for name in found.controllers}
+        assert share == {"own": 1.0, "computed torque": pytest.approx(0.66, abs=0.05)}
 
 
 def test_the_first_example_of_the_readme_has_at_most_12_statements() -> None:

@@ -151,8 +151,8 @@ ARM = arm()
         (lambda: with_drive(ARM, "d", ARM.q[0] + ca.SX.sym("stranger")), "what drive 'd' acts along uses stranger"),
         (lambda: with_drive(ARM, "d", ARM.q[0], effort=-1.0), "effort must not be negative"),
         (lambda: with_drive(ARM, "d", ARM.q[0], effort=np.nan), "effort must be a vector without NaN"),
-        (lambda: with_drive(ARM, cast("str", 5), ARM.q[0]), "name of a drive must be a word, got 5"),
-        (lambda: with_drive(ARM, "", ARM.q[0]), "name of a drive must be a word, got ''"),
+        (lambda: with_drive(ARM, cast("str", 5), ARM.q[0]), "name of a drive must be text, got 5"),
+        (lambda: with_drive(ARM, "", ARM.q[0]), "name of a drive must be text, got ''"),
     ],
 )
 def test_what_is_no_drive_is_refused(make: Callable[[], Robot], message: str) -> None:

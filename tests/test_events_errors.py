@@ -49,7 +49,7 @@ def tipped() -> Robot:
         (lambda: Rebound(X, "a"), "restitution of 'rebound' must be a number"),  # type: ignore[arg-type]
         (lambda: Rebound(X, ca.vertcat(X, X)), "restitution of 'rebound' must be a number or a scalar"),
         (lambda: Rebound(3.0), r"gap of 'rebound' must be a scalar expression, got 3\.0"),  # type: ignore[arg-type]
-        (lambda: Rebound(X, name=""), "name of a Rebound must be a word"),
+        (lambda: Rebound(X, name=""), "name of a Rebound must be text"),
         (lambda: StateMap(), "maps nothing: give q=, v= or both"),
         (lambda: Strike(3, []), "needs a Robot with its contacts on"),  # type: ignore[arg-type]
         (lambda: Strike(tipped(), []), "needs at least one contact"),

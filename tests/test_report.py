@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from erugin.symbolic.errors import StudyError
 
 from .command_line import terminal as terminal
 from .report_study import HOSTILE, IMAGE, results
+from .study_cases import rewrite_manifest
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -202,11 +202,10 @@ def test_bad_input_is_told(folder: Path, words: list[str], said: str, capsys: py
 
 def test_dollars_make_no_formulas_and_line_ends_of_docstrings_are_gone(folder: Path, tmp_path: Path) -> None:
     results = without_tasks(folder, tmp_path / "copy", range(2))
-    file = results.path / "manifest.json"
-    told = json.loads(file.read_text(encoding="utf-8"))
-    told["metrics"]["error_rms"]["unit"] = r"$\frac{$"
-    told["scenario"]["description"] = "What ``x``\nis.\n\n- one\n- two"
-    file.write_text(json.dumps(told), encoding="utf-8")
+    metrics, scenario = results.manifest["metrics"], results.manifest["scenario"]
+    metrics["error_rms"]["unit"] = r"$\frac{$"
+    scenario["description"] = "What ``x``\nis.\n\n- one\n- two"
+    rewrite_manifest(results.path, metrics=metrics, scenario=scenario)
     page = report(Results.open(results.path))
     assert r"error_rms [$\frac{$]" in page
     assert "What x is.\n\n- one\n- two" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -11,10 +12,14 @@ import pytest
 from erugin.scenarios.cli import main
 from erugin.scenarios.plots import defaults
 from erugin.scenarios.study import Results
+from erugin.scenarios.study.files import BLANK, seal
+from erugin.scenarios.study.rerun import load_study, rerun
+from erugin.symbolic.errors import StudyError
 
 from .command_line import files
 from .command_line import terminal as terminal
 from .report_study import draw, results, rivals
+from .study_cases import PENDULUM, load, rewrite_manifest
 
 pa = pytest.importorskip("pyarrow")
 
@@ -72,8 +77,10 @@ def test_other_numbers_are_told_by_how_much_they_differ(
     file = other / "tasks" / "000000" / "000000000.parquet"
     table = pq.read_table(file)
     place = table.schema.get_field_index("error_rms")
-    changed = 1.01 * table["error_rms"].to_numpy()
-    pq.write_table(table.set_column(place, table.schema.field(place), pa.array(changed)), file)
+    changed = table.set_column(place, table.schema.field(place), pa.array(1.01 * table["error_rms"].to_numpy()))
+    sink = pa.BufferOutputStream()
+    pq.write_table(changed.replace_schema_metadata({**table.schema.metadata, b"erugin.digest": BLANK.encode()}), sink)
+    file.write_bytes(seal(sink.getvalue().to_pybytes()))
     assert main(["replay", str(other), "--task", "0", "--out", str(tmp_path / "out")]) == 1
     output, errors = capsys.readouterr()
     assert re.search(r"NOT the numbers of the results, by up to 0\.0099 of error_rms", errors)
@@ -103,3 +110,62 @@ def test_a_task_that_is_not_done(folder: Path, tmp_path: Path, capsys: pytest.Ca
     (other / "tasks" / "000000" / "000000003.parquet").unlink()
     assert main(["replay", str(other), "--task", "3", "--out", str(tmp_path / "out")]) == 2
     assert "task 3 is not done yet: go on with the study by --resume" in capsys.readouterr().err
+
+
+MARK = "\nfrom pathlib import Path\nPath({mark!r}).touch()\n"
+
+
+def test_a_copy_of_the_code_is_executed_on_request_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mark, mine, out = tmp_path / "executed", tmp_path / "mine.py", tmp_path / "out"
+    mine.write_text(PENDULUM.read_text(encoding="utf-8"), encoding="utf-8")
+    found = load(mine).run(tmp_path / "results", progress=False)
+    words = ["replay", str(found.path), "--task", "0", "--out", str(out)]
+    kept, hostile = str(found.manifest["source"]), MARK.format(mark=str(mark))
+
+    def refused(*said: str) -> None:
+        assert main(words) == 2
+        told = capsys.readouterr().err
+        assert all(each in told for each in said), told
+        assert not mark.exists()
+        assert not out.exists() or files(out) == []
+
+    # The copy was changed, and nothing else: the file that the user has made the study.
+    rewrite_manifest(found.path, source=kept + hostile)
+    assert load_study(Results.open(found.path)) is not None
+    assert not mark.exists()
+    # The file is gone, or is another one now.
+    mine.unlink()
+    refused(f"{str(mine)!r}, which is not here", "author is unknown", "--trust", str(found.path / "manifest.json"))
+    mine.write_text(kept + "\nSPARE = 1\n", encoding="utf-8")
+    refused(f"{str(mine)!r}, which has changed since", "author is unknown", "--trust")
+    mine.unlink()
+    # Without the digest nothing is read at all.
+    manifest = found.path / "manifest.json"
+    sealed = manifest.read_bytes()
+    told = json.loads(sealed)
+    for forged in ({**told, "digest": None}, {key: each for key, each in told.items() if key not in ("hash", "code")}):
+        manifest.write_text(json.dumps(forged), encoding="utf-8")
+        refused("is damaged, or was edited")
+        assert main([*words, "--trust"]) == 2
+        assert not mark.exists()
+    manifest.write_bytes(sealed)
+    capsys.readouterr()
+    with pytest.raises(StudyError, match="author is unknown"):
+        rerun(Results.open(found.path), 0)
+    assert not mark.exists()
+    rewrite_manifest(found.path, source=kept)
+    assert load_study(Results.open(found.path), trust=True) is not None
+
+
+def test_the_copy_of_a_moved_study_is_replayed_with_trust(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(PENDULUM.read_text(encoding="utf-8"), encoding="utf-8")
+    load(mine).run(tmp_path / "results", progress=False)
+    mine.unlink()
+    words = ["replay", str(tmp_path / "results"), "--task", "3", "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert main([*words, "--trust"]) == 0
+    told = capsys.readouterr().out
+    assert f"code: the copy in {tmp_path / 'results'}, which was trusted" in told
+    assert "bit for bit" in told

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import random
+import re
 import resource
+import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +24,7 @@ from erugin.scenarios.study.files import write_atomically
 from erugin.scenarios.study.folder import Folder
 from erugin.symbolic.errors import ModelError, StudyError, StudyWarning
 
-from .study_cases import data, load
+from .study_cases import PENDULUM, data, finish, load, rewrite_manifest, start
 
 
 def small() -> Study:
@@ -188,10 +192,9 @@ def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path, monkeypatch
 
 def test_results_begun_with_other_versions_are_gone_on_with_and_it_is_said(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
-    manifest = tmp_path / "new" / "manifest.json"
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    told["versions"]["casadi"] = "3.0.0"
-    manifest.write_text(json.dumps(told), encoding="utf-8")
+    rewrite_manifest(
+        tmp_path / "new", versions={**Results.open(tmp_path / "new").manifest["versions"], "casadi": "3.0.0"}
+    )
     with pytest.warns(StudyWarning, match=r"begun with others: casadi 3\.0\.0 is now"):
         small().run(tmp_path / "new", progress=False, resume=True)
 
@@ -210,6 +213,10 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
         ("{", "cannot read"),
         ('{"format": 99}', "is of format 99, and this version of Erugin reads format 1"),
         ("[]", "is of format None"),
+        ('{"format": 1}', r"manifest\.json' is damaged, or was edited"),
+        ('{"format": 1, "digest": "sha256:' + 64 * "0" + '"}', r"manifest\.json' is damaged, or was edited"),
+        ("", "cannot read"),
+        ("[" * 100_000, "cannot read"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_told(text: str, said: str, tmp_path: Path) -> None:
@@ -232,11 +239,160 @@ def test_files_that_are_damaged_or_strange_are_told(tmp_path: Path) -> None:
     other = replace(small(), seeds=9).run(tmp_path / "other", progress=False)
     file = results.folder.file(1)
     file.write_bytes(file.read_bytes()[:-50])
-    with pytest.raises(StudyError, match=r"cannot read .*Take the file away and resume"):
+    with pytest.raises(
+        StudyError, match=r"000000001\.parquet' is damaged: .*by resume=True, or --resume.*task 1 again"
+    ):
         results.table()
     file.write_bytes(other.folder.file(1).read_bytes())
-    with pytest.raises(StudyError, match="is of another study: take it away"):
+    with pytest.raises(StudyError, match="is of another study"):
         results.table()
+
+
+def hurt_manifest(folder: Path) -> None:
+    file = folder / "manifest.json"
+    file.write_bytes(file.read_bytes().replace(b'"tasks": 4', b'"tasks": 3'))
+
+
+def copy(folder: Path, source: str, target: str) -> None:
+    place = folder / "tasks" / target
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes((folder / "tasks" / source).read_bytes())
+
+
+ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "000000/000000001 (copy).parquet"
+
+
+@pytest.mark.parametrize(
+    ("damage", "damaged", "said"),
+    [
+        (lambda folder, _: (folder / "tasks" / ONE).write_bytes(b""), 1, "000000001.parquet.*is damaged"),
+        (lambda folder, _: os.truncate(folder / "tasks" / ONE, 700), 1, "000000001.parquet.*is damaged"),
+        (lambda folder, _: copy(folder, ONE, TWO), 2, "000000002.parquet.*does not hold task 2"),
+        (lambda folder, other: copy(other, ONE, f"{folder}/tasks/{ONE}"), 1, "000000001.parquet.*is of another study"),
+        (lambda folder, _: copy(folder, ONE, BESIDE), None, r"000000/000000001 \(copy\).parquet.*belongs to no task"),
+        (
+            lambda folder, _: copy(folder, ONE, "000000/000000004.parquet"),
+            None,
+            "000000/000000004.parquet.*belongs to no task",
+        ),
+        (
+            lambda folder, _: copy(folder, ONE, "000001/000000001.parquet"),
+            None,
+            "000001/000000001.parquet.*belongs to no task",
+        ),
+        (lambda folder, _: hurt_manifest(folder), None, r"manifest\.json.*is damaged"),
+        (lambda folder, _: (folder / "manifest.json").unlink(), None, ""),
+    ],
+    ids=[
+        "empty",
+        "truncated",
+        "over another",
+        "of another study",
+        "copy",
+        "number",
+        "shelf",
+        "manifest",
+        "no manifest",
+    ],
+)
+def test_what_is_damaged_is_named_never_used_and_computed_again(
+    damage: Callable[[Path, Path], object],
+    damaged: int | None,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whole = small().run(tmp_path / "whole", progress=False)
+    other = replace(small(), metrics=["error_max"]).run(tmp_path / "other", progress=False)
+    shutil.copytree(whole.path, tmp_path / "hurt")
+    damage(tmp_path / "hurt", other.path)
+    manifest = json.loads((tmp_path / "hurt" / "manifest.json").read_bytes()) if said else {}
+    if manifest.get("tasks") == 4:
+        results = Results.open(tmp_path / "hurt")
+        if damaged is None:
+            (stranger,) = results.strangers
+            assert re.search(said, f"{stranger} belongs to no task")
+            assert results.table().equals(whole.table())
+            assert results.complete
+        else:
+            assert results.strangers == ()
+            assert set(results.damaged) == {damaged}
+            assert not results.complete
+            with pytest.raises(StudyError, match=f"{said}.*task {damaged} again"):
+                results.table()
+            with pytest.raises(StudyError, match=said):
+                results.task(damaged)
+    else:
+        with pytest.raises(StudyError, match=said or "it has no manifest.json"):
+            Results.open(tmp_path / "hurt")
+    capsys.readouterr()
+    again = small().run(tmp_path / "hurt", resume=True)
+    notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == bool(said)
+    assert re.search(said, "".join(notes))
+    assert data(again.path) == data(whole.path)
+    assert again.complete
+    assert again.manifest["tasks"] == 4
+    # Nothing is lost: what stood in the way is still there.
+    assert len(list((tmp_path / "hurt").glob("set-aside/*"))) == bool(said)
+
+
+def test_a_manifest_is_restored_beside_results_of_the_same_study_only(tmp_path: Path) -> None:
+    small().run(tmp_path / "new", progress=False)
+    hurt_manifest(tmp_path / "new")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file()}
+    with pytest.raises(StudyError, match="is damaged, or was edited"):
+        small().run(tmp_path / "new", progress=False)
+    with pytest.raises(StudyError, match="is damaged, or was edited"):
+        replace(small(), seeds=7).run(tmp_path / "new", progress=False, resume=True)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file()} == before
+
+
+def values(folder: Path) -> tuple[object, ...]:
+    """All that is read of a folder of results."""
+    results = Results.open(folder)
+    manifest = {name: value for name, value in results.manifest.items() if name != "created"}
+    return results.table().to_pylist(), manifest, results.missing
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_is_found_or_changes_nothing(tmp_path: Path) -> None:
+    whole = small().run(tmp_path / "new", progress=False)
+    expected, seconds, rng = values(whole.path), dict(whole.timings()), random.Random(3)
+    found: dict[str, int] = dict.fromkeys(("parquet", "json", "jsonl", "lock"), 0)
+    files = [file for file in sorted(whole.path.rglob("*")) if file.is_file()]
+    assert {file.suffix[1:] or file.name for file in files} == set(found)
+    for file in files:
+        good = file.read_bytes()
+        for place in rng.sample(range(8 * len(good)), min(200, 8 * len(good))):
+            hurt = bytearray(good)
+            hurt[place // 8] ^= 1 << place % 8
+            file.write_bytes(hurt)
+            try:
+                assert values(whole.path) == expected
+                assert seconds.items() >= whole.timings().items()
+            except StudyError:
+                found[file.suffix[1:]] += 1
+        file.write_bytes(good)
+    assert found["parquet"] == 800
+    assert found["json"] == 200
+    assert values(whole.path) == expected
+
+
+@pytest.mark.slow
+def test_the_command_restores_a_damaged_folder(tmp_path: Path) -> None:
+    out, rng = tmp_path / "out", random.Random(5)
+    assert finish(start("study", PENDULUM, "--out", out))[0] == 0
+    whole = data(out)
+    hurt = rng.sample(sorted(whole), 5)
+    for name, of in itertools.pairwise(hurt):
+        content = bytearray(whole[name])
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        (out / "tasks" / name).write_bytes(rng.choice([bytes(content), b"", whole[of], whole[name][:900]]))
+    code, _, errors = finish(start("study", PENDULUM, "--out", out, "--resume"))
+    assert code == 0, errors
+    assert errors.count("and is computed again: it is ") == 4
+    assert data(out) == whole
 
 
 def test_results_are_read_by_any_reader_of_parquet(tmp_path: Path) -> None:

@@ -97,6 +97,20 @@ def test_damaged_anywhere(whole: tuple[AnyMotion, Path], tmp_path: Path) -> None
     assert noticed > SEEDS // 2
 
 
+def test_every_flipped_bit_is_noticed_or_means_nothing(whole: tuple[AnyMotion, Path], tmp_path: Path) -> None:
+    made, path = whole
+    data, changed, noticed = path.read_bytes(), tmp_path / "changed.npz", 0
+    for place in random.Random(1).sample(range(8 * len(data)), SEEDS):
+        broken = bytearray(data)
+        broken[place // 8] ^= 1 << place % 8
+        changed.write_bytes(broken)
+        try:
+            assert bits(load_motion(changed)) == bits(made)
+        except MotionFileError:
+            noticed += 1
+    assert noticed > SEEDS // 2
+
+
 def places_of(header: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     if isinstance(header, dict):
         return [path, *(place for key in header for place in places_of(header[key], (*path, key)))]

@@ -16,7 +16,7 @@ from ...robots.robot import Robot
 from ...scenarios.close_loop import close_loop
 from ...scenarios.closed_loop import SymbolicLoop
 from ...symbolic.arrays import positive, vector
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, require_name
 from .example import cmake_text, main_text
 from .folder import write_folder
 from .identifiers import law_identifier
@@ -105,6 +105,7 @@ def export(
         raise BridgeError(f"saturate=True needs limits of inputs, but {type(controller).__name__} {why}{has}")
     if not isinstance(name, str) or not name.strip():
         raise BridgeError(f"name must be a word such as 'law', got {name!r}")
+    require_name("a law in C", name, BridgeError)
     word = law_identifier(name)
     text = LawText(word, controller, law, controller.parameters.values(p), contradicts(controller), saturate)
     q = np.zeros(c.nq) if q0 is None else vector("q0", q0, c.nq)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..names import require_xml
+
 Value = str | float | NDArray[np.float64] | tuple[float, ...]
 
 
@@ -54,7 +56,7 @@ def to_text(root: Element) -> str:
         root: its root element.
     """
     ET.indent(root.node)
-    return ET.tostring(root.node, encoding="unicode") + "\n"
+    return require_xml("MJCF", ET.tostring(root.node, encoding="unicode") + "\n")
 
 
 def quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.robot import Robot
 from ...scenarios.whole_file import write_whole
 from ...symbolic.arrays import positive, vector
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, require_name
 from ..held import held
 from ..passive import passive
 from ..poses import Poses
@@ -111,6 +111,7 @@ def export(
     }
     lost |= unlike_rotors(tree, forces)
     ignored = refuse("MJCF", robot.name, lost, ignore)
+    require_name("a model in MJCF", name or robot.name, BridgeError)
     model = Element("mujoco", model=name or robot.name)
     model.add("compiler", angle="radian")
     option = model.add(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.joints import Floating
 from ...robots.robot import Robot
 from ...scenarios.whole_file import write_whole
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, require_name
 from ..held import held
 from ..passive import Passive, passive
 from ..poses import Poses
@@ -90,6 +90,7 @@ def export(
         raise BridgeError(
             f"{robot.name}: what is the root of the file has no joint to be turned by: leave upright= out"
         )
+    require_name("a robot in URDF", name or robot.name, BridgeError)
     root = writer.write(name or robot.name, turn=turn)
     if frames:
         told += writer.add_frames(poses)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
 from ..held import Coupling
+from ..names import require_xml
 from ..passive import Passive
 from ..poses import Poses
 from ..solids import Mass, Solid, SolidTree
@@ -225,7 +226,7 @@ def to_text(root: ET.Element) -> str:
         root: its root element.
     """
     ET.indent(root)
-    return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    return require_xml("URDF", '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n")
 
 
 def _efforts(robot: Robot, tree: SolidTree) -> Array:

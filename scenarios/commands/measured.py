@@ -1,13 +1,20 @@
-"""The table of a motion's measures."""
+"""What the command line says of a motion: the table of its measures, and the statuses of its samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from ..setup import Measured
+from ...controllers.status import Status
+from ..phased_trajectory import PhasedTrajectory
+from ..setup import Measured, Motion
+from ..trajectory import Trajectory
+
+ROWS = 6
+"""Rows of a program whose deviations are listed."""
 
 
 def measured_table(measured: Sequence[Measured], *, judged: bool) -> Table:
@@ -64,3 +71,46 @@ def bound_text(value: float) -> str:
     """
     digits, e, power = f"{value:.10g}".partition("e")
     return f"{digits}e{int(power)}" if e else digits
+
+
+def is_ok(motion: Motion) -> bool:
+    """Whether every sample has status OK.
+
+    Args:
+        motion: in one piece or in phases.
+    """
+    return all(segment.ok for segment in _segments(motion))
+
+
+def status_lines(motion: Motion) -> list[str]:
+    """Shares of the samples by status; if any is not OK, the first note of the law, and the deviations of its rows.
+
+    Args:
+        motion: with at least one sample.
+    """
+    segments = _segments(motion)
+    status = np.concatenate([segment.status for segment in segments])
+    counts = {each: int(np.count_nonzero(status == each)) for each in Status}
+    if counts[Status.OK] == len(status):
+        return [f"status: OK at all {len(status):,} samples"]
+    shares = ", ".join(f"{each} {100 * count / len(status):.3g} %" for each, count in counts.items() if count)
+    lines = [f"status: {shares} of {len(status):,} samples"]
+    notes = [note for segment in segments for note in segment.notes]
+    if notes:
+        lines.append(f"first at t = {notes[0][0]:.6g}: {notes[0][1]}")
+    rows: dict[str, tuple[float, float]] = {}
+    for segment in segments:
+        bad = np.flatnonzero(segment.status != Status.OK)
+        for row, deviation in zip(segment.rows, np.abs(segment.deviation[bad]).T, strict=False):
+            if np.isfinite(deviation).any():
+                i = int(np.nanargmax(np.where(np.isfinite(deviation), deviation, np.nan)))
+                rows[row] = max(rows.get(row, (0.0, 0.0)), (float(deviation[i]), float(segment.t[bad[i]])))
+    if rows:
+        told = [f"{row!r} {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
+        more = f", and {len(rows) - ROWS} more rows" if len(rows) > ROWS else ""
+        lines.append(f"largest deviations while it was not OK: {', '.join(told)}{more}")
+    return lines
+
+
+def _segments(motion: Motion) -> tuple[Trajectory, ...]:
+    return motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)

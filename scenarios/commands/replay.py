@@ -15,6 +15,7 @@ from rich.text import Text
 from ...symbolic.errors import ModelError, StudyError
 from .command import INTERRUPTED, OK, STOPPED, Commands, require_writable
 from .kept_motion import SAVED, keep_motion
+from .measured import status_lines
 
 if TYPE_CHECKING:
     from ..setup import Draw
@@ -33,7 +34,7 @@ def register(commands: Commands) -> None:
         commands: of the program's parser.
     """
     said = "run one run of a study again, compare its metrics with the results, and draw its pictures"
-    more = f"{said}. This runs the code of the study, which is kept with the results: know whom they are from"
+    more = f"{said}. The study's file is executed if it is still what it was; the copy in the results with --trust only"
     parser = commands.add_parser("replay", help=said, description=more, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results")
     parser.add_argument("--task", type=int, metavar="K", help="number of the task")
@@ -42,6 +43,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
+    parser.add_argument("--trust", action="store_true", help="execute the copy of the code that is kept in the results")
     parser.set_defaults(run=run)
 
 
@@ -62,19 +64,22 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     from ..simulation_errors import SimulationInterrupted
     from ..study import Results
     from ..study.manifest import differences, environment
-    from ..study.rerun import rerun
+    from ..study.rerun import needs_trust, rerun
 
     results, out = Results.open(Path(chosen.results)), Path(chosen.out)
     number = _number(results, chosen.task, chosen.number)
     require_writable(out)
     try:
         with console.status("building, compiling and simulating"):
-            again = rerun(results, number)
+            again = rerun(results, number, trust=chosen.trust)
             found, motion = again.results(), again.motion()
     except SimulationInterrupted:
         errors.print("interrupted, nothing written")
         return INTERRUPTED
     row = again.row
+    if results.manifest["file"] is not None:
+        copy = f"the copy in {results.path}, which was trusted" if needs_trust(results) else results.manifest["file"]
+        console.print(f"code: {copy}", markup=False, soft_wrap=True)
     told = (
         f"run {number} of task {row['task']}: controller {row['controller']}, point {row['point']}, seed {row['seed']}"
     )
@@ -85,7 +90,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         table.add_row(Text(name), Text(str(row[name])))
     console.print(table)
     worst = _compare(console, results, row, found)
-    console.print(motion.ending, markup=False, soft_wrap=True)
+    for line in (*status_lines(motion), motion.ending):
+        console.print(line, markup=False, soft_wrap=True)
     code = OK
     if worst is not None:
         changed = differences(results.manifest, environment())

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from ...symbolic.errors import EruginError
+from ...symbolic.errors import EruginError, with_notes
 from ..phased_trajectory import PhasedTrajectory
 from ..phases import PhasedSimulationError, PhasedSimulationInterrupted
 from ..setup import Draw, Measured, Motion, Setup
@@ -17,7 +17,7 @@ from ..simulation_errors import SimulationError, SimulationInterrupted
 from .choose import Chosen, choose, own_lines
 from .command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, require_writable
 from .kept_motion import SAVED, keep_motion
-from .measured import measured_table
+from .measured import is_ok, measured_table, status_lines
 from .pairs import pairs_of
 
 
@@ -109,10 +109,12 @@ def run_scenario(
             errors.print("there are too few samples for pictures")
             return code, ()
         measured = setup.measure(motion)
-    judged = not given and code == OK
+    # With other settings nothing is expected of a run, unless its law gave way.
+    judged = code == OK and (not given or not is_ok(motion))
     if measured:
         console.print(measured_table(measured, judged=judged))
-    console.print(_told(motion), markup=False, soft_wrap=True)
+    for line in (*status_lines(motion), _told(motion)):
+        console.print(line, markup=False, soft_wrap=True)
     if judged and not all(one.as_expected for one in measured):
         code = STOPPED
     if not (draw or save):
@@ -148,7 +150,7 @@ def _run_all(console: Console, errors: Console, out: Path, *, draw: bool, save: 
             codes[scenario.name] = run_scenario(console, errors, Chosen(scenario), {}, own, draw=draw, save=save)[0]
         except EruginError as error:
             errors.print("[red]error:[/]", end=" ")
-            errors.print(str(error), markup=False, soft_wrap=True)
+            errors.print(with_notes(error), markup=False, soft_wrap=True)
             codes[scenario.name] = BAD_INPUT
         if codes[scenario.name] == INTERRUPTED:
             return INTERRUPTED

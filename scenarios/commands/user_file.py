@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...symbolic.errors import EruginError, ModelError
+from ...symbolic.errors import EruginError, ModelError, with_notes
 
 
 class UserFileError(ModelError):
@@ -94,12 +94,12 @@ def _place(error: BaseException, path: Path) -> tuple[Path, int, str] | None:
 
 def _said(error: BaseException) -> str:
     if isinstance(error, EruginError):
-        return str(error)
+        return with_notes(error)
     if isinstance(error, SystemExit):
         return "the file ends the program (sys.exit), but it is to be loaded: take that line away"
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{type(error).__name__}: {with_notes(error)}" if with_notes(error) else type(error).__name__
 
 
 def _read(path: Path) -> str:

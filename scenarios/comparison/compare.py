@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import EruginError, ModelError, unknown_name
+from ...symbolic.errors import EruginError, ModelError, put_before, require_name, unknown_name
 from ..sampling import Distribution, draw, seed_numbers
 from ..sampling.draw import Seeds
 from ..scenario import Scenario
 from ..setup import MakeController, Setup
 from .comparison import Comparison
-from .conditions import checked_levels, condition, in_place
+from .conditions import Hardened, checked_levels, condition, in_place
 from .estimate import required_confidence
 from .quantity import Quantity
 from .robustness import Robustness
@@ -94,11 +95,17 @@ def compare(
         if progress is not None:
             progress((done + share) / parts)
 
-    built = {key: build_controller(setup, key, source) for key, source in sources.items()}
+    built: dict[str, Controller | None] = {}
+    for key, source in sources.items():
+        with _naming(key):
+            built[key] = build_controller(setup, key, source)
     plain = {key: (controller, distributions) for key, controller in built.items()}
 
     def at(key: str, level: float) -> Mapping[str, tuple[Controller | None, Varied]]:
-        hard = {name: checked[key].at(level, setup, controller) for name, controller in built.items()}
+        hard: dict[str, Hardened] = {}
+        for name, controller in built.items():
+            with _naming(name):
+                hard[name] = checked[key].at(level, setup, controller)
         return {
             name: (one.controller, in_place(key, checked[key], one.varied, distributions)) for name, one in hard.items()
         }
@@ -131,10 +138,11 @@ class _Job:
     def trials(self, controllers: Mapping[str, tuple[Controller | None, Varied]]) -> Mapping[str, Trial]:
         """One for each controller."""
         also = {name for law, _ in controllers.values() if law is not None for name in law.parameters.names}
-        return {
-            name: Trial.of(self.setup, name, controller, self.metrics, also=also)
-            for name, (controller, _) in controllers.items()
-        }
+        trials: dict[str, Trial] = {}
+        for name, (controller, _) in controllers.items():
+            with _naming(name):
+                trials[name] = Trial.of(self.setup, name, controller, self.metrics, also=also)
+        return trials
 
     def run(
         self,
@@ -150,14 +158,20 @@ class _Job:
             progress((place + share) / len(trials))
 
         for place, (name, trial) in enumerate(trials.items()):
-            here = {key: how for key, how in controllers[name][1].items() if trial.names.places(key)}
-            columns[name] = draw(here, self.seeds, trial.nominal)
-            results[name] = trial.run(
-                columns[name],
-                threads=self.threads,
-                count=len(self.seeds),
-                progress=functools.partial(told, place),
-            )
+            with _naming(name):
+                here = {key: how for key, how in controllers[name][1].items() if trial.names.places(key)}
+                columns[name] = draw(here, self.seeds, trial.nominal)
+            try:
+                results[name] = trial.run(
+                    columns[name],
+                    threads=self.threads,
+                    count=len(self.seeds),
+                    progress=functools.partial(told, place),
+                )
+            except Exception as error:
+                first = self._first_refused(trial, columns[name])
+                with _naming(name, None if first is None else int(self.seeds[first])):
+                    raise error from error.__cause__
         return Comparison(
             name=self.name,
             quantities=_joined([trial.quantities for trial in trials.values()]),
@@ -168,6 +182,41 @@ class _Job:
             left_out={name: trial.left_out for name, trial in trials.items()},
             rows={name: () if t.controller is None else t.controller.rows for name, t in trials.items()},
         )
+
+    def _first_refused(self, trial: Trial, columns: Mapping[str, Array]) -> int | None:
+        """Place of the first run that is refused by itself; None if none is."""
+
+        def refused(low: int, high: int) -> bool:
+            try:
+                trial.run(
+                    {k: column[low:high] for k, column in columns.items()}, threads=self.threads, count=high - low
+                )
+            except Exception:
+                return True
+            return False
+
+        low, high = 0, len(self.seeds)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if refused(low, middle) else (middle, high)
+        return low if refused(low, high) else None
+
+
+@contextlib.contextmanager
+def _naming(controller: str, seed: int | None = None) -> Generator[None]:
+    """Name the controller, and the seed of its run, in whatever is raised inside."""
+    try:
+        yield
+    except Exception as error:
+        who = f"controller {controller!r}" + ("" if seed is None else f", seed {seed}")
+        if isinstance(error, EruginError):
+            put_before(error, f"{who}: ")
+            error.__notes__ = [
+                note for note in getattr(error, "__notes__", []) if note != f"of controller {controller!r}"
+            ]
+        else:
+            error.add_note(f"of {who}")
+        raise
 
 
 def _check(metrics: object, varied: object, robustness: object) -> None:
@@ -215,8 +264,8 @@ def _sources(setup: Setup, controllers: Controllers | None) -> Mapping[str, Sour
         chosen = known
     elif isinstance(controllers, Mapping):
         chosen = dict(controllers)
-        if nameless := [name for name in chosen if not isinstance(name, str)]:
-            raise ModelError(f"the name of a controller must be text, got {nameless[0]!r}")
+        for name in chosen:
+            require_name("a controller", name)
     else:
         if isinstance(controllers, str) or not isinstance(controllers, Sequence):
             raise ModelError(

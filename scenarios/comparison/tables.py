@@ -17,12 +17,17 @@ from rich.text import Text
 from ...symbolic.extras import require
 from .estimate import Estimate
 from .robustness import Robustness
+from .trial import ENDING, OK
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .comparison import Comparison
     from .findings import Pair
+
+
+FORMULA = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+"""With any of these a formula begins; the last four are wide forms of the first."""
 
 
 def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) -> str:
@@ -41,6 +46,7 @@ def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) 
             f"{', '.join(varied) or 'nothing'}. Intervals of {share}."
         ),
         _runs(comparison),
+        *map(Text, _stops(comparison)),
         Text(
             "\nMedians of all runs, [interval], (quartiles); a run that had to stop, or has no finite metric, counts "
             "as the worst. Place: what the intervals support."
@@ -148,6 +154,8 @@ def write_table(comparison: Comparison, path: Path) -> None:
 def write_runs(comparison: Comparison, path: Path) -> None:
     """Every run as a line of comma-separated values, into a file that is written whole or not at all.
 
+    Text that a spreadsheet would take for a formula has an apostrophe before it.
+
     Args:
         comparison: what was found.
         path: of the file.
@@ -161,10 +169,12 @@ def write_runs(comparison: Comparison, path: Path) -> None:
     keys = list(dict.fromkeys(key for part in parts.values() for key in part))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["controller", "seed", *keys])
+    writer.writerow(["controller", "seed", *map(cell_text, keys)])
     for name, part in parts.items():
         columns = [part[key].tolist() if key in part else [""] * len(comparison.seeds) for key in keys]
-        writer.writerows([name, seed, *row] for seed, *row in zip(comparison.seeds.tolist(), *columns, strict=True))
+        seeds = comparison.seeds.tolist()
+        lines = zip([name] * len(seeds), seeds, *columns, strict=True)
+        writer.writerows([cell_text(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
     text = file.getvalue()
     write_whole(path, lambda target: _write(target, text))
 
@@ -175,12 +185,46 @@ def _write(target: Path, text: str) -> None:
 
 def _runs(comparison: Comparison) -> Table:
     rates = comparison.rates
-    table = Table("controller", *rates, "time per tick", box=None, pad_edge=False)
+    limited = {name: _limited(comparison, name) for name in comparison.controllers}
+    # Where every law got through all along there is nothing to tell.
+    told = ["not OK"] if any(limited.values()) else []
+    table = Table("controller", *rates, *told, "time per tick", box=None, pad_edge=False)
     for name in comparison.controllers:
         shares = [_share(rate.share(name)) if name in rate.flags else "-" for rate in rates.values()]
+        shares += [f"{100 * limited[name]:.3g} %" for _ in told]
         time = comparison.tick_times.get(name)
         table.add_row(name, *shares, "-" if time is None else duration(time))
     return table
+
+
+def _limited(comparison: Comparison, controller: str) -> float:
+    """Share of the time of all runs in which a law was limited, or its last output was held."""
+    shares = np.asarray(comparison.results[controller].get("not_ok", np.zeros(1)), dtype=np.float64)
+    known = shares[np.isfinite(shares)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def _stops(comparison: Comparison) -> list[str]:
+    """Of each controller that had to stop: in how many runs, and where and why in the first of them."""
+    lines: list[str] = []
+    for name, results in comparison.results.items():
+        stopped = np.flatnonzero(~np.asarray(results[OK], dtype=np.bool_))
+        if len(stopped):
+            first = int(stopped[0])
+            lines.append(
+                f"\n{name} had to stop in {len(stopped)} of {len(comparison.seeds)} runs, the first that of seed "
+                f"{comparison.seeds[first]}: {results[ENDING][first]}"
+            )
+    return lines
+
+
+def cell_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: what begins as one gets an apostrophe, as OWASP advises.
+
+    Args:
+        text: of a cell, which may be a name that somebody else gave.
+    """
+    return f"'{text}" if len(text) > 1 and text.lstrip()[:1] in FORMULA else text
 
 
 def _share(estimate: Estimate) -> str:

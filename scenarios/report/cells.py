@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..comparison.estimate import Estimate
-from ..comparison.tables import number, with_interval
+from ..comparison.tables import cell_text, number, with_interval
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,12 @@ class Table:
             rows: of cells.
         """
         numbers = [any(row[i].number is not None for row in rows) for i in range(len(heads))]
-        return cls(id, caption, tuple(map(Head, heads, numbers)), tuple(map(tuple, rows)))
+        # Tables of pages are opened and pasted into spreadsheets.
+        texts = [
+            tuple(cell if cell.number is not None else replace(cell, text=cell_text(cell.text)) for cell in row)
+            for row in rows
+        ]
+        return cls(id, caption, tuple(map(Head, map(cell_text, heads), numbers)), tuple(texts))
 
 
 def numeric(value: float, text: str | None = None) -> Cell:

@@ -105,15 +105,27 @@ def execute(
                 StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
                 stacklevel=3,
             )
-        done = sum(map(folder.has, range(plan.tasks))) if resume else 0
+        done = 0
+        if resume:
+            _set_aside(Results(folder, found))
+            done = sum(map(folder.has, range(plan.tasks)))
         folder.note({"begun": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "done": done, **environment()})
         left = (number for number in range(plan.tasks) if not folder.has(number))
         many = min(count, max(1, plan.tasks - done))
         tasks = _tasks(study, job, left, client, many)
         many = tasks.threads if isinstance(tasks, ClusterTasks) else many
-        with progress_bar(plan.tasks, done, many, plan.runs, shown=progress) as watch:
+        with progress_bar(plan.tasks, done, many, plan.runs, folder.moved, shown=progress) as watch:
             _follow(folder, tasks, watch.add, plan, path)
     return Results.open(path)
+
+
+def _set_aside(results: Results) -> None:
+    """Move what is damaged or foreign out of the way of results."""
+    folder = results.folder
+    for number, why in results.damaged.items():
+        folder.set_aside(folder.file(number), f"{why}, and is computed again")
+    for file in results.strangers:
+        folder.set_aside(file, "belongs to no task of the study")
 
 
 def describe(study: Study) -> dict[str, object]:

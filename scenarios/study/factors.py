@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.arrays import finite
-from ...symbolic.errors import ModelError
+from ...symbolic.errors import ModelError, require_name
 from ..sampling.distribution import Distribution
 from ..sampling.draw import place
 from ..sampling.points import Sampler
@@ -56,8 +56,7 @@ class Factors:
         levels: dict[str, Array] = {}
         sampled: dict[str, Distribution] = {}
         for name, factor in given.items():
-            if not isinstance(name, str):
-                raise ModelError(f"the name of a factor must be text, got {name!r}")
+            require_name("a factor", name)
             if name in scenario.settings:
                 settings[name] = _settings(name, factor, scenario.settings[name])
             elif isinstance(factor, Distribution):

@@ -1,13 +1,45 @@
-"""Files that are written whole or not at all, also if the power fails."""
+"""Files that are written whole or not at all, also if the power fails, and that show whether they were changed."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 from pathlib import Path
 
 from ...symbolic.errors import StudyError
+
+_MARK, _DIGITS = b"sha256:", 64
+BLANK = f"{_MARK.decode()}{'0' * _DIGITS}"
+"""Where :func:`seal` writes the digest: the file holds it once, behind any other text that begins in the same way."""
+
+
+def seal(data: bytes) -> bytes:
+    """Write a digest of the whole file into its :data:`BLANK`.
+
+    Args:
+        data: the file.
+
+    Raises:
+        ValueError: if the last ``sha256:`` of the file is not that of a blank.
+    """
+    place = data.rfind(_MARK)
+    if place != data.rfind(BLANK.encode()):
+        raise ValueError("a file without a blank cannot be sealed")
+    return data[:place] + _MARK + hashlib.sha256(data).hexdigest().encode() + data[place + len(BLANK) :]
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether a file is, to the last bit, what :func:`seal` returned.
+
+    Args:
+        data: the file.
+    """
+    place = data.rfind(_MARK)
+    end = place + len(BLANK)
+    blank = data[:place] + BLANK.encode() + data[end:]
+    return place >= 0 and data[place + len(_MARK) : end] == hashlib.sha256(blank).hexdigest().encode()
 
 
 def write_atomically(target: Path, data: bytes, place: Path) -> None:

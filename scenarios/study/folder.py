@@ -8,16 +8,19 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Generator, Mapping
+import zlib
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from ...symbolic.errors import StudyError
-from .files import make_folder, write_atomically
+from .files import BLANK, is_sealed, make_folder, seal, write_atomically
 
 FORMAT = 1
 """Version of what is in the folder; it changes when older results would not be read, or would not be computed again."""
 MANIFEST, TASKS, WRITING, TIMINGS, LOCK = "manifest.json", "tasks", "writing", "timings.jsonl", "lock"
+ASIDE = "set-aside"
+"""Damaged and foreign files that stood in the way of results."""
 SHELF = 1000
 """Tasks whose files share a folder."""
 
@@ -32,6 +35,8 @@ class Folder:
             path: of the folder.
         """
         self.path = Path(path)
+        self.moved: list[str] = []
+        """What was set aside, each a sentence."""
 
     def file(self, task: int) -> Path:
         """Where the results of a task are, or will be.
@@ -68,21 +73,79 @@ class Folder:
             line: names and values.
         """
         with contextlib.suppress(OSError), (self.path / TIMINGS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps({**line, "crc32": _checksum(line)}) + "\n")
+
+    def notes(self) -> Iterator[Mapping[str, Any]]:
+        """The lines of :meth:`note`, without those that are cut off or damaged."""
+        try:
+            lines = (self.path / TIMINGS).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return
+        for text in lines:
+            try:
+                line = cast(dict[str, Any], json.loads(text))
+                if line.pop("crc32") == _checksum(line):
+                    yield line
+            except (ValueError, LookupError, TypeError, AttributeError):
+                continue
+
+    def read(self, task: int) -> bytes:
+        """The file of a task.
+
+        Args:
+            task: its number.
+
+        Raises:
+            OSError: if it cannot be read.
+        """
+        return self.file(task).read_bytes()
+
+    def strangers(self, tasks: int) -> Iterator[Path]:
+        """Files in the folder of the tasks that belong to none of them.
+
+        Args:
+            tasks: how many there are.
+        """
+        for file in sorted(file for file in (self.path / TASKS).rglob("*") if not file.is_dir()):
+            number = int(file.stem) if file.stem.isdecimal() and file.stem.isascii() else tasks
+            if number >= tasks or file != self.file(number):
+                yield file
+
+    def set_aside(self, file: Path, why: str) -> None:
+        """Move a file out of the way, and write down why.
+
+        Args:
+            file: of the folder.
+            why: the end of a sentence that begins with the file.
+
+        Raises:
+            StudyError: if it cannot be moved.
+        """
+        aside, number = self.path / ASIDE, 0
+        while (target := aside / (f"{file.name}.{number}" if number else file.name)).exists():
+            number += 1
+        try:
+            make_folder(aside)
+            os.replace(file, target)
+        except OSError as error:
+            raise StudyError(f"cannot move {str(file)!r} to {str(target)!r}: {error.strerror or error}") from error
+        self.moved.append(f"{str(file)!r} {why}: it is {str(target)!r} now")
+        self.note({"set_aside": str(file.relative_to(self.path)), "to": target.name, "why": why})
 
     def manifest(self) -> dict[str, Any]:
         """What is written of the study.
 
         Raises:
-            StudyError: if there is none, it cannot be read, or it is of another version.
+            StudyError: if there is none, it cannot be read, it is of another version, or it is damaged.
         """
         file = self.path / MANIFEST
         try:
-            found = json.loads(file.read_text(encoding="utf-8"))
+            data = file.read_bytes()
+            found = json.loads(data)
         except FileNotFoundError as error:
             why = "it has no manifest.json" if self.path.is_dir() else "there is no such folder"
             raise StudyError(f"{str(self.path)!r} holds no results of a study: {why}") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise StudyError(f"cannot read {str(file)!r}: {error}") from error
         manifest = cast(dict[str, Any], found) if isinstance(found, dict) else {}
         version = manifest.get("format")
@@ -90,11 +153,18 @@ class Folder:
             raise StudyError(
                 f"{str(file)!r} is of format {version!r}, and this version of Erugin reads format {FORMAT}"
             )
+        if not is_sealed(data):
+            raise StudyError(
+                f"{str(file)!r} is damaged, or was edited: its content does not have the digest that was written with "
+                "it. Run the study again with resume=True, or --resume: it is written again"
+            )
         return manifest
 
     @contextlib.contextmanager
     def begin(self, manifest: Mapping[str, object], *, resume: bool) -> Generator[dict[str, Any]]:
         """Take the folder for this process, and write the manifest if there is none.
+
+        A manifest that is lost or damaged is written again beside intact results of the same study.
 
         Args:
             manifest: of the study; what makes up its results is told by ``hash``.
@@ -107,7 +177,7 @@ class Folder:
             StudyError: if it cannot be written, another process uses it, it holds something else, or results are there
                 and ``resume`` was not said.
         """
-        self._require_ours()
+        self._require_ours(str(manifest["hash"]) if resume else None)
         try:
             make_folder(self.path)
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -115,7 +185,7 @@ class Folder:
             raise StudyError(f"cannot write to the folder {str(self.path)!r}: {error.strerror or error}") from error
         try:
             self._lock(lock)
-            self._require_ours()
+            whole = self._require_ours(str(manifest["hash"]) if resume else None)
             writing = self.path / WRITING
             try:
                 # Whoever left something there was killed while writing: nobody else writes now.
@@ -123,18 +193,23 @@ class Folder:
                 writing.mkdir(exist_ok=True)
             except OSError as error:
                 raise StudyError(f"cannot write to the folder {str(self.path)!r}: {error.strerror or error}") from error
-            if (self.path / MANIFEST).exists():
+            if whole:
                 yield self._same(manifest, resume)
             else:
-                text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-                write_atomically(self.path / MANIFEST, text.encode(), writing)
+                if (self.path / MANIFEST).exists():
+                    self.set_aside(self.path / MANIFEST, "is damaged, and was written again")
+                text = json.dumps({**manifest, "digest": BLANK}, indent=2, ensure_ascii=False) + "\n"
+                write_atomically(self.path / MANIFEST, seal(text.encode()), writing)
                 yield self.manifest()
         finally:
             # Closing lets the lock go; so does the end of the process, whatever ends it.
             os.close(lock)
 
-    def _require_ours(self) -> None:
-        """Leave alone what is no folder of results."""
+    def _require_ours(self, identity: str | None) -> bool:
+        """Leave alone what is no folder of results; whether it has a manifest that can be read.
+
+        Where the manifest is lost or damaged, an intact file of the study of this hash tells whose folder it is.
+        """
         try:
             if self.path.exists() and not self.path.is_dir():
                 raise StudyError(f"{str(self.path)!r} is a file: name a folder for the results")
@@ -142,10 +217,26 @@ class Folder:
         except OSError as error:
             raise StudyError(f"cannot read the folder {str(self.path)!r}: {error.strerror or error}") from error
         if MANIFEST in names:
-            # Others have files of this name too.
-            self.manifest()
-        elif names - {LOCK, WRITING}:
+            try:
+                self.manifest()
+            except StudyError:
+                # Others have files of this name too.
+                if identity is None or not self._holds(identity):
+                    raise
+                return False
+            return True
+        if names - {LOCK, WRITING} and (identity is None or not self._holds(identity)):
             raise StudyError(f"{str(self.path)!r} holds files that are no results of a study: name an empty folder")
+        return False
+
+    def _holds(self, identity: str) -> bool:
+        """Whether any task's file is intact and of a study."""
+        for file in (self.path / TASKS).glob("*/*.parquet"):
+            with contextlib.suppress(OSError):
+                data = file.read_bytes()
+                if identity.encode() in data and is_sealed(data):
+                    return True
+        return False
 
     def _lock(self, handle: int) -> None:
         try:
@@ -181,3 +272,7 @@ class Folder:
                 "or name another folder"
             )
         return found
+
+
+def _checksum(line: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(line).encode())

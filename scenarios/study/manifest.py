@@ -18,6 +18,7 @@ from ..sampling.distribution import Distribution
 from .factors import Factors
 from .folder import FORMAT
 from .job import Job
+from .user_code import code_hash
 from .work import Source
 
 PACKAGES = ("erugin", "casadi", "numpy", "scipy", "pyarrow")
@@ -72,6 +73,7 @@ def manifest_of(
         **environment(),
         "file": None if source is None else str(source[0]),
         "source": None if source is None else source[1],
+        "code": None if source is None else code_hash(source[0]),
     }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from .job import Outcome
+
+MOVED = 20
+"""Files that were set aside, which are named one by one."""
 
 
 class Watch(Protocol):
@@ -34,7 +37,9 @@ class Silent:
 
 
 @contextmanager
-def progress_bar(tasks: int, done: int, workers: int, runs: int, *, shown: bool) -> Generator[Watch]:
+def progress_bar(
+    tasks: int, done: int, workers: int, runs: int, before: Sequence[str], *, shown: bool
+) -> Generator[Watch]:
     """A bar with runs per second, the time left and failures; before it, what is about to be done.
 
     Args:
@@ -42,6 +47,7 @@ def progress_bar(tasks: int, done: int, workers: int, runs: int, *, shown: bool)
         done: how many of them are done already.
         workers: how many tasks go on at once.
         runs: number of all runs.
+        before: sentences about what was found in the folder.
         shown: whether there is anything to be seen.
 
     Yields:
@@ -61,9 +67,13 @@ def progress_bar(tasks: int, done: int, workers: int, runs: int, *, shown: bool)
     )
 
     console = Console(stderr=True, highlight=False)
-    before = f", {counted(done, 'task')} done before" if done else ""
+    for sentence in before[:MOVED]:
+        console.print(f"note: {sentence}", markup=False, soft_wrap=True)
+    if len(before) > MOVED:
+        console.print(f"note: and {len(before) - MOVED:,} more files, which timings.jsonl names", soft_wrap=True)
+    earlier = f", {counted(done, 'task')} done before" if done else ""
     console.print(
-        f"{counted(runs, 'run')} in {counted(tasks, 'task')}{before}; {counted(workers, 'worker')}", soft_wrap=True
+        f"{counted(runs, 'run')} in {counted(tasks, 'task')}{earlier}; {counted(workers, 'worker')}", soft_wrap=True
     )
     columns = (
         *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}")),

@@ -18,8 +18,9 @@ from ..comparison.trial import Trial
 from ..scenario import Scenario, find
 from ..setup import Setup
 from ..trajectory import Trajectory
+from .folder import MANIFEST
 from .results import Results
-from .user_code import text_of
+from .user_code import code_hash, text_of
 from .work import Source, controller_of
 
 if TYPE_CHECKING:
@@ -55,15 +56,17 @@ class Rerun:
         return {name: np.array([value]) for name, value in self.values.items()}
 
 
-def rerun(results: Results, run: int) -> Rerun:
+def rerun(results: Results, run: int, *, trust: bool = False) -> Rerun:
     """A run of a study, built again.
 
     Args:
         results: of the study.
         run: number of the run.
+        trust: whether code that is kept with the results may be executed, as :func:`load_study` says.
 
     Raises:
-        StudyError: if it is not done yet, could not begin, or scenario and controllers are not found again.
+        StudyError: if it is not done yet, could not begin, its code is not trusted, or scenario and controllers are not
+            found again.
         EruginError: whatever is wrong with the file that they are from.
     """
     try:
@@ -72,7 +75,7 @@ def rerun(results: Results, run: int) -> Rerun:
         raise StudyError(str(error)) from error
     table = results.task(task)
     row: dict[str, Any] = table.slice(table["run"].to_pylist().index(run), 1).to_pylist()[0]
-    scenario, source = _sources(results, row["controller"])
+    scenario, source = _sources(results, row["controller"], trust=trust)
     factors = results.manifest["factors"]
     settings = {name: row[name] for name, factor in factors.items() if factor["kind"] == "setting"}
     names = [name for name in (*factors, *results.manifest["varied"]) if name in row and name not in settings]
@@ -84,14 +87,20 @@ def rerun(results: Results, run: int) -> Rerun:
     return Rerun(row, setup, trial, values)
 
 
-def load_study(results: Results) -> Study | None:
+def load_study(results: Results, *, trust: bool = False) -> Study | None:
     """The study whose results these are, from its user's file as it was then; None if it has none.
+
+    The file is executed where it stands if its code, and that of what it imports from beside it, has the hash that is
+    written with the results. Otherwise only the copy that is kept with the results could make the study: anybody may
+    have written it, and it is executed on request only.
 
     Args:
         results: of the study.
+        trust: whether the copy that is kept with the results may be executed.
 
     Raises:
-        StudyError: if the file does not make this study any more.
+        StudyError: if the copy would have to be executed and is not trusted, or the file does not make this study any
+            more.
         UserFileError: if something is wrong with it.
     """
     from ..commands.user_file import load_file
@@ -101,8 +110,17 @@ def load_study(results: Results) -> Study | None:
     if source is None:
         return None
     file = Path(name)
+    same = not needs_trust(results)
+    if not (same or trust):
+        changed = "has changed since, or what it imports has" if file.is_file() else "is not here"
+        raise StudyError(
+            f"the study is made by {name!r}, which {changed}, so that the copy of its code in "
+            f"{str(results.path / MANIFEST)!r} would be executed, whose author is unknown: nothing was executed. Read "
+            'the copy, which is called "source" there; if you would run it as a program of your own, give --trust, or '
+            "trust=True"
+        )
     with tempfile.TemporaryDirectory(prefix="erugin-study-") as folder:
-        if text_of(file) != source:
+        if not same and text_of(file) != source:
             # It has changed, or is of another machine: what was written down is what was run.
             file = Path(folder) / file.name
             file.write_text(source, encoding="utf-8")
@@ -121,9 +139,19 @@ def load_study(results: Results) -> Study | None:
     )
 
 
-def _sources(results: Results, controller: str) -> tuple[Scenario, Source]:
+def needs_trust(results: Results) -> bool:
+    """Whether the code of a study is found in its results only: its file is not here any more, or has changed.
+
+    Args:
+        results: of the study.
+    """
+    name = results.manifest["file"]
+    return name is not None and (text_of(Path(name)) is None or code_hash(Path(name)) != results.manifest["code"])
+
+
+def _sources(results: Results, controller: str, *, trust: bool) -> tuple[Scenario, Source]:
     """The scenario, and where its controller is from."""
-    study = load_study(results)
+    study = load_study(results, trust=trust)
     if study is not None:
         return study.scenario, study.work.controllers[controller]
     told = results.manifest["controllers"][controller]

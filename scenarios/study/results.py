@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError, StudyError, unknown_name
 from ...symbolic.extras import require
 from ..comparison.trial import OK
-from .folder import TASKS, TIMINGS, Folder
+from .folder import Folder
 from .plan import Plan
-from .tables import IDENTITY
+from .tables import defect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,8 @@ class Results:
             ``numbers``), ``controllers`` (by name: ``kind``, ``name`` and ``text``, which says where it is from),
             ``metrics`` (by name: ``unit``, ``meaning``, ``better``, which is less, more or neither, and ``own``),
             ``left_out`` (by controller: metrics that it has not, and why), ``runs``, ``tasks``, ``points``,
-            ``runs_per_task``, ``created``, ``versions``, ``machine``, ``file`` and ``source`` of the user's code.
+            ``runs_per_task``, ``created``, ``versions``, ``machine``, and of the user's code ``file``, ``source``
+            and its hash ``code``.
     """
 
     folder: Folder
@@ -58,7 +59,7 @@ class Results:
             path: of the folder.
 
         Raises:
-            StudyError: if there are none, or they are of another version.
+            StudyError: if there are none, they are of another version, or their manifest is damaged.
         """
         require("pyarrow", "study")
         folder = Folder(path)
@@ -97,13 +98,28 @@ class Results:
 
     @property
     def done(self) -> int:
-        """Number of tasks that are done."""
+        """Number of tasks that are done, be their files damaged or not."""
         return int(self.manifest["tasks"]) - len(self.missing)
 
     @property
     def complete(self) -> bool:
-        """Whether all tasks are done."""
-        return all(map(self.folder.has, range(self.manifest["tasks"])))
+        """Whether all tasks are done and no file is damaged; every file is read to find out."""
+        if not all(map(self.folder.has, range(self.manifest["tasks"]))):
+            return False
+        return not any(self._read_or_defect(number, plan)[1] for number, plan in self._numbers())
+
+    @property
+    def damaged(self) -> Mapping[int, str]:
+        """What is wrong with files of tasks, by the task's number; every file is read to find out.
+
+        Such a task is computed again by ``Study.run(…, resume=True)`` or ``erugin study --resume``.
+        """
+        return {number: why for number, plan in self._numbers() if (why := self._read_or_defect(number, plan)[1])}
+
+    @property
+    def strangers(self) -> tuple[Path, ...]:
+        """Files in the folder of the tasks that belong to none of them, such as copies; they are never read."""
+        return tuple(self.folder.strangers(self.manifest["tasks"]))
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -130,7 +146,7 @@ class Results:
         """
         import pyarrow as pa  # late, for it is large
 
-        parts = [self._read(file, columns, where) for file in self._files()]
+        parts = [self._read(number, plan, columns, where) for number, plan in self._numbers()]
         if parts:
             return pa.concat_tables(parts)
         raise StudyError(f"no task of {str(self.path)!r} is done yet")
@@ -148,7 +164,7 @@ class Results:
             raise StudyError(f"there is no task {number}: the study has {self.manifest['tasks']}, the first is 0")
         if not self.folder.has(number):
             raise StudyError(f"task {number} is not done yet: go on with the study by --resume")
-        return self._read(self.folder.file(number), None, None)
+        return self._read(number, self.plan, None, None)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Rows of all runs that are done, task by task, so that memory does not grow with their number.
@@ -159,8 +175,8 @@ class Results:
         Yields:
             The rows of one task after the other.
         """
-        for file in self._files():
-            yield self._read(file, columns, None)
+        for number, plan in self._numbers():
+            yield self._read(number, plan, columns, None)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Rows of all runs that are done, as a data frame.
@@ -216,33 +232,34 @@ class Results:
 
     def timings(self) -> Mapping[int, float]:
         """Seconds that tasks took, by number; of what is lost nothing is known."""
-        import json
+        return {int(line["task"]): float(line["seconds"]) for line in self.folder.notes() if "task" in line}
 
-        found: dict[int, float] = {}
-        file = self.path / TIMINGS
-        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-            try:
-                told = json.loads(line)
-                found[int(told["task"])] = float(told["seconds"])
-            except (ValueError, KeyError, TypeError):
-                continue  # a line about the beginning, or one that was cut off when the process was killed
-        return found
+    def _numbers(self) -> Iterator[tuple[int, Plan]]:
+        """The tasks that are done, with the plan that they are of."""
+        plan = self.plan
+        return ((number, plan) for number in range(plan.tasks) if self.folder.has(number))
 
-    def _files(self) -> list[Path]:
-        return sorted((self.path / TASKS).glob("*/*.parquet"))
+    def _read_or_defect(self, number: int, plan: Plan) -> tuple[bytes, str]:
+        """The file of a task, and what is wrong with it; empty if nothing is."""
+        try:
+            data = self.folder.read(number)
+        except OSError as error:
+            return b"", f"cannot be read: {error.strerror or error}"
+        return data, defect(data, self.manifest["hash"], plan.task(number))
 
-    def _read(self, file: Path, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
+    def _read(self, number: int, plan: Plan, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
         import pyarrow as pa  # late, for it is large
         import pyarrow.parquet as pq
 
-        try:
-            schema = pq.read_schema(file)
-            own = (schema.metadata or {}).get(IDENTITY.encode(), b"").decode()
-            if own != self.manifest["hash"]:
-                raise StudyError(f"{str(file)!r} is of another study: take it away")
-            for name in columns or ():
-                if name not in schema.names:
-                    raise ModelError(unknown_name("column", name, schema.names))
-            return pq.read_table(file, columns=None if columns is None else list(columns), filters=where)
-        except (pa.ArrowException, OSError) as error:
-            raise StudyError(f"cannot read {str(file)!r}: {error}. Take the file away and resume the study") from error
+        data, why = self._read_or_defect(number, plan)
+        if why:
+            raise StudyError(
+                f"{str(self.folder.file(number))!r} {why}. Go on with the study by resume=True, or --resume, which "
+                f"computes task {number} again"
+            )
+        names = pq.read_schema(pa.BufferReader(data)).names
+        for name in columns or ():
+            if name not in names:
+                raise ModelError(unknown_name("column", name, names))
+        chosen = None if columns is None else list(columns)
+        return pq.read_table(pa.BufferReader(data), columns=chosen, filters=where)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import ModelError, ParameterError, StudyError, unknown_name
+from ...symbolic.errors import ModelError, ParameterError, StudyError, require_name, unknown_name
 from ..batch import whole
 from ..comparison.quantity import Quantity
 from ..comparison.trial import Trial
@@ -89,6 +89,7 @@ class Study:
             whole("runs_per_task", self.runs_per_task)
         if not self.name:
             object.__setattr__(self, "name", self.scenario.name)
+        require_name("a study", self.name)
         if self.name != Path(self.name).name or self.name.startswith(".") or not self.name.isprintable():
             raise ModelError(f"the name of a study becomes that of a folder: {self.name!r} cannot")
         _ = self.work
@@ -277,8 +278,9 @@ def _sources(given: Mapping[str, Source] | Sequence[str] | None) -> dict[str, So
     pairs = given.items() if isinstance(given, Mapping) else [(name, name) for name in given]
     sources: dict[str, Source] = {}
     for name, source in pairs:
-        if not isinstance(name, str) or name in sources:
-            raise ModelError(f"controllers have different names, which are texts; got {name!r}")
+        require_name("a controller", name)
+        if name in sources:
+            raise ModelError(f"controllers have different names, got {name!r} twice")
         if not (source is None or isinstance(source, str | Controller) or callable(source)):
             raise ModelError(
                 f"controller {name!r} must be a function that makes one for a setup, or the name of a rival of the "

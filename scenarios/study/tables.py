@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ...symbolic.errors import StudyError
 from ..comparison.trial import ENDING, OK, STATUS
 from ..scenario import Value
+from .files import BLANK, is_sealed, seal
+from .plan import Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-IDENTITY = "erugin.study"
+IDENTITY, DIGEST = "erugin.study", "erugin.digest"
 ALWAYS = ("task", "run", "point", "seed", "controller")
 END_TIME = "end_time"
 
@@ -69,11 +71,13 @@ class Columns:
         types: dict[str, pa.DataType] = dict.fromkeys((*ALWAYS[:4], STATUS), pa.int64())
         types |= dict.fromkeys(("controller", ENDING), pa.string()) | {OK: pa.bool_()}
         types |= {name: kinds[type(value)] for name, value in self.settings.items()}
-        return pa.schema([(name, types.get(name, pa.float64())) for name in self.names], {IDENTITY: identity})
+        return pa.schema(
+            [(name, types.get(name, pa.float64())) for name in self.names], {IDENTITY: identity, DIGEST: BLANK}
+        )
 
 
 def encoded(found: Mapping[str, NDArray[Any]], columns: Columns, identity: str) -> bytes:
-    """A Parquet file; equal results give equal bytes.
+    """A Parquet file that holds a digest of all its bytes; equal results give equal bytes.
 
     Args:
         found: columns by name, shape (n,) each; what is missing is null.
@@ -96,7 +100,32 @@ def encoded(found: Mapping[str, NDArray[Any]], columns: Columns, identity: str) 
     # The library takes names, of which its stubs do not know.
     dictionary: Any = texts
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd", use_dictionary=dictionary)
-    return sink.getvalue().to_pybytes()
+    return seal(sink.getvalue().to_pybytes())
+
+
+def defect(data: bytes, identity: str, task: Task) -> str:
+    """What is wrong with the file of a task, as the end of a sentence; empty if nothing is.
+
+    Args:
+        data: the file.
+        identity: hash of the study.
+        task: whose results the file must hold.
+    """
+    if not is_sealed(data):
+        return "is damaged: its content does not have the digest that was written with it"
+    import pyarrow as pa  # late, for it is large
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(data))
+    if (file.schema_arrow.metadata or {}).get(IDENTITY.encode(), b"").decode() != identity:
+        return "is of another study"
+    table = file.read(["task", "run"])
+    first = task.offset + task.first
+    if set(table["task"].to_pylist()) != {task.number}:
+        return f"does not hold task {task.number}, whose name it has"
+    if table["run"].to_pylist() != list(range(first, first + task.runs)):
+        return f"does not hold runs {first} to {first + task.runs - 1}, which make up task {task.number}"
+    return ""
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
