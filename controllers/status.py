@@ -20,6 +20,8 @@ class Status(IntEnum):
     CONTRADICTORY = 5
     LIMITED = 6
     HELD = 7
+    # 8 is what exported C code says of input that is not finite.
+    DIVERGED = 9
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -63,6 +65,11 @@ _SENTENCES = {
     Status.HELD: (
         "There is no new output for this sample: the last safe one is applied in its place. See the message for what "
         "went wrong."
+    ),
+    Status.DIVERGED: (
+        "The motion has run away, and its numbers mean nothing any more: steps are too long for it, or the loop is "
+        "unstable. Take a smaller step, an integrator that chooses its own (DOP853, Radau) or slower gains, and check "
+        "the signs of the feedback."
     ),
     Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }

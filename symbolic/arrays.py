@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import ModelError, NotFiniteInputError, ShapeError
 
 FEW = 40
+DIGITS = 1e3
+"""Numbers that must lie between two times to tell them apart."""
 
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
@@ -68,6 +70,24 @@ def finite(name: str, value: float) -> float:
     if not math.isfinite(number):
         raise ModelError(f"{name} must be finite, got {value!r}")
     return number
+
+
+def require_distinct_times(start: float, duration: float, step: float) -> None:
+    """Raise ModelError unless times that are a step apart, from ``start`` on, differ by it to a thousandth.
+
+    Args:
+        start: [s].
+        duration: [s].
+        step: [s]; the duration if that is shorter.
+    """
+    end, step = start + duration, min(step, duration)
+    apart = math.ulp(max(abs(start), abs(end)))
+    # The end of a single step may be a number that exists, however coarse numbers are there.
+    if not (step > DIGITS * apart or (step == duration and end - start == duration)):
+        raise ModelError(
+            f"around t = {end:g} s numbers are {apart:.2g} s apart, too coarse for a step of {step:g} s: count the "
+            f"time from a start nearer to zero, or take a step of more than {DIGITS * apart:.2g} s"
+        )
 
 
 def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:

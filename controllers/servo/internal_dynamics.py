@@ -21,7 +21,15 @@ Array = NDArray[np.float64]
 SHOWN = 1e-6
 """Parts of a zero below this share of the largest one are not written out."""
 DECIDED = 10.0
-"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature."""
+"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature, if its rate
+varies."""
+QUARTERS = 4
+"""Parts of a motion whose rates of growth are compared."""
+STEADY = 0.15
+"""Share by which rates may differ between them for every factor of e that a perturbation has grown; those of growth
+like a power of time, t to t⁴, differ by more."""
+LEAST = 0.01
+"""Logarithm of the growth below which nothing is decided."""
 
 
 class InternalDynamicsWarning(UserWarning):
@@ -86,7 +94,9 @@ class InternalDynamics:
         head = f"Internal dynamics of dimension {self.dimension}: {self.stability.value}"
         if self.duration:
             rates = ", ".join(f"{rate:+.4g}" for rate in self.exponents)
-            neither = f"; neither growth nor decay by {DECIDED:g} times, look longer or take it as it is"
+            neither = (
+                f"; the rate varies, with neither growth nor decay by {DECIDED:g} times, look longer or take it so"
+            )
             hint = neither if self.stability is Stability.MARGINAL else ""
             return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
         zeros = ", ".join(_written(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
@@ -142,7 +152,9 @@ def internal_along(
     """Growth of perturbations that stay on the program, along its motion.
 
     ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized anew after each step, and the
-    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_.
+    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. The perturbation that grows
+    most decides: by its sign where its rate is the same in all quarters of the motion, as with an exponential and
+    not with a power of time; and where it has grown or decayed tenfold, a third of that in the second half.
 
     Args:
         motion: the closed loop.
@@ -157,7 +169,7 @@ def internal_along(
     """
     count = max(1, round(positive("duration", duration) / positive("step", step)))
     h, Z, start = duration / count, motion.tangent(t, x, p), x
-    grown = np.zeros(Z.shape[1])
+    grown, parts = np.zeros(Z.shape[1]), np.zeros((QUARTERS, Z.shape[1]))
 
     def rate(t: float, x: Array, Z: Array) -> tuple[Array, Array]:
         F, slope = motion.field(t, x, p)
@@ -176,14 +188,13 @@ def internal_along(
                 f"the motion on the program is not finite at t = {s + h:g} s: it diverges, or meets a singular place"
             )
         Z, R = np.linalg.qr(Z)
-        grown += np.log(np.abs(np.diag(R)))
-    most = float(grown.max(initial=-np.inf))
-    margin = float(np.log(DECIDED))
-    kind = Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
+        growth = np.log(np.abs(np.diag(R)))
+        grown += growth
+        parts[i * QUARTERS // count] += growth
     nq = motion.robot.coordinates.nq
     return InternalDynamics(
         dimension=Z.shape[1],
-        stability=kind if Z.shape[1] else Stability.NONE,
+        stability=_verdict(parts[:, int(np.argmax(grown))]) if Z.shape[1] else Stability.NONE,
         zeros=np.zeros(0, dtype=np.complex128),
         exponents=-np.sort(-grown / duration),
         t=t,
@@ -191,6 +202,17 @@ def internal_along(
         v=start[nq:].copy(),
         duration=duration,
     )
+
+
+def _verdict(parts: Array) -> Stability:
+    """Stability by the logarithms of growth in the quarters of a motion."""
+    total = float(parts.sum())
+    rates = parts / total if abs(total) > LEAST else np.zeros_like(parts)
+    steady = abs(total) > LEAST and float(np.ptp(rates)) <= min(STEADY * abs(total), 0.5) * float(rates.max())
+    lasting = abs(total) > np.log(DECIDED) and float(rates[QUARTERS // 2 :].sum()) > 1 / 3
+    if not (steady or lasting):
+        return Stability.MARGINAL
+    return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
 
 
 def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool) -> InternalDynamics | None:
