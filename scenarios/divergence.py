@@ -65,7 +65,7 @@ class Divergence:
     outcome. The run has run away if the step led twice as far as the parts do, or, with an explicit method, if the
     errors of the last 200 steps make up more than a third of the number. Growth that the equations themselves demand
     passes this check and ends at the bounds. Methods that choose their own steps control their error, and are held
-    against the bounds alone.
+    against the bounds alone; motions that another program makes, against 1e12.
     """
 
     def __init__(
@@ -88,7 +88,9 @@ class Divergence:
             lock: held while a step is repeated.
         """
         self._loop, self._p, self._step, self._time, self._lock = loop, p, step, time, lock
-        self._bounds = np.tile(bounds(loop.robot), (len(p), 1))
+        # Other programs have bounds of their own, and words for them.
+        least = bounds(loop.robot) if integrator is not None else np.full(loop.nx, LARGEST)
+        self._bounds = np.tile(least, (len(p), 1))
         self._level = np.full_like(self._bounds, FIRST)
         self._checked = integrator is not None and integrator.amplification(0j) > 0.0
         stiff = integrator is not None and integrator.amplification(STIFF + 0j) <= 1.0

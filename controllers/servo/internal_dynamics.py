@@ -26,10 +26,12 @@ varies."""
 QUARTERS = 4
 """Parts of a motion whose rates of growth are compared."""
 STEADY = 0.15
-"""Share by which rates may differ between them for every factor of e that a perturbation has grown; those of growth
-like a power of time, t to t⁴, differ by more."""
+"""Share by which these may differ for every factor of e by which perturbations have grown; those of a power of time, t
+to t⁴, differ by more."""
 LEAST = 0.01
 """Logarithm of the growth below which nothing is decided."""
+APART = 0.5
+"""Cosine between tangent spaces at two places below which their directions are not compared."""
 
 
 class InternalDynamicsWarning(UserWarning):
@@ -152,9 +154,9 @@ def internal_along(
     """Growth of perturbations that stay on the program, along its motion.
 
     ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized anew after each step, and the
-    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. The perturbation that grows
-    most decides: by its sign where its rate is the same in all quarters of the motion, as with an exponential and
-    not with a power of time; and where it has grown or decayed tenfold, a third of that in the second half.
+    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. Where
+    the largest eigenvalue of what becomes of perturbations grows at the same rate in all quarters of the motion, its
+    sign decides, as it does at rest; else only a growth or decay by ten times does.
 
     Args:
         motion: the closed loop.
@@ -167,9 +169,12 @@ def internal_along(
     Raises:
         NotFiniteError: if the motion diverges.
     """
-    count = max(1, round(positive("duration", duration) / positive("step", step)))
+    count = QUARTERS * max(1, round(positive("duration", duration) / positive("step", step) / QUARTERS))
     h, Z, start = duration / count, motion.tangent(t, x, p), x
-    grown, parts = np.zeros(Z.shape[1]), np.zeros((QUARTERS, Z.shape[1]))
+    grown = np.zeros(Z.shape[1])
+    # What becomes of a perturbation until the end of each quarter, with the logarithm of its size apart.
+    passed, size, quarters = np.eye(Z.shape[1]), 0.0, list[tuple[Array, float]]()
+    first = Z
 
     def rate(t: float, x: Array, Z: Array) -> tuple[Array, Array]:
         F, slope = motion.field(t, x, p)
@@ -188,13 +193,16 @@ def internal_along(
                 f"the motion on the program is not finite at t = {s + h:g} s: it diverges, or meets a singular place"
             )
         Z, R = np.linalg.qr(Z)
-        growth = np.log(np.abs(np.diag(R)))
-        grown += growth
-        parts[i * QUARTERS // count] += growth
+        grown += np.log(np.abs(np.diag(R)))
+        passed = R @ passed
+        length = float(np.linalg.norm(passed)) or 1.0
+        passed, size = passed / length, size + float(np.log(length))
+        if (i + 1) * QUARTERS % count == 0:
+            quarters.append((_transported(first, Z) @ passed, size))
     nq = motion.robot.coordinates.nq
     return InternalDynamics(
         dimension=Z.shape[1],
-        stability=_verdict(parts[:, int(np.argmax(grown))]) if Z.shape[1] else Stability.NONE,
+        stability=_verdict(quarters, float(grown.max())) if Z.shape[1] else Stability.NONE,
         zeros=np.zeros(0, dtype=np.complex128),
         exponents=-np.sort(-grown / duration),
         t=t,
@@ -204,15 +212,35 @@ def internal_along(
     )
 
 
-def _verdict(parts: Array) -> Stability:
-    """Stability by the logarithms of growth in the quarters of a motion."""
-    total = float(parts.sum())
-    rates = parts / total if abs(total) > LEAST else np.zeros_like(parts)
-    steady = abs(total) > LEAST and float(np.ptp(rates)) <= min(STEADY * abs(total), 0.5) * float(rates.max())
-    lasting = abs(total) > np.log(DECIDED) and float(rates[QUARTERS // 2 :].sum()) > 1 / 3
-    if not (steady or lasting):
-        return Stability.MARGINAL
-    return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
+def _transported(first: Array, last: Array) -> Array:
+    """The rotation from one tangent space to another's directions that turns them least; NaN where they are far apart.
+
+    Args:
+        first: orthonormal directions, shape (n, d).
+        last: others, shape (n, d).
+    """
+    left, values, right = np.linalg.svd(first.T @ last)
+    return left @ right if values.min(initial=1.0) > APART else np.full(left.shape, np.nan)
+
+
+def _verdict(quarters: list[tuple[Array, float]], most: float) -> Stability:
+    """Stability along a motion.
+
+    Args:
+        quarters: what becomes of perturbations until the end of each quarter, as a matrix on the tangent space at the
+            start and the logarithm of its factor.
+        most: logarithm of the largest growth.
+    """
+    steady = all(np.isfinite(passed).all() for passed, _ in quarters)
+    if steady:
+        with np.errstate(divide="ignore"):
+            grown = [size + float(np.log(np.abs(np.linalg.eigvals(passed)).max())) for passed, size in quarters]
+        parts, total = np.diff([0.0, *grown]), grown[-1]
+        allowed = min(STEADY * abs(total), 0.5) * abs(total) / QUARTERS
+        if np.isfinite(parts).all() and abs(total) > LEAST and float(np.ptp(parts)) <= allowed:
+            return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
+    margin = float(np.log(DECIDED))
+    return Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
 
 
 def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool) -> InternalDynamics | None:
