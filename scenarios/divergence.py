@@ -62,8 +62,9 @@ class Divergence:
     A run ends where a number of its state exceeds its bound: 1e8 for velocities in m/s and rad/s, 1e12 for everything
     else, each in multiples of max(1, |x_i(0)|). Long before that, where a number exceeds ten of these units, and
     whenever it has doubled since, the step that led there is repeated in 8 parts, and in 64 if that changes the
-    outcome. The run has run away if the step led twice as far as the parts do, or, with an explicit method, if the
-    errors of the last 200 steps make up more than a third of the number. Growth that the equations themselves demand
+    outcome. The run has run away if the step led twice as far as the parts do, by the largest of all coordinates, or
+    velocities, of the same unit, or, with an explicit method, if the errors of the last 200 steps make up more than a
+    third of that. Growth that the equations themselves demand
     passes this check and ends at the bounds. Methods that choose their own steps control their error, and are held
     against the bounds alone; motions that another program makes, against 1e12.
     """
@@ -91,6 +92,12 @@ class Divergence:
         # Other programs have bounds of their own, and words for them.
         least = bounds(loop.robot) if integrator is not None else np.full(loop.nx, LARGEST)
         self._bounds = np.tile(least, (len(p), 1))
+        labels = Labels.of(loop.robot)
+        units = [
+            *(("q", unit) for unit in labels.coordinates.units),
+            *(("v", unit) for unit in labels.velocities.units),
+        ]
+        self._alike = np.array([[one == other for other in units] for one in units])
         self._level = np.full_like(self._bounds, FIRST)
         self._checked = integrator is not None and integrator.amplification(0j) > 0.0
         stiff = integrator is not None and integrator.amplification(STIFF + 0j) <= 1.0
@@ -163,7 +170,7 @@ class Divergence:
             if (np.abs(errors) <= NOTABLE * np.abs(here))[high].all():
                 return ""
             after = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
-            wrong = (FACTOR * np.abs(after) < np.abs(here)) & high
+            wrong = (FACTOR * self._largest(after) < np.abs(here)) & high
             if wrong.any():
                 i = int(np.argmax(wrong))
                 return f"{self._written(i, here[i])}, where shorter steps lead from the sample before to {after[i]:.3g}"
@@ -176,12 +183,16 @@ class Divergence:
         except Exception:
             # A law that fails at a state in which the run has never been says nothing about the run.
             return ""
-        wrong = (total > TOGETHER * np.abs(here)) & high
+        wrong = (total > TOGETHER * self._largest(here)) & high
         if not wrong.any():
             return ""
         i = int(np.argmax(wrong))
         share = 100.0 * float(total[i]) / abs(float(here[i]))
         return f"{self._written(i, here[i])}, of which errors of the last {len(states) - 1} steps make up {share:.0f} %"
+
+    def _largest(self, x: Array) -> Array:
+        """Of each number, the largest size of those beside it in the same unit: they may change places."""
+        return np.asarray(np.where(self._alike, np.abs(x), 0.0).max(axis=1))
 
     def _repeated(self, rate: Callable[[float, Array], Array], index: int, x: Array, parts: int) -> Array:
         """The state one step after a sample, in shorter steps."""

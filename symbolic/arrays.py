@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -22,7 +23,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
     Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(plain(value), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers of shape ({length},), got {value!r}") from error
     if array.shape != (length,):
@@ -31,6 +32,14 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise NotFiniteInputError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
     return array
+
+
+def plain(value: ArrayLike | ca.DM) -> ArrayLike:
+    """A CasADi matrix of numbers as an array, a column or a row of them as a vector; anything else as it is."""
+    if not isinstance(value, ca.DM):
+        return value
+    full = value.full()
+    return full.ravel() if 1 in full.shape else full
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
@@ -93,7 +102,7 @@ def require_distinct_times(start: float, duration: float, step: float) -> None:
 def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
     """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
     try:
-        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(value))
+        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(cast(Sequence[float], plain(value))))
     except TypeError as error:
         raise ModelError(f"{name} must be a sequence of coordinates, got {value!r}") from error
     if len(numbers) < 2:
