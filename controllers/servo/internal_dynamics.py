@@ -30,6 +30,8 @@ STEADY = 0.15
 to t⁴, differ by more."""
 LEAST = 0.01
 """Logarithm of the growth below which nothing is decided."""
+ALIKE = 0.4
+"""Share by which the growth of perturbations may differ from that of the eigenvalue."""
 APART = 0.5
 """Cosine between tangent spaces at two places below which their directions are not compared."""
 
@@ -237,7 +239,9 @@ def _verdict(quarters: list[tuple[Array, float]], most: float) -> Stability:
             grown = [size + float(np.log(np.abs(np.linalg.eigvals(passed)).max())) for passed, size in quarters]
         parts, total = np.diff([0.0, *grown]), grown[-1]
         allowed = min(STEADY * abs(total), 0.5) * abs(total) / QUARTERS
-        if np.isfinite(parts).all() and abs(total) > LEAST and float(np.ptp(parts)) <= allowed:
+        # What shears while it turns may grow or decay at first whatever its eigenvalues are.
+        alike = abs(total) > LEAST and abs(most - total) <= ALIKE * abs(total)
+        if np.isfinite(parts).all() and alike and float(np.ptp(parts)) <= allowed:
             return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
     margin = float(np.log(DECIDED))
     return Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL

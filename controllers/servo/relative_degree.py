@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 TANGENT = 1e-9
 """A singular value of the natural constraints counts as zero below this share of the largest."""
 LOST = 1e-5
-"""A row has lost its degree at a place if this share of its typical size nearby, or less, is left there."""
+"""A row has lost its degree at a place if this share, or less, of what is left of it nearby is left there."""
 LITTLE = 1e-2
 """Share that is worth a warning."""
 
@@ -38,10 +38,10 @@ class RelativeDegree:
         structural: the same by the pattern of the equations alone, which is at most that; None where no path leads.
         decoupling: A, with y_i^{(degree)} = b_i + A_i u, shape (m, nu); empty where a row is not reached.
         rank: of A almost everywhere near the given place; below m, integrators are needed.
-        margins: what is left of each row of A at the given place itself, outside the rows before it, as a share of its
-            typical size nearby, m of them; of A with integrators where they are needed, which then hold what a law
-            with the default rates asks for. Zero where the row loses its degree, NaN where A is not defined; empty
-            where the program cannot be controlled.
+        margins: what is left of each row of A at the given place itself, outside the rows before it, as a share of
+            what is left of it nearby, m of them; of A with integrators where they are needed, which then hold what a
+            law with the default rates asks for. Zero where the row loses its degree, NaN where A is not defined;
+            empty where the program cannot be controlled.
         structural_rank: of the pattern of A alone, which is at least that.
         integrators: how many are needed before the inputs that each row becomes, m of them.
         extended: degree of each row with them, m of them.
@@ -185,23 +185,31 @@ def report(structure: Structure) -> RelativeDegree:
 
 
 def _margins(structure: Structure, ruled: tuple[int, ...]) -> tuple[float, ...]:
-    """What is left of each row of A at the place itself, as a share of its typical size nearby."""
+    """What is left of each row of A at the place itself, as a share of what is left of it nearby."""
     gains = row_gains(structure.program.rows, ruled, None, None)
-    matrix = static_matrix(structure, gains)
-    A = structure.places.at(matrix, Parameters.collect(gain.parameters for gain in gains)) * structure.scales
-    if not np.isfinite(A).all():
-        return (math.nan,) * len(A)
+    extra = Parameters.collect(gain.parameters for gain in gains)
+    A = ca.substitute(static_matrix(structure, gains), extra.symbols, ca.SX(ca.DM(extra.values())))
+    here = structure.places.at(A)
+    nearby = structure.places.values({"A": A}, structure.extended)["A"]
+    if not np.isfinite(here).all() or not len(nearby):
+        return (math.nan,) * len(here)
+    usual = np.mean([_left(one * structure.scales) for one in nearby], axis=0)
+    shares = _left(here * structure.scales) / np.where(usual > 0.0, usual, 1.0)
+    return tuple(map(float, shares))
+
+
+def _left(rows: Array) -> Array:
+    """Length of what is left of each row outside the rows before it."""
     left: list[float] = []
-    basis = np.zeros((0, A.shape[1]))
-    for row, size in zip(A, structure.sizes.tolist(), strict=True):
+    basis = np.zeros((0, rows.shape[1]))
+    for row in rows:
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
-        length = float(np.linalg.norm(rest))
+        left.append(float(np.linalg.norm(rest)))
         # What is left of a dependent row is rounding, and no direction.
-        if length > ZERO * float(np.linalg.norm(row)):
-            basis = np.vstack([basis, rest / length])
-        left.append(length / math.sqrt(size) if size > 0.0 else 0.0)
-    return tuple(left)
+        if left[-1] > ZERO * float(np.linalg.norm(row)):
+            basis = np.vstack([basis, rest / left[-1]])
+    return np.array(left)
 
 
 def natural_rows(places: Places) -> ca.SX:
