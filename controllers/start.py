@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constrained_motion import ConstrainedMotion
-from ..constraints.solvability import CONSISTENCY, dependences
+from ..constraints.solvability import CONSISTENCY, Dependence, dependences
 from ..constraints.solvability import TOLERANCE as RANK
 from ..robots.least_squares import gauss_newton
 from ..robots.robot import Robot
@@ -152,10 +152,10 @@ def _solve(
 def _contradiction(
     equations: Sequence[tuple[str, ca.SX]],
     evaluate: Callable[[Array], tuple[Array, Array]],
-    places: Sequence[Array],
+    places: tuple[Array, Array],
     allowed: float,
 ) -> str:
-    """The first row that depends on others near the first of some places and contradicts them; empty if none does.
+    """The first row that depends on others, near both of two places, and contradicts them; empty if none does.
 
     At the end of its reach a robot makes rows dependent too, but not nearby.
     """
@@ -164,20 +164,30 @@ def _contradiction(
         for name, expression in equations
         for i in range(expression.numel())
     ]
-    x = places[0]
-    away = np.random.default_rng(0).uniform(-1.0, 1.0, x.size)
-    r, J = evaluate(x + NEARBY * np.maximum(1.0, np.abs(x)) * away)
-    if not (np.isfinite(r).all() and np.isfinite(J).all()):
-        return ""
-    motion = ConstrainedMotion(np.eye(x.size), np.zeros(x.size), J, -r, names=names)
-    for found in dependences(motion, motion.scaled_rows, RANK, CONSISTENCY):
-        own = [i for i, name in enumerate(names) if name == found.row or name in found.on]
 
-        def alone(x: Array, own: list[int] = own) -> tuple[Array, Array]:
+    def dependent(x: Array) -> dict[str, Dependence]:
+        away = np.random.default_rng(0).uniform(-1.0, 1.0, x.size)
+        r, J = evaluate(x + NEARBY * np.maximum(1.0, np.abs(x)) * away)
+        if not (np.isfinite(r).all() and np.isfinite(J).all()):
+            return {}
+        motion = ConstrainedMotion(np.eye(x.size), np.zeros(x.size), J, -r, names=names)
+        return {each.row: each for each in dependences(motion, motion.scaled_rows, RANK, CONSISTENCY)}
+
+    def solvable(rows: Collection[str]) -> bool:
+        own = [i for i, name in enumerate(names) if name in rows]
+
+        def alone(x: Array) -> tuple[Array, Array]:
             r, J = evaluate(x)
             return r[own], J[own]
 
-        # Rows that say the same in other words agree somewhere; then it is not they that have no place.
-        if not found.consistent and min(gauss_newton(alone, place).size for place in places) > allowed:
-            return str(found)
+        return min(gauss_newton(alone, place).size for place in places) <= allowed
+
+    found, elsewhere = (dependent(place) for place in places)
+    for row, here in found.items():
+        there = elsewhere.get(row)
+        # One relation with one contradiction at two places is one everywhere; of others the parts must have a place.
+        same = there is not None and abs(there.contradiction - here.contradiction) <= here.allowed + there.allowed
+        apart = (not same) and solvable([row]) and solvable(list(here.on)) and not solvable([row, *here.on])
+        if not here.consistent and (same or apart):
+            return str(here)
     return ""
