@@ -120,7 +120,7 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
     with pytest.raises(ModelError, match=f"metric 'clearance' {said}"):
         compare(seen, {"one": around(first), "two": around(second)}, seeds=1)
     with pytest.raises(ParameterError, match=r"called 'disc\.x'; to share one, build its owner once"):
-        Program(robot, [on_curve(tip, first, name="a"), on_curve(tip, second, name="b")])
+        Program(robot, [on_curve(first, tip, name="a"), on_curve(second, tip, name="b")])
 
 
 def test_the_same_motion_under_another_law() -> None:
