@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -77,7 +77,7 @@ class ClosedLoop(ABC):
         """ẋ as a function of t and x, for parameters p of plant and controller."""
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Iterator[Callable[[float, Array], Array]]:
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """ẋ as it was in the step before one of the last samples, to repeat that step.
 
         Args:
@@ -208,7 +208,7 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: kernel(t, x, p)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Iterator[Callable[[float, Array], Array]]:
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """ẋ without compiling anything: few steps are repeated."""
         del since
         kernel = self._plain_rate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import casadi as ca
@@ -96,7 +96,7 @@ class NumericLoop(ClosedLoop):
         return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Iterator[Callable[[float, Array], Array]]:
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """ẋ, calling the controller, which remembers for as long what it did then."""
         memory, remembered = self.controller.memory, len(self._memories) > since
         if remembered:
