@@ -16,7 +16,7 @@ from ..scenarios.record import Record, Run
 from ..scenarios.simulation_errors import SimulationError
 from ..scenarios.trajectories import Trajectories
 from ..scenarios.trajectory import Trajectory
-from ..symbolic.arrays import finite, positive
+from ..symbolic.arrays import finite, positive, require_distinct_times
 from ..symbolic.errors import ShapeError
 from ..symbolic.parameters import NO_PARAMETERS
 
@@ -69,6 +69,7 @@ class Recorder:
         if controller is not None:
             controller.reset()
         run = Run(self._loop, controller, samples, positive("step", step), finite("t0", t0))
+        require_distinct_times(run.t0, max(samples - 1, 1) * run.step, run.step)
         self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
         self._started = time.perf_counter()
 

@@ -128,6 +128,11 @@ class Controller(Portable, ABC):
         return 0.0 if self.law is None else self.law.tolerance
 
     @property
+    def rank_loss(self) -> str:
+        """What it means that a row becomes dependent or vanishes, and what to try, for the message of a run."""
+        return Status.SINGULAR.sentence
+
+    @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
         """Name of each constraint and the state matrix of its perturbation equation, in the parameters."""
         return () if self.law is None else self.law.linearizations

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..constraints.constrained_motion import ConstrainedMotion
+from ..constraints.solvability import CONSISTENCY, Dependence, dependences
+from ..constraints.solvability import TOLERANCE as RANK
 from ..robots.least_squares import gauss_newton
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, NotConvergedError
+from ..symbolic.arrays import plain, vector
+from ..symbolic.errors import ContradictoryProgramError, ModelError, NotConvergedError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import Parameters
 from .program import Program
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-12
+NEARBY = 1e-3
+"""Distance of the place at which rows are compared, where positions that are singular for no other reason are left."""
 
 
 def start_on(
@@ -48,6 +53,8 @@ def start_on(
         q, shape (nq,), and v, shape (nv,).
 
     Raises:
+        ContradictoryProgramError: if rows contradict each other wherever the robot is; the message says which, by how
+            much.
         NotConvergedError: if no such state is found; the message says what is missed and by how much.
         ModelError: if a point that is to follow a field is beyond one of its barriers there.
     """
@@ -56,7 +63,10 @@ def start_on(
     residuals = [(k, k.residual(c)) for k in every]
     numbers = program.parameters.values(p)
     places = [
-        ("at", ca.vec(e) - ca.SX(ca.DM(vector("at", np.atleast_1d(np.asarray(value, dtype=np.float64)), e.numel()))))
+        (
+            "at",
+            ca.vec(e) - ca.SX(ca.DM(vector("at", np.atleast_1d(plain(value)), e.numel()))),
+        )
         for e, value in at
     ]
     positions = [(k.name, e) for k, e in residuals if k.order == 0] + places
@@ -125,9 +135,59 @@ def _solve(
     # Rounding in r grows with the numbers that it is the difference of, which are of the size of J x.
     allowed = 100 * TOLERANCE * max(1.0, float(np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)))
     if not abs(r[worst]) <= allowed:
+        if contradiction := _contradiction(equations, evaluate, (x, start), allowed):
+            everywhere = "wherever the robot is" if what == "coordinates" else "however the robot moves here"
+            raise ContradictoryProgramError(
+                f"no {what} satisfy the program, {everywhere}: {contradiction}. Take one of these rows away, or give "
+                "them values that agree"
+            )
         names = [name for name, expression in equations for _ in range(expression.numel())]
         raise NotConvergedError(
             f"no {what} found on the program from {np.array2string(start, precision=4)}: {names[worst]!r} is missed by "
             f"{r[worst]:.3g}; the place may be out of reach, or another guess is needed"
         )
     return x
+
+
+def _contradiction(
+    equations: Sequence[tuple[str, ca.SX]],
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    places: tuple[Array, Array],
+    allowed: float,
+) -> str:
+    """The first row that depends on others, near both of two places, and contradicts them; empty if none does.
+
+    At the end of its reach a robot makes rows dependent too, but not nearby.
+    """
+    names = [
+        name if expression.numel() == 1 else f"{name}[{i}]"
+        for name, expression in equations
+        for i in range(expression.numel())
+    ]
+
+    def dependent(x: Array) -> dict[str, Dependence]:
+        away = np.random.default_rng(0).uniform(-1.0, 1.0, x.size)
+        r, J = evaluate(x + NEARBY * np.maximum(1.0, np.abs(x)) * away)
+        if not (np.isfinite(r).all() and np.isfinite(J).all()):
+            return {}
+        motion = ConstrainedMotion(np.eye(x.size), np.zeros(x.size), J, -r, names=names)
+        return {each.row: each for each in dependences(motion, motion.scaled_rows, RANK, CONSISTENCY)}
+
+    def solvable(rows: Collection[str]) -> bool:
+        own = [i for i, name in enumerate(names) if name in rows]
+
+        def alone(x: Array) -> tuple[Array, Array]:
+            r, J = evaluate(x)
+            return r[own], J[own]
+
+        return min(gauss_newton(alone, place).size for place in places) <= allowed
+
+    found, elsewhere = (dependent(place) for place in places)
+    for row, here in found.items():
+        there = elsewhere.get(row)
+        # One relation with one contradiction at two places is one everywhere; of others the parts must have a place.
+        same = there is not None and abs(there.contradiction - here.contradiction) <= here.allowed + there.allowed
+        apart = (not same) and solvable([row]) and solvable(list(here.on)) and not solvable([row, *here.on])
+        if not here.consistent and (same or apart):
+            return str(here)
+    return ""

@@ -20,7 +20,9 @@ class Status(IntEnum):
     CONTRADICTORY = 5
     LIMITED = 6
     HELD = 7
-    BLOCKED = 8
+    # 8 is what exported C code says of input that is not finite.
+    DIVERGED = 9
+    BLOCKED = 10
 
     def __str__(self) -> str:
         """The word; an IntEnum would print its number."""
@@ -70,6 +72,11 @@ _SENTENCES = {
     Status.BLOCKED: (
         "A point that follows a field gets along its path no more, or has been entered by a barrier. Pass the barriers "
         "on other sides, by choose_sides() or side=, lower margin=, raise limit=, or widen the gap between them."
+    ),
+    Status.DIVERGED: (
+        "The motion has run away, and its numbers mean nothing any more: steps are too long for it, or the loop is "
+        "unstable. Take a smaller step, an integrator that chooses its own (DOP853, Radau) or slower gains, and check "
+        "the signs of the feedback."
     ),
     Status.FAILED: "The controller or the integrator raised an exception, which is the cause of this error.",
 }

@@ -41,6 +41,13 @@ class OwnSymbols:
             return
         for what, expression in expressions.items():
             found = foreign(expression)
+            twice = sorted(set(found) & {symbol.name() for symbol in allowed})
+            if twice:
+                raise ModelError(
+                    f"{what} uses {', '.join(twice)}, which {self._owner} does not have: what it has by the same name "
+                    "belongs to another robot, curve or field. Build each once, and pass the same object wherever it "
+                    "is used"
+                )
             if found:
                 raise ModelError(
                     f"{what} uses {', '.join(found)}, which {self._owner} does not have (it has "

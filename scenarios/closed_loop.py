@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
@@ -76,6 +77,17 @@ class ClosedLoop(ABC):
     @abstractmethod
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
         """ẋ as a function of t and x, for parameters p of plant and controller."""
+
+    @contextmanager
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """ẋ as it was in the step before one of the last samples, to repeat that step.
+
+        Args:
+            p: parameters of plant and controller.
+            since: number of samples that were observed after that one.
+        """
+        del since
+        yield self.derivative(p)
 
     @abstractmethod
     def force(self, p: Array) -> Callable[[float, Array], Array]:
@@ -200,6 +212,13 @@ class SymbolicLoop(ClosedLoop):
         kernel = self._rate_kernel
         return lambda t, x: kernel(t, x, p)[0]
 
+    @contextmanager
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """ẋ without compiling anything: few steps are repeated."""
+        del since
+        kernel = self._plain_rate
+        yield lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+
     def force(self, p: Array) -> Callable[[float, Array], Array]:
         """The controller's force from its kernel; from itself where its model has natural constraints.
 
@@ -224,6 +243,11 @@ class SymbolicLoop(ClosedLoop):
     def _rate_kernel(self) -> Kernel:
         s = self.symbols
         return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate})
+
+    @functools.cached_property
+    def _plain_rate(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate}, compiled=False)
 
     @functools.cached_property
     def _force_kernel(self) -> Kernel:

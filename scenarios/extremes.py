@@ -56,6 +56,28 @@ def all_above(samples: Array, bound: Array) -> Flags:
     return above
 
 
+def all_within(samples: Array, bound: Array) -> Flags:
+    """Lanes of which no number is larger than its bound in size, or NaN.
+
+    Args:
+        samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
+        bound: shape (lanes, size), greater than zero.
+
+    Returns:
+        Shape (lanes,).
+    """
+    if not samples.shape[2]:
+        return np.ones(len(samples), dtype=np.bool_)
+    # Mostly the largest of all numbers is within the least of all bounds.
+    rows, least = _side_by_side(samples), bound.min(axis=1)
+    within = np.asarray((rows.max(axis=1) <= least) & (rows.min(axis=1) >= -least), dtype=np.bool_)
+    near = np.flatnonzero(~within)
+    if near.size:
+        high, low = (_folded(extreme, samples[near]) for extreme in (np.maximum, np.minimum))
+        within[near] = ((high <= bound[near]) & (low >= -bound[near])).all(axis=1)
+    return within
+
+
 def _folded(extreme: np.ufunc, samples: Array) -> Array:
     """Halves laid on each other: NumPy's own reduction goes number by number where few lie side by side."""
     n, size = samples.shape[1:]

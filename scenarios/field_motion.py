@@ -18,7 +18,7 @@ from ..constraints.verification.subject import Subject
 from ..constraints.walk import advance_of, barriers_of
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, vector
 from ..symbolic.errors import ModelError, NotFiniteError
 from ..symbolic.kernel import Kernel
 from ..symbolic.runge_kutta import rk4_step
@@ -99,6 +99,7 @@ def move_along(
     count = max(1, round(positive("duration", duration) / positive("step", step) + 0.5 - 1e-9))
     if count > LONGEST:
         raise ModelError(f"{count} steps are too many (at most {LONGEST}): shorten duration= or lengthen step=")
+    require_distinct_times(first, float(duration), duration / count)
     place, values, h = vector("start", start, n), field.parameters.values(p), duration / count
     if isinstance(field, EruginField):
         require_start(field, place, p, t=first, duration=duration)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, vector
 from ..symbolic.errors import EruginError, ModelError, ParameterError, unknown_name
 from .batch import whole
 from .hybrid_accumulation import Accumulation
@@ -85,7 +85,7 @@ def simulate_hybrid(
     """
     _require_modes(modes, start)
     end = finite("t0", t0) + positive("duration", duration)
-    positive("step", step)
+    require_distinct_times(float(t0), float(duration), positive("step", step))
     positive("tolerance", tolerance)
     most = None if switches is None else whole("switches", switches)
     crowd = Accumulation(1e4 * tolerance if shortest is None else positive("shortest", shortest))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status, dependent_row, vanishing_row
 from .closed_loop import ClosedLoop
+from .divergence import Divergence
 from .extremes import all_above, all_finite, largest
 from .natural_rank import NATURAL, NaturalFinding, NaturalRank, Rows
 from .window import Window
@@ -66,6 +67,7 @@ class Judge:
         controller: Controller | None,
         lanes: int,
         step: float,
+        divergence: Divergence,
         before: Array | None = None,
     ) -> None:
         """Nothing seen yet.
@@ -75,9 +77,12 @@ class Judge:
             controller: names the rows.
             lanes: number of runs.
             step: between samples [s].
+            divergence: finds runs that run away.
             before: pivots of natural rows one step before the first sample, shape (lanes, k), if known.
         """
+        self._divergence = divergence
         self._robot = loop.robot
+        self._rank_loss = Status.SINGULAR.sentence if controller is None else controller.rank_loss
         self._rows = () if controller is None else controller.rows
         self._tolerance = 0.0 if controller is None else controller.tolerance
         self._switches = loop.sizes["active"] > 0
@@ -85,17 +90,18 @@ class Judge:
         self._before = {key: np.zeros((lanes, loop.sizes[key])) for key in (*PIVOTS, "active")}
         self._natural = NaturalRank(loop.robot, step, lanes, before) if loop.sizes[NATURAL[0]] else None
 
-    def look(self, window: Window) -> list[Ending]:
+    def look(self, window: Window, past: Array) -> list[Ending]:
         """The lanes that end in a block, and keep what later blocks need.
 
         Args:
             window: samples that follow those of the call before, with n > 0.
+            past: states at the samples before it, as many as :class:`Divergence` needs, shape (lanes, m, nx).
         """
         # Behind the end of a lane is whatever memory held, signalling NaN too.
         with np.errstate(all="ignore"):
-            return self._look(window)
+            return self._look(window, past)
 
-    def _look(self, window: Window) -> list[Ending]:
+    def _look(self, window: Window, past: Array) -> list[Ending]:
         count = len(window.states)
         some = 2 * len(window.lanes) <= count
         rows: Rows = window.lanes if some else slice(None)
@@ -109,15 +115,16 @@ class Judge:
         high = {key: largest(np.where(data["active"] > 0.0, data[key], 0.0) if self._switches else data[key])
                 for key in PIVOTS if data[key].shape[2]}  # fmt: skip
         calm = self._calm(data, high, rows)
-        # No step leads from a state that is not finite to one that is. Of a single run each is looked at all the same.
-        states = window.states[rows] if count == 1 else window.states[rows, -1:]
-        calm &= all_finite(states) & all_finite(window.data["output"][rows])
+        states = window.states[rows]
+        if window.first == 0:
+            self._divergence.begin(states[:, 0], rows)
+        calm &= self._divergence.calm(states, rows) & all_finite(window.data["output"][rows])
         if self._natural is not None:
             if window.first == 0:
                 self._natural.begin(data[NATURAL[1]][:, 0], rows)
             calm &= self._natural.calm(data[NATURAL[0]], data[NATURAL[1]], rows)
         uneasy = wanted[running & ~calm]
-        endings = self._looked_at(window, uneasy) if uneasy.size else []
+        endings = self._looked_at(window, uneasy, past) if uneasy.size else []
         for key, found in high.items():
             self._largest[key][rows] = np.maximum(self._largest[key][rows], found)
         for key, before in self._before.items():
@@ -136,7 +143,7 @@ class Judge:
                 calm &= all_above(data[key], np.maximum(SMALL * most, math.nextafter(bound, math.inf)))
         return np.asarray(calm, dtype=np.bool_)
 
-    def _looked_at(self, window: Window, lanes: NDArray[np.intp]) -> list[Ending]:
+    def _looked_at(self, window: Window, lanes: NDArray[np.intp], past: Array) -> list[Ending]:
         """The same for some lanes, sample by sample."""
         data = {key: window.data[key][lanes] for key in ("output", *PIVOTS, "active", "stop", *NATURAL)}
         known = _every(np.isfinite(window.states[lanes]))
@@ -156,13 +163,20 @@ class Judge:
             natural = known & (found.changed | (found.falls & ~final))
         endings: list[Ending] = []
         ending = ~finite | singular | stopped | natural
-        for j in np.flatnonzero(ending.any(axis=1)).tolist():
-            i, lane = int(np.argmax(ending[j])), int(lanes[j])
-            if natural[j, i]:
+        for j, lane in enumerate(lanes.tolist()):
+            i = int(np.argmax(ending[j])) if ending[j].any() else window.n
+            lost = i < window.n and bool(natural[j, i] or singular[j, i])
+            seen = i + 1 if i < window.n and known[j, i] and not lost else i
+            away = self._divergence.look(window, lane, seen, past[lane])
+            if away is not None:
+                endings.append(Ending(lane, away[0], Status.DIVERGED, away[1]))
+            elif i == window.n:
+                continue
+            elif natural[j, i]:
                 endings.append(self._natural_ending(found, lane, j, i))
             elif singular[j, i]:
                 row = self._singular_row(relative, pivots, j, i)
-                said = f"{row} {Status.SINGULAR.sentence}"
+                said = f"{row} {self._rank_loss}"
                 endings.append(Ending(lane, i, Status.SINGULAR, said, ahead=True, by_program=True))
             elif not finite[j, i]:
                 endings.append(Ending(lane, i, Status.NOT_FINITE, self._not_finite(window.states[lane, i])))

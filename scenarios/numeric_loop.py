@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import casadi as ca
 import numpy as np
@@ -15,6 +16,7 @@ from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .closed_loop import RECORDED, ClosedLoop
+from .integrators.integrator import BLOCK
 from .natural_rank import natural_pivots
 
 Array = NDArray[np.float64]
@@ -69,7 +71,7 @@ class NumericLoop(ClosedLoop):
         told = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
         self.sizes |= dict.fromkeys(told, len(controller.rows)) | {"status": 1}
         self._notes: list[tuple[float, str]] = []
-        self._memories: deque[object | None] = deque(maxlen=2)
+        self._memories: deque[object | None] = deque(maxlen=BLOCK + 1)
 
     @property
     def remembers(self) -> bool:
@@ -79,7 +81,7 @@ class NumericLoop(ClosedLoop):
     @property
     def memory(self) -> object | None:
         """Of the controller."""
-        return self._memories[0] if self._memories else None
+        return self._memories[max(len(self._memories) - 2, 0)] if self._memories else None
 
     @property
     def notes(self) -> tuple[tuple[float, str], ...]:
@@ -90,6 +92,18 @@ class NumericLoop(ClosedLoop):
         """ẋ, calling the controller."""
         plant, act = p[: len(self.robot.parameters)], self._actor(p)
         return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
+
+    @contextmanager
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """ẋ, calling the controller, which remembers for as long what it did then."""
+        memory, remembered = self.controller.memory, len(self._memories) > since
+        if remembered:
+            self.controller.memory = self._memories[-1 - since]
+        try:
+            yield self.derivative(p)
+        finally:
+            if remembered:
+                self.controller.memory = memory
 
     def force(self, p: Array) -> Callable[[float, Array], Array]:
         """B u or R, calling the controller."""

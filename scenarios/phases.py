@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, vector
 from ..symbolic.errors import ModelError
 from .crossing import cut_at_crossing
 from .integrators import Integrator
@@ -69,7 +69,7 @@ def simulate_phases(
     """
     order = checked_phases(phases)
     end = finite("t0", t0) + positive("duration", duration)
-    positive("step", step)
+    require_distinct_times(float(t0), float(duration), positive("step", step))
     positive("tolerance", tolerance)
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)

@@ -21,7 +21,8 @@ from ..symbolic.errors import (
     SingularProgramError,
 )
 from .closed_loop import ClosedLoop
-from .integrators.integrator import BLOCK
+from .divergence import STRETCH, Divergence
+from .integrators.integrator import BLOCK, Integrator
 from .judge import Ending, Judge
 from .metrics import Metric, Totals
 from .window import Lanes, Window
@@ -51,6 +52,7 @@ class Run:
         every: of so many samples one is kept, and the first and the last of each lane.
         metrics: what is reckoned along the runs, by name.
         lock: controllers are not asked from two threads at once.
+        integrator: takes the steps; None where another program does.
     """
 
     loop: ClosedLoop
@@ -61,6 +63,7 @@ class Run:
     every: int = 1
     metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
     lock: AbstractContextManager[object] = field(default_factory=threading.Lock)
+    integrator: Integrator | None = None
 
     def time(self, index: int) -> float:
         """Of a sample [s].
@@ -116,6 +119,7 @@ class Record:
         self._judge: Judge | None = None
         self._totals: Totals | None = None
         self._rooms: dict[str, Array] = {}
+        self._past = np.empty((lanes, 0, loop.nx))
 
     def __len__(self) -> int:
         """Number of lanes."""
@@ -134,6 +138,7 @@ class Record:
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
         part._judge, part._totals, part._rooms = None, None, {}
+        part._past = self._past[lanes]
         return part
 
     def window(self, lanes: Lanes, first: int, most: int = BLOCK) -> Window:
@@ -167,10 +172,15 @@ class Record:
             return
         if self._judge is None:
             run = self.run
-            self._judge = Judge(run.loop, run.controller, len(self), run.step, self._natural)
+            divergence = Divergence(run.loop, run.integrator, self.p, run.step, run.time, run.lock)
+            self._judge = Judge(run.loop, run.controller, len(self), run.step, divergence, self._natural)
             self._totals = Totals(tuple(run.metrics.values()), len(self), run.step) if run.metrics else None
         last, over = np.full(len(self), n - 1), np.full(len(self), window.last)
-        endings = self._judge.look(window)
+        begun = max(0, window.first - STRETCH)
+        past = self.states[:, begun : window.first] if self._in_place else self._past
+        endings = self._judge.look(window, past)
+        if not self._in_place:
+            self._past = np.concatenate([past, window.states], axis=1)[:, -STRETCH:]
         for ending in endings:
             last[ending.lane], over[ending.lane] = ending.index, True
         metrics = None if self._totals is None else self._totals.add(window, last)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive
+from ..symbolic.arrays import finite, positive, require_distinct_times
 from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from .batch import LaneRunner, run_alone, run_together, thread_count, whole
@@ -217,6 +217,8 @@ class Simulator:
         plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
         steps = max(1, math.ceil(span / interval - 1e-9))
         h = span / steps
+        if anew:
+            require_distinct_times(t0, span, h)
         with self._lock:
             if self._natural is not None and anew:
                 self._natural.look(x, plant, t0, batch=starts.batch)
@@ -224,7 +226,7 @@ class Simulator:
                 self._limit.check(own, h, batch=starts.batch)
             before = None if self._natural is None else self._natural.before(x, plant, t0, h)
             runner = self._runner(lanes > 1, self._is_exact(numbers))
-        run = Run(self._loop, self.controller, steps + 1, h, t0, every, self.metrics, self._lock)
+        run = Run(self._loop, self.controller, steps + 1, h, t0, every, self.metrics, self._lock, self._integrator)
         try:
             record = Record(run, numbers, before)
         except (MemoryError, ValueError) as error:

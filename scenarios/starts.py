@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import plain, vector
 from ..symbolic.errors import NotFiniteInputError, ParameterError, ShapeError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 
@@ -80,7 +80,7 @@ def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:
 def _rows(name: str, value: ArrayLike, length: int) -> Array:
     """A vector of shape (length,), or rows of shape (batch, length), of finite numbers."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(plain(value), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers of shape {_shapes(length)}, got {value!r}") from error
     if array.shape == (length,):
@@ -130,7 +130,7 @@ def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
 
 def _has_axis(value: ArrayLike) -> bool:
     try:
-        return np.ndim(value) > 0
+        return np.ndim(plain(value)) > 0
     except ValueError:
         # Rows of different lengths.
         return True
@@ -139,7 +139,7 @@ def _has_axis(value: ArrayLike) -> bool:
 def _column(what: str, name: str, value: ArrayLike) -> Array:
     allowed = f"parameter {name!r} must be a number, or numbers of shape (batch,)"
     try:
-        column = np.array(value, dtype=np.float64)
+        column = np.array(plain(value), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{allowed}, got {value!r}") from error
     if column.ndim != 1:

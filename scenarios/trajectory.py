@@ -201,6 +201,7 @@ def values_along(
     """
     if expression.size2() != 1:
         raise ModelError(f"only a scalar or a column can be evaluated along a motion, got shape {expression.shape}")
+    robot.require_own_symbols("the expression", expression, controller.parameters if controller else None)
     symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": robot.p}
     arguments = [t, q, v, p]
     if controller is not None:

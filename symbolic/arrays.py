@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import ModelError, NotFiniteInputError, ShapeError
 
 FEW = 40
+DIGITS = 1e3
+"""Numbers that must lie between two times to tell them apart."""
 
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
@@ -20,7 +23,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
     Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(plain(value), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers of shape ({length},), got {value!r}") from error
     if array.shape != (length,):
@@ -29,6 +32,14 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
         index = int(np.flatnonzero(~np.isfinite(array))[0])
         raise NotFiniteInputError(f"{name} must be finite, but {name}[{index}] is {array[index]}")
     return array
+
+
+def plain(value: ArrayLike | ca.DM) -> ArrayLike:
+    """A CasADi matrix of numbers as an array, a column or a row of them as a vector; anything else as it is."""
+    if not isinstance(value, ca.DM):
+        return value
+    full = value.full()
+    return full.ravel() if 1 in full.shape else full
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
@@ -70,10 +81,28 @@ def finite(name: str, value: float) -> float:
     return number
 
 
+def require_distinct_times(start: float, duration: float, step: float) -> None:
+    """Raise ModelError unless times that are a step apart, from ``start`` on, differ by it to a thousandth.
+
+    Args:
+        start: [s].
+        duration: [s].
+        step: [s]; the duration if that is shorter.
+    """
+    end, step = start + duration, min(step, duration)
+    apart = math.ulp(max(abs(start), abs(end)))
+    # The end of a single step may be a number that exists, however coarse numbers are there.
+    if not (step > DIGITS * apart or (step == duration and end - start == duration)):
+        raise ModelError(
+            f"around t = {end:g} s numbers are {apart:.2g} s apart, too coarse for a step of {step:g} s: count the "
+            f"time from a start nearer to zero, or take a step of more than {DIGITS * apart:.2g} s"
+        )
+
+
 def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
     """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
     try:
-        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(value))
+        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(cast(Sequence[float], plain(value))))
     except TypeError as error:
         raise ModelError(f"{name} must be a sequence of coordinates, got {value!r}") from error
     if len(numbers) < 2:

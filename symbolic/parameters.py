@@ -118,7 +118,8 @@ class Parameters:
                         nominal[name] = part.nominal[name]
                 elif hashes[name] != symbol.element_hash():
                     raise ParameterError(
-                        f"two different parameters are called {name!r}; give their owners different names (name=...)"
+                        f"two different parameters are called {name!r}; to share one, build its owner once and pass "
+                        "the same object to all that use it, else give their owners different names (name=...)"
                     )
         return cls(tuple(names), ca.vertcat(ca.SX(0, 1), *symbols), nominal, ranges)
 

@@ -7,6 +7,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from erugin.constraints import nonholonomic
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 
 Array = NDArray[np.float64]
@@ -97,3 +98,26 @@ def crane_by_flatness(
     f = sp.lambdify(t, [*q, *(sp.diff(e, t) for e in q), *u], "numpy", cse=True)
     values = np.array([f(float(s)) for s in times], dtype=np.float64)
     return values[:, :3], values[:, 3:6], values[:, 6:]
+
+
+def ball_and_beam() -> Robot:
+    """[HauserSastryKokotovic1992]: a ball that rolls on a beam with a drive, r along it and θ."""
+    q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
+    mass, radius, ball, beam = 0.05, 0.01, 2e-6, 0.02
+    T = (ball / radius**2 + mass) * v[0] ** 2 / 2 + (mass * q[0] ** 2 + ball + beam) * v[1] ** 2 / 2
+    V = mass * 9.81 * q[0] * ca.sin(q[1])
+    return lagrangian_system(q=q, v=v, T=T, V=V, Q=ca.vertcat(0, u), u=u, name="ball and beam")
+
+
+def tractor(hitch: float) -> Robot:
+    """A tractor that pushes or pulls a trailer on one axle, a hitch's length behind it: x, y, heading, trailer's."""
+    q, v, u = (ca.SX.sym(name, n) for name, n in (("q", 4), ("v", 4), ("u", 2)))
+    axle = q[:2] - hitch * ca.vertcat(ca.cos(q[3]), ca.sin(q[3]))
+    rate = ca.jtimes(axle, q, v)
+    T = (10.0 * ca.sumsqr(v[:2]) + v[2] ** 2 + 4.0 * ca.sumsqr(rate) + 0.2 * v[3] ** 2) / 2
+    slips = [
+        nonholonomic(ca.cos(q[2]) * v[1] - ca.sin(q[2]) * v[0], name="tractor"),
+        nonholonomic(ca.cos(q[3]) * rate[1] - ca.sin(q[3]) * rate[0], name="trailer"),
+    ]
+    Q = ca.vertcat(ca.cos(q[2]) * u[0], ca.sin(q[2]) * u[0], u[1], 0)
+    return lagrangian_system(q=q, v=v, T=T, Q=Q, u=u, natural=slips, name="tractor with a trailer")

@@ -117,7 +117,7 @@ def test_shared_symbols_are_kept_once() -> None:
 
 def test_two_symbols_of_one_name_clash() -> None:
     one, two = Parameters.declare({"a": 1.0, "b": 2.0}, "disc"), Parameters.declare({"b": 2.0}, "disc")
-    with pytest.raises(ParameterError, match=r"two different parameters are called 'disc\.b'; .*name="):
+    with pytest.raises(ParameterError, match=r"called 'disc\.b'; .*build its owner once.*pass the same object.*name="):
         Parameters.collect([one, two])
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import EruginField, follow, holonomic, line, nonholonomic, second_order
-from erugin.controllers import Program, ProgramController, Status, start_on
+from erugin.constraints import Constraint, EruginField, follow, holonomic, line, nonholonomic, second_order
+from erugin.controllers import Program, ProgramController, Status, analyse, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.symbolic import ModelError, NotConvergedError, ParameterError, Parameters, ShapeError, SingularProgramError
+from erugin.symbolic.errors import ContradictoryProgramError
 
 from .arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
 
@@ -233,6 +236,52 @@ def test_start_on_obeys_natural_constraints_and_takes_the_least_velocity() -> No
     assert v[0] == pytest.approx(np.sin(0.5) * q[1], abs=1e-12)
     assert (q[1] - q[0]) * (v[1] - v[0]) + q[2] * v[2] == pytest.approx(0.0, abs=1e-12)
     assert robot.coordinates.nq == 3
+
+
+def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> None:
+    robot = two_link_arm()
+    x, y = ca.vertsplit(robot.points["tip"])
+    q = [-0.9, 1.4]
+
+    def contradicts(rows: list[Constraint], said: str) -> None:
+        program = Program(robot, rows)
+        with pytest.raises(ContradictoryProgramError, match=said) as caught:
+            start_on(program, q)
+        assert "reach" not in str(caught.value)
+        assert "Take one of these rows away" in str(caught.value)
+        report = analyse(program, t=0.0, q=q, v=[0.0, 0.0])
+        assert not report.consistent
+        assert set(report.dependent_rows) == {re.findall(r"'([^']*)' = ", str(caught.value))[0]}
+
+    contradicts(
+        [holonomic(x - 0.5, name="near"), holonomic(2.0 * x - 1.4, name="far")],
+        r"no coordinates satisfy the program, wherever the robot is: 'far' = \+2·'near': contradictory by 0.4\.",
+    )
+    contradicts(
+        [nonholonomic(robot.v[0] - 1.0, name="slow"), nonholonomic(robot.v[0] - 1.5, name="fast")],
+        r"no velocities satisfy the program, however the robot moves here: 'fast' = \+1·'slow': contradictory by 0.5\.",
+    )
+    # Three rows for two joints.
+    contradicts(
+        [holonomic(ca.vertcat(x - 0.5, y - 0.2), name="tip"), holonomic(robot.q[0], name="shoulder")],
+        r"'shoulder' = .*·'tip\[0\]' .*·'tip\[1\]': contradictory by",
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_start_on_lets_rows_depend_that_agree(scale: float) -> None:
+    """A row that another says too; where the place is out of reach, it is that, and not the two of them."""
+    robot = two_link_arm()
+    x, y = ca.vertsplit(robot.points["tip"])
+
+    def twice(distance: float) -> Program:
+        rows = [holonomic(ca.vertcat(x - distance, y), name="tip"), holonomic(scale * (x - distance), name="again")]
+        return Program(robot, [*rows, holonomic((x - distance) ** 3 + x - distance, name="bent")])
+
+    q, _ = start_on(twice(0.7), [-0.9, 1.4])
+    np.testing.assert_allclose(robot.evaluate(robot.points["tip"], q=q), [0.7, 0.0], atol=1e-9)
+    with pytest.raises(NotConvergedError, match="the place may be out of reach"):
+        start_on(twice(1.5), [-0.9, 1.4])
 
 
 def test_start_on_says_what_is_missed_out_of_reach() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -28,8 +28,10 @@ from erugin.constraints import (
     tangential_acceleration,
     trajectory,
 )
-from erugin.controllers import Program
+from erugin.controllers import Program, start_on
 from erugin.robots import Robot, lagrangian_system, two_wheel_robot
+from erugin.scenarios import simulate
+from erugin.symbolic.errors import ModelError, ShapeError
 
 from .forms import TOLERANCE, compare
 from .relations import RELATIONS
@@ -199,3 +201,32 @@ def test_a_column_may_be_a_number_or_a_list_of_both() -> None:
     assert deviation(robot, geared, t=1.0, q=[2.0, 0.5]) == pytest.approx([0.75])
     sideways = rolling(ca.SX.eye(2), x, x, directions=[0.6, 0.8])
     assert deviation(robot, sideways, v=[2.0, 1.0]) == pytest.approx([2.0])
+
+
+def dm(value: ArrayLike) -> ArrayLike:
+    """Numbers as CasADi keeps them, which type checkers do not take for an array."""
+    return cast(ArrayLike, ca.DM(np.asarray(value, dtype=np.float64)))
+
+
+def test_numbers_of_casadi_are_numbers_wherever_arrays_are() -> None:
+    robot = free_point(3)
+    place, q, v = [0.3, -0.2], np.linspace(0.1, 0.5, robot.q.numel()), np.linspace(-0.2, 0.4, robot.v.numel())
+    for numbers in (dm(place), cast(ArrayLike, ca.DM(place).T), np.array(place), tuple(place)):
+        rows = Program(robot, trajectory(robot.q[:2], numbers))
+        np.testing.assert_array_equal(robot.evaluate(rows.deviation, q=q), q[:2] - place)
+    np.testing.assert_array_equal(robot.evaluate(robot.q, q=dm(q), v=cast(ArrayLike, ca.DM(v).T)), q)
+    assert (
+        circle(cast(Sequence[float], dm(place)), 0.5).parameters.nominal == circle((0.3, -0.2), 0.5).parameters.nominal
+    )
+    point = free_point()
+    held = Program(point, trajectory(point.q, dm([1.0, 2.0])))
+    start = start_on(held, dm([0.5, 0.5]), at=[(point.q[0], dm(1.0))], velocity_guess=dm([0.0, 0.0]))
+    np.testing.assert_allclose(start[0], [1.0, 2.0], atol=1e-12)
+    one = simulate(point, None, dm([1.0, 2.0]), dm([0.5, 0.0]), 0.1, step=0.05)
+    np.testing.assert_array_equal(one.q, simulate(point, None, [1.0, 2.0], [0.5, 0.0], 0.1, step=0.05).q)
+    lanes = simulate(point, None, dm([[1.0, 2.0], [3.0, 4.0]]), dm([0.5, 0.0]), 0.1, step=0.05)
+    assert lanes.q.shape == (2, 3, 2)
+    with pytest.raises(ModelError, match="must be a column of CasADi SX expressions or numbers"):
+        trajectory(robot.q[:2], dm([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(ShapeError, match=r"the target of 'trajectory' must be finite"):
+        trajectory(robot.q[:2], dm([np.nan, 0.0]))

@@ -71,8 +71,8 @@ def test_the_page_says_what_was_run_and_how_it_ended(folder: Path, page: str) ->
         assert row[1:3] == [str(len(own)), str((~own["ok"]).sum())]
     stops = table(page, "stops")[1:]
     assert sum(int(row[2]) for row in stops) == failed
-    assert {row[1] for row in stops} == {"NOT_FINITE"}
-    assert all("not finite" in row[4] for row in stops)
+    assert {row[1] for row in stops} == {"DIVERGED"}
+    assert all("run away" in row[4] for row in stops)
     assert "def sled_on_ice" in page
 
 
@@ -106,7 +106,7 @@ def test_worst_cases_have_a_command_that_finds_them(folder: Path, page: str) -> 
     opened = Results.open(folder)
     cases = table(page, "cases")[1:]
     assert {row[0] for row in cases} == {"slow", HOSTILE, IMAGE}
-    assert any(row[1] == "had to stop, NOT_FINITE" for row in cases)
+    assert any(row[1] == "had to stop, DIVERGED" for row in cases)
     rows = opened.to_pandas().set_index("run")
     for row in cases:
         run = int(row[3])

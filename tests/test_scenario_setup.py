@@ -9,12 +9,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Baumgarte, circle, trajectory
+from erugin.constraints import Baumgarte, EruginField, circle, follow, line, on_curve, trajectory
+from erugin.constraints.curves import Circle
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.rivals import ComputedTorque
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.scene import with_scene
-from erugin.scenarios import Largest, Phase, PhasedTrajectory, Trajectory
+from erugin.scenarios import Largest, Phase, PhasedTrajectory, Trajectory, compare, simulate
 from erugin.scenarios.rivals import AlongMotion, along
 from erugin.scenarios.setup import Measure, Measured, Setup
 from erugin.symbolic import EruginError, ModelError, ParameterError
@@ -91,6 +92,35 @@ def test_scenes_are_refused_that_are_none() -> None:
         with_scene(robot, bad)  # type: ignore[arg-type]  # that is what is looked at
     with pytest.raises(ModelError, match="a scene is added to a Robot, got 'disc'"):
         with_scene(bad, DISC.parameters)  # type: ignore[arg-type]  # likewise
+
+
+def test_a_disc_that_is_built_twice_is_another_disc() -> None:
+    """A second controller with a disc of its own, of the same name and place, and what looks at the first one's."""
+    robot = planar_manipulator([Link(0.6, 2.0, 0.3, 0.1)] * 2)
+    tip = robot.points["tip"]
+
+    def around(disc: Circle) -> ProgramController:
+        # A field of its own too, but that shares nothing with others.
+        field = EruginField(line((0.8, -0.6), (0.8, 0.6)), [disc], speed=0.2, margin=0.05)
+        return ProgramController(Program(robot, follow(field, tip)), realization="actuated")
+
+    first, second = circle((0.9, 0.0), 0.1, name="disc"), circle((0.9, 0.0), 0.1, name="disc")
+    gap = first.functions(tip, robot.t)[0]
+    said = (
+        r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: what it has by the same name belongs to "
+        r"another robot, curve or field\. Build each once, and pass the same object"
+    )
+    place = ([-0.7, 1.4], [0.0, 0.0])
+    assert simulate(robot, around(first), *place, 0.05, step=1e-2, stop=-gap).ok
+    with pytest.raises(ModelError, match=f"stop {said}"):
+        simulate(robot, around(second), *place, 0.05, step=1e-2, stop=-gap)
+    with pytest.raises(ModelError, match=f"the expression {said}"):
+        simulate(robot, around(second), *place, 0.05, step=1e-2).evaluate(gap)
+    seen = Setup(robot, around(first), *place, 0.05, 1e-2, clearance=gap)
+    with pytest.raises(ModelError, match=f"metric 'clearance' {said}"):
+        compare(seen, {"one": around(first), "two": around(second)}, seeds=1)
+    with pytest.raises(ParameterError, match=r"called 'disc\.x'; to share one, build its owner once"):
+        Program(robot, [on_curve(first, tip, name="a"), on_curve(second, tip, name="b")])
 
 
 def test_the_same_motion_under_another_law() -> None:

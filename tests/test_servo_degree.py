@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Exact, Schedule, holonomic, nonholonomic, second_order
-from erugin.controllers import Program
+from erugin.controllers import Program, Status
 from erugin.controllers.servo import ServoController, relative_degree, structure, transition
+from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import altmann_heiland_crane, flexible_joint_arm, fukao_robot
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.scenarios import SimulationError, simulate
+from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
 
 from .controller_cases.robots import acrobot
-from .servo_models import aircraft, cars, cascade, passive_joint_arm, spatial_crane
+from .servo_models import aircraft, ball_and_beam, cars, cascade, passive_joint_arm, spatial_crane, tractor
 
 
 def elastic(count: int, damping: float | None = None) -> Robot:
@@ -103,6 +105,103 @@ def test_integrators_are_found_one_after_the_other() -> None:
         assert found.rank == 2
         assert found.is_flat
         assert (found.extended, found.orders, found.integrators) == ((6, 6, 4), (2, 6, 2), (4, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("place", "velocity"), [([0.0, 0.0], None), ([0.3, 0.1], [0.2, 0.0]), ([0.0, 0.2], [0.1, 0.7])]
+)
+def test_a_ball_on_a_beam_loses_its_degree_where_the_beam_does_not_turn_or_the_ball_is_in_the_middle(
+    place: list[float], velocity: list[float] | None
+) -> None:
+    """[HauserSastryKokotovic1992]: the third derivative holds the torque times r θ̇."""
+    robot = ball_and_beam()
+    program = Program(robot, holonomic(robot.q[0] - 0.1, name="ball"))
+    found = relative_degree(program, near=place, near_velocity=velocity)
+    assert (found.degrees, found.rank, found.lost) == ((3,), 1, ("ball",))
+    assert found.margins == pytest.approx((0.0,), abs=1e-12)
+    assert "at the given place itself 'ball' loses its degree: the rank there is 0 of 1" in str(found)
+    assert "near_velocity=" in str(found)
+    # The other output is reached in the usual way, and everywhere.
+    beam = relative_degree(Program(robot, holonomic(robot.q[1], name="beam")), near=place, near_velocity=velocity)
+    assert (beam.degrees, beam.lost) == ((2,), ())
+    assert "given place" not in str(beam)
+
+
+def test_what_is_left_of_a_row_is_its_coefficient_over_that_nearby() -> None:
+    robot = ball_and_beam()
+    program = Program(robot, holonomic(robot.q[0] - 0.1, name="ball"))
+
+    def margin(r: float, rate: float) -> float:
+        return relative_degree(program, near=[r, 0.0], near_velocity=[0.0, rate]).margins[0]
+
+    # Far from r θ̇ = 0 the place is like its neighbourhood, and near it as r θ̇ is, whatever of the two is small.
+    assert margin(1.0, 4.0) == pytest.approx(1.0, abs=0.1)
+    assert margin(1.0, 2e-4) == pytest.approx(margin(1.0, 1e-4) * 2.0, rel=1e-3)
+    near = relative_degree(program, near=[1.0, 0.0], near_velocity=[0.0, 1e-4])
+    assert near.lost == ()
+    assert "The given place is next to one where that fails" in str(near)
+
+
+@pytest.mark.parametrize("where", ["free", "weightless", "still", "hanging"])
+def test_a_place_is_judged_with_the_integrators_that_the_rows_need(where: str) -> None:
+    """A crane without tension, an aircraft that falls freely, a robot that stands still: none steers then."""
+    if where == "free":
+        crane = altmann_heiland_crane()
+        # Two derivatives of the program on, the load shall fall as it would alone.
+        falling = ca.vertcat(0.0, -4.0 - 9.81 * crane.t**2 / 2)
+        program, near = Program(crane, holonomic(crane.points["load"] - falling, name="x")), [0.0, 4.0, 0.0]
+    elif where == "hanging":
+        crane = altmann_heiland_crane()
+        at_rest = ca.vertcat(0.0, -4.0)
+        program, near = Program(crane, holonomic(crane.points["load"] - at_rest, name="x")), [0.0, 4.0, 0.0]
+    elif where == "weightless":
+        plane = aircraft(0.3)
+        point = ca.vertcat(plane.q[0] - 0.3 * ca.sin(plane.q[2]), plane.q[1] + 0.3 * ca.cos(plane.q[2]))
+        falling = ca.vertcat(0.0, 0.3 - 9.81 * plane.t**2 / 2)
+        program, near = Program(plane, holonomic(point - falling, name="x")), [0.0, 0.0, 0.0]
+    else:
+        robot = fukao_robot(form="reduced")
+        program, near = Program(robot, holonomic(robot.q[:2], name="x")), [0.0] * 5
+    found = relative_degree(program, near=near)
+    assert (found.rank, len(found.margins)) == (1, 2)
+    assert len(found.lost) == (where != "hanging")
+    assert ("the rank there is 1 of 2 with integrators" in str(found)) == (where != "hanging")
+
+
+def test_a_robot_that_drives_and_joints_that_give_keep_their_degrees() -> None:
+    robot = fukao_robot(form="reduced")
+    program = Program(robot, holonomic(robot.q[:2] - ca.vertcat(robot.t, 0), name="place"))
+    found = relative_degree(program, near=np.zeros(5), near_velocity=[1.0, 0.0])
+    assert found.lost == ()
+    assert min(found.margins) > 0.1
+    arm = elastic(2)
+    found = relative_degree(Program(arm, holonomic(arm.q[:2], name="links")), near=np.zeros(4))
+    assert found.lost == ()
+    assert min(found.margins) > 0.5
+    pulled = tractor(1.0)
+    program = Program(pulled, holonomic(pulled.q[:2] - ca.vertcat(pulled.t, 0), name="place"))
+    assert relative_degree(program, near=np.zeros(4), near_velocity=[1.0, 0.0, 0.0, 0.0]).lost == ()
+    assert relative_degree(program, near=np.zeros(4)).lost
+
+
+@pytest.mark.parametrize(("start", "speed", "after"), [([0.1, 0.0], [0.1, 0.0], 0.0), ([0.2, 0.0], [0.0, 0.3], 1e-3)])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_run_that_meets_such_a_place_ends_in_words_of_its_own(
+    start: list[float], speed: list[float], after: float, held: bool
+) -> None:
+    robot = ball_and_beam()
+    program = Program(robot, holonomic(robot.q[0] - 0.1 * ca.sin(robot.t), name="ball"))
+    servo = ServoController(program, near=[0.2, 0.0], near_velocity=[0.0, 0.5], allow_unstable_internal=True)
+    law = SampleAndHold(servo, 1e-3) if held else servo
+    said = "Row 'ball' vanishes.*loses its relative degree here.*near_velocity="
+    with pytest.raises(SimulationError, match=said) as caught:
+        simulate(robot, law, start, speed, 5.0, step=1e-3)
+    assert caught.value.status is Status.SINGULAR
+    assert caught.value.trajectory.t[-1] >= after
+    assert "multipliers" not in str(caught.value)
+    if not after:
+        with pytest.raises(SingularProgramError, match=said):
+            servo.control(0.0, start, speed)
 
 
 def test_outputs_that_nothing_reaches_are_told() -> None:

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 from scipy.linalg import block_diag
 
-from erugin.constraints import holonomic
+from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program
 from erugin.controllers.servo import (
     InternalDynamicsWarning,
@@ -27,7 +27,7 @@ from erugin.robots.examples import flexible_joint_arm, fukao_robot, pinocchio_fo
 from erugin.symbolic.errors import ModelError, NotConvergedError
 
 from .controller_cases.robots import acrobot
-from .servo_models import aircraft, passive_joint_arm, pole_and_bell
+from .servo_models import aircraft, passive_joint_arm, pole_and_bell, tractor
 
 Array = NDArray[np.float64]
 
@@ -197,6 +197,41 @@ def test_growth_along_a_moving_program() -> None:
     end = run(x)
     ahead = law.motion.tangent(2.0, end, p).T @ np.array([(run(x + 1e-5 * z) - end) / 1e-5 for z in Z.T]).T
     assert found.exponents.sum() * 2.0 == pytest.approx(np.log(abs(np.linalg.det(ahead))), abs=1e-3)
+
+
+@pytest.mark.parametrize("hitch", [0.8, 2.0])
+@pytest.mark.parametrize("speed", [1.0, -1.03])
+@pytest.mark.parametrize("duration", [0.4, 1.0, 2.0, 5.0])
+def test_a_trailer_that_is_pushed_is_unstable_and_one_that_is_pulled_is_not(
+    hitch: float, speed: float, duration: float
+) -> None:
+    """Its angle grows or decays at v/L, however short the look."""
+    robot = tractor(hitch)
+    program = Program(robot, holonomic(robot.q[:2] - ca.vertcat(speed * robot.t, 0), name="place"))
+    law = ServoController(program, near=np.zeros(4), near_velocity=[speed, 0.0, 0.0, 0.0], allow_unstable_internal=True)
+    found = internal_dynamics(law, duration=duration, step=0.02)
+    assert found.exponents == pytest.approx([-speed / hitch], rel=1e-6)
+    assert found.stability is (Stability.UNSTABLE if speed < 0.0 else Stability.STABLE)
+
+
+@pytest.mark.parametrize(("speed", "turn"), [(1.0, 0.0), (-1.03, 0.0), (1.0, 0.3)])
+@pytest.mark.parametrize("duration", [0.4, 1.0, 2.0])
+def test_a_trailer_is_judged_among_directions_in_which_nothing_happens(
+    speed: float, turn: float, duration: float
+) -> None:
+    """With speed and turn for outputs a change of the heading lets the place drift away, in proportion to time."""
+    robot = tractor(1.0)
+    q, v = robot.q, robot.v
+    rows = [
+        nonholonomic(ca.cos(q[2]) * v[0] + ca.sin(q[2]) * v[1] - speed, name="speed"),
+        nonholonomic(v[2] - turn, name="turn"),
+    ]
+    law = ServoController(
+        Program(robot, rows), near=np.zeros(4), near_velocity=[speed, 0.0, turn, 0.0], allow_unstable_internal=True
+    )
+    found = internal_dynamics(law, duration=duration, step=0.02)
+    assert found.dimension == 4
+    assert found.stability is (Stability.UNSTABLE if speed < 0.0 else Stability.MARGINAL)
 
 
 @pytest.mark.parametrize("amplitude", [0.3, np.pi / 2])

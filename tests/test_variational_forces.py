@@ -210,7 +210,9 @@ def test_no_step_leads_to_the_other_way_in_which_a_linkage_closes(method: Integr
         # The transmission angle never changes its sign on a branch.
         assert (np.sin(motion.q[:, 1] - motion.q[:, 2]) < 0.0).all()
     assert 3 <= len(ends) <= 5
-    assert set(ends) == {Status.NOT_CONVERGED}
+    # Where Newton's method finds a state, it may be one to which no motion leads.
+    assert Status.NOT_CONVERGED in ends
+    assert set(ends) <= {Status.NOT_CONVERGED, Status.DIVERGED}
 
 
 def test_a_singular_position_ends_the_run_by_name() -> None:

@@ -46,7 +46,9 @@ class EpisodeJudge:
     which nothing is known before the start.
     """
 
-    def __init__(self, lanes: int, rows: tuple[str, ...], tolerance: float, natural: NaturalRank | None) -> None:
+    def __init__(
+        self, lanes: int, rows: tuple[str, ...], tolerance: float, natural: NaturalRank | None, bounds: Array
+    ) -> None:
         """Nothing seen yet.
 
         Args:
@@ -54,7 +56,9 @@ class EpisodeJudge:
             rows: names of the law's rows.
             tolerance: of the law's relative pivots.
             natural: judges the natural rows of as many lanes; None if they are not judged.
+            bounds: of the state, beyond which a motion has run away, shape (nx,).
         """
+        self._bounds = bounds.tolist()
         self._rows, self._natural, self._tolerance = rows, natural, tolerance
         self._fresh = np.zeros(lanes, dtype=np.bool_)
         # Lane by lane in memory: what is done to all lanes at once takes one row after the other.
@@ -88,8 +92,8 @@ class EpisodeJudge:
 
     def _look(self, lanes: Rows, told: Told, after: Array) -> tuple[NDArray[np.int64], dict[int, str]]:
         at: Rows | slice = lanes if len(lanes) < len(self._before["active"]) else slice(None)
-        finite = _finite(after)
-        calm, steps = finite.copy(), range(told.output.shape[1])
+        within = self._within(after)
+        calm, steps = within.copy(), range(told.output.shape[1])
         for s in steps:
             calm &= _finite(told.output[:, s])
         largest = {key: rows[:, at] for key, rows in self._largest.items()}
@@ -111,7 +115,7 @@ class EpisodeJudge:
         said: dict[int, str] = {}
         if not calm.all():
             for i in np.flatnonzero(~calm).tolist():
-                found = self._one(int(lanes[i]), told, i, bool(finite[i]))
+                found = self._one(int(lanes[i]), told, i, after[i])
                 if found is not None:
                     status[i], said[i] = found
         if self._rows:
@@ -123,7 +127,7 @@ class EpisodeJudge:
     def _on(self, told: Told) -> Flags:
         return told.active > 0.0 if told.active.shape[2] else np.ones(told.pivots.shape, dtype=np.bool_)
 
-    def _one(self, lane: int, told: Told, i: int, finite: bool) -> tuple[Status, str] | None:
+    def _one(self, lane: int, told: Told, i: int, after: Array) -> tuple[Status, str] | None:
         """Status and sentence of one lane, looked at step by step."""
         on = self._on(told)[i]
         here: dict[str, Array] = {}
@@ -154,7 +158,16 @@ class EpisodeJudge:
                 return Status.SINGULAR, found.sentence(0, s)
             if not np.isfinite(told.output[i, s]).all():
                 return Status.NOT_FINITE, Status.NOT_FINITE.sentence
-        return None if finite else (Status.NOT_FINITE, Status.NOT_FINITE.sentence)
+        if not np.isfinite(after).all():
+            return Status.NOT_FINITE, Status.NOT_FINITE.sentence
+        return None if (np.abs(after) <= self._bounds).all() else (Status.DIVERGED, Status.DIVERGED.sentence)
+
+    def _within(self, after: Array) -> Flags:
+        """Whether no number of a lane exceeds its bound, or is NaN, shape (k,); of few columns, one after the other."""
+        within = np.ones(len(after), dtype=np.bool_)
+        for j, bound in enumerate(self._bounds):
+            within &= np.abs(after[:, j]) <= bound
+        return within
 
     def _remember(self, at: Rows | slice, told: Told) -> None:
         switched = told.active.shape[2] > 0

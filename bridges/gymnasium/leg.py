@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...controllers.status import Status
+from ...scenarios.divergence import bounds
 from ...scenarios.natural_check import NaturalCheck
 from ...scenarios.natural_rank import NaturalRank
 from ...scenarios.record import KNOWN
@@ -40,7 +41,7 @@ class Leg(Course):
         self.engine = engine
         tolerance = 0.0 if task.base is None else task.base.tolerance
         rank = NaturalRank(robot, task.h, lanes) if natural_judged(task) else None
-        self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank)
+        self._judge = EpisodeJudge(lanes, engine.rows, tolerance, rank, bounds(robot))
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         self._split, self._h = len(robot.parameters), task.h
         # What is held over a period decays otherwise.

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...symbolic.arrays import finite, vector
+from ...symbolic.arrays import finite, plain, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 
@@ -74,10 +74,10 @@ def _joined(name: str, value: object) -> ca.SX | None:
         entries = cast(Sequence[ca.SX | float], value)
         if any(isinstance(entry, ca.SX) for entry in entries):
             return ca.vertcat(*(e if isinstance(e, ca.SX) else ca.SX(finite(name, e)) for e in entries))
-    if value is None or isinstance(value, ca.DM | str):
+    if value is None or isinstance(value, str):
         return None
     try:
-        numbers = np.array(cast(ArrayLike, value), dtype=np.float64)
+        numbers = np.array(plain(cast(ArrayLike, value)), dtype=np.float64)
     except (TypeError, ValueError):
         return None
     return ca.SX(ca.DM(vector(name, np.atleast_1d(numbers), numbers.size))) if numbers.ndim < 2 else None

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, place
+from ...symbolic.arrays import finite, place, plain
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ..curves.circle import Place, axis_names
@@ -103,7 +103,7 @@ def _angles(name: str, n: int, orientation: Orientation | None) -> list[float]:
     if orientation is None:
         return [0.0] * count
     try:
-        given = np.array(orientation, dtype=np.float64)
+        given = np.array(plain(orientation), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"orientation of {name!r} must be numbers, got {orientation!r}") from error
     if given.ndim == 2:

@@ -21,7 +21,19 @@ Array = NDArray[np.float64]
 SHOWN = 1e-6
 """Parts of a zero below this share of the largest one are not written out."""
 DECIDED = 10.0
-"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature."""
+"""Factor by which a perturbation along a motion must grow or decay before that is taken for its nature, if its rate
+varies."""
+QUARTERS = 4
+"""Parts of a motion whose rates of growth are compared."""
+STEADY = 0.15
+"""Share by which these may differ for every factor of e by which perturbations have grown; those of a power of time, t
+to t⁴, differ by more."""
+LEAST = 0.01
+"""Logarithm of the growth below which nothing is decided."""
+ALIKE = 0.4
+"""Share by which the growth of perturbations may differ from that of the eigenvalue."""
+APART = 0.5
+"""Cosine between tangent spaces at two places below which their directions are not compared."""
 
 
 class InternalDynamicsWarning(UserWarning):
@@ -86,7 +98,9 @@ class InternalDynamics:
         head = f"Internal dynamics of dimension {self.dimension}: {self.stability.value}"
         if self.duration:
             rates = ", ".join(f"{rate:+.4g}" for rate in self.exponents)
-            neither = f"; neither growth nor decay by {DECIDED:g} times, look longer or take it as it is"
+            neither = (
+                f"; the rate varies, with neither growth nor decay by {DECIDED:g} times, look longer or take it so"
+            )
             hint = neither if self.stability is Stability.MARGINAL else ""
             return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
         zeros = ", ".join(_written(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
@@ -142,7 +156,9 @@ def internal_along(
     """Growth of perturbations that stay on the program, along its motion.
 
     ẋ = F and Ż = ∂F/∂x Z are integrated together (RK4), Z = Q R is orthonormalized anew after each step, and the
-    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_.
+    exponents are the means of log |R_ii| / h, as for Lyapunov exponents [Benettin1980]_. Where
+    the largest eigenvalue of what becomes of perturbations grows at the same rate in all quarters of the motion, its
+    sign decides, as it does at rest; else only a growth or decay by ten times does.
 
     Args:
         motion: the closed loop.
@@ -155,9 +171,12 @@ def internal_along(
     Raises:
         NotFiniteError: if the motion diverges.
     """
-    count = max(1, round(positive("duration", duration) / positive("step", step)))
+    count = QUARTERS * max(1, round(positive("duration", duration) / positive("step", step) / QUARTERS))
     h, Z, start = duration / count, motion.tangent(t, x, p), x
     grown = np.zeros(Z.shape[1])
+    # What becomes of a perturbation until the end of each quarter, with the logarithm of its size apart.
+    passed, size, quarters = np.eye(Z.shape[1]), 0.0, list[tuple[Array, float]]()
+    first = Z
 
     def rate(t: float, x: Array, Z: Array) -> tuple[Array, Array]:
         F, slope = motion.field(t, x, p)
@@ -177,13 +196,15 @@ def internal_along(
             )
         Z, R = np.linalg.qr(Z)
         grown += np.log(np.abs(np.diag(R)))
-    most = float(grown.max(initial=-np.inf))
-    margin = float(np.log(DECIDED))
-    kind = Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
+        passed = R @ passed
+        length = float(np.linalg.norm(passed)) or 1.0
+        passed, size = passed / length, size + float(np.log(length))
+        if (i + 1) * QUARTERS % count == 0:
+            quarters.append((_transported(first, Z) @ passed, size))
     nq = motion.robot.coordinates.nq
     return InternalDynamics(
         dimension=Z.shape[1],
-        stability=kind if Z.shape[1] else Stability.NONE,
+        stability=_verdict(quarters, float(grown.max())) if Z.shape[1] else Stability.NONE,
         zeros=np.zeros(0, dtype=np.complex128),
         exponents=-np.sort(-grown / duration),
         t=t,
@@ -191,6 +212,39 @@ def internal_along(
         v=start[nq:].copy(),
         duration=duration,
     )
+
+
+def _transported(first: Array, last: Array) -> Array:
+    """The rotation from one tangent space to another's directions that turns them least; NaN where they are far apart.
+
+    Args:
+        first: orthonormal directions, shape (n, d).
+        last: others, shape (n, d).
+    """
+    left, values, right = np.linalg.svd(first.T @ last)
+    return left @ right if values.min(initial=1.0) > APART else np.full(left.shape, np.nan)
+
+
+def _verdict(quarters: list[tuple[Array, float]], most: float) -> Stability:
+    """Stability along a motion.
+
+    Args:
+        quarters: what becomes of perturbations until the end of each quarter, as a matrix on the tangent space at the
+            start and the logarithm of its factor.
+        most: logarithm of the largest growth.
+    """
+    steady = all(np.isfinite(passed).all() for passed, _ in quarters)
+    if steady:
+        with np.errstate(divide="ignore"):
+            grown = [size + float(np.log(np.abs(np.linalg.eigvals(passed)).max())) for passed, size in quarters]
+        parts, total = np.diff([0.0, *grown]), grown[-1]
+        allowed = min(STEADY * abs(total), 0.5) * abs(total) / QUARTERS
+        # What shears while it turns may grow or decay at first whatever its eigenvalues are.
+        alike = abs(total) > LEAST and abs(most - total) <= ALIKE * abs(total)
+        if np.isfinite(parts).all() and alike and float(np.ptp(parts)) <= allowed:
+            return Stability.UNSTABLE if total > 0.0 else Stability.STABLE
+    margin = float(np.log(DECIDED))
+    return Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
 
 
 def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool) -> InternalDynamics | None:

@@ -55,18 +55,8 @@ def quasi_static(structure: Structure, gains: Sequence[RowGains]) -> ServoLaw:
         structure: of the program.
         gains: of each row, of the orders that :func:`orders` says.
     """
-    count = [len(gain.coefficients) for gain in gains]
-    lower: list[list[ca.SX]] = [[] for _ in gains]
-    known, values = ca.SX(0, 1), ca.SX(0, 1)
-    # Rows in the order in which they became inputs: the chain of a later one is written in what those before it hold.
-    turns = [structure.stages if row.turn is None else row.turn for row in structure.rows]
-    for i in sorted(range(len(gains)), key=turns.__getitem__):
-        chain = ca.vertcat(*structure.rows[i].chain[: count[i]])
-        lower[i] = ca.vertsplit(ca.cse(ca.substitute(chain, known, values)))
-        own = [k for k, owner in enumerate(structure.owners) if owner == i]
-        further = _further(lower[i], gains[i], len(own))
-        known = ca.vertcat(known, *(structure.extended[k] for k in own))
-        values = ca.vertcat(values, *further)
+    lower, known, values = _obedient(structure, gains)
+    count = [len(chain) for chain in lower]
     asked = [_further(lower[i], gains[i], len(row.chain) - count[i] + 1)[-1] for i, row in enumerate(structure.rows)]
     expressions = [structure.matrix, structure.offset, structure.output]
     matrix, offset, output = ca.substitute(expressions, [known], [values])
@@ -79,6 +69,34 @@ def quasi_static(structure: Structure, gains: Sequence[RowGains]) -> ServoLaw:
         pivots=pivots,
         relative_pivots=relative,
     )
+
+
+def static_matrix(structure: Structure, gains: Sequence[RowGains]) -> ca.SX:
+    """A of the law that needs no integrators, in t, q, v and p, shape (m, nu).
+
+    Args:
+        structure: of the program.
+        gains: of each row, of the orders that :func:`orders` says.
+    """
+    _, known, values = _obedient(structure, gains)
+    return ca.densify(ca.substitute(structure.matrix, known, values))
+
+
+def _obedient(structure: Structure, gains: Sequence[RowGains]) -> tuple[list[list[ca.SX]], ca.SX, ca.SX]:
+    """The chain of each row below its order, and what integrators would hold: symbols, and values by the equations."""
+    count = [len(gain.coefficients) for gain in gains]
+    lower: list[list[ca.SX]] = [[] for _ in gains]
+    known, values = ca.SX(0, 1), ca.SX(0, 1)
+    # Rows in the order in which they became inputs: the chain of a later one is written in what those before it hold.
+    turns = [structure.stages if row.turn is None else row.turn for row in structure.rows]
+    for i in sorted(range(len(gains)), key=turns.__getitem__):
+        chain = ca.vertcat(*structure.rows[i].chain[: count[i]])
+        lower[i] = ca.vertsplit(ca.cse(ca.substitute(chain, known, values)))
+        own = [k for k, owner in enumerate(structure.owners) if owner == i]
+        further = _further(lower[i], gains[i], len(own))
+        known = ca.vertcat(known, *(structure.extended[k] for k in own))
+        values = ca.vertcat(values, *further)
+    return lower, known, values
 
 
 def dynamic(structure: Structure, gains: Sequence[RowGains]) -> ServoLaw:

@@ -42,6 +42,19 @@ class Places:
     v: Array
     parameters: Parameters
 
+    def at(self, expression: ca.SX) -> Array:
+        """Value of an expression at the middle and t = 0, of its shape; NaN where it is not defined.
+
+        Args:
+            expression: in t, q, v and p.
+        """
+        c = self.robot.coordinates
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": self.parameters.symbols}
+        kernel = Kernel("place", inputs, {"value": ca.densify(expression)}, compiled=False)
+        # The first numbers of the generator, as in :meth:`values`.
+        p = sampled_parameters(self.parameters, np.random.default_rng(SEED))
+        return kernel(0.0, self.q, self.v, p)[0].reshape(expression.shape)
+
     def values(self, expressions: Mapping[str, ca.SX], extended: ca.SX) -> dict[str, Array]:
         """Values of all expressions, each of shape (places, rows, columns), at places where all are finite.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import casadi as ca
@@ -10,15 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...symbolic.arrays import vector
 from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters
 from ..program import Program
 from .build_structure import build_structure
-from .laws import orders
-from .places import Places
+from .gains import row_gains
+from .laws import orders, static_matrix
+from .places import ZERO, Places
 from .structure import Structure
 
 Array = NDArray[np.float64]
 TANGENT = 1e-9
 """A singular value of the natural constraints counts as zero below this share of the largest."""
+LOST = 1e-5
+"""A row has lost its degree at a place if this share, or less, of what is left of it nearby is left there."""
+LITTLE = 1e-2
+"""Share that is worth a warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +38,10 @@ class RelativeDegree:
         structural: the same by the pattern of the equations alone, which is at most that; None where no path leads.
         decoupling: A, with y_i^{(degree)} = b_i + A_i u, shape (m, nu); empty where a row is not reached.
         rank: of A almost everywhere near the given place; below m, integrators are needed.
+        margins: what is left of each row of A at the given place itself, outside the rows before it, as a share of
+            what is left of it nearby, m of them; of A with integrators where they are needed, which then hold what a
+            law with the default rates asks for. Zero where the row loses its degree, NaN where A is not defined;
+            empty where the program cannot be controlled.
         structural_rank: of the pattern of A alone, which is at least that.
         integrators: how many are needed before the inputs that each row becomes, m of them.
         extended: degree of each row with them, m of them.
@@ -46,6 +57,7 @@ class RelativeDegree:
     structural: tuple[int | None, ...]
     decoupling: ca.SX
     rank: int
+    margins: tuple[float, ...]
     structural_rank: int
     integrators: tuple[int, ...]
     extended: tuple[int, ...]
@@ -58,6 +70,12 @@ class RelativeDegree:
     def unreached(self) -> tuple[str, ...]:
         """Rows that no input reaches."""
         return tuple(row for row, degree in zip(self.rows, self.degrees, strict=True) if degree is None)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Rows that have their degree almost everywhere near the given place, but not at that place."""
+        pairs = zip(self.rows, self.margins, strict=False)
+        return tuple(row for row, margin in pairs if not margin > LOST)
 
     @property
     def is_flat(self) -> bool:
@@ -73,10 +91,32 @@ class RelativeDegree:
         if any(self.integrators):
             extra = ", ".join(f"{row!r} {n}" for row, n in zip(self.rows, self.integrators, strict=True) if n)
             text += f" Integrators: {extra}; with them the degrees are {', '.join(map(str, self.extended))}."
+        text += self._place()
         inside = self.internal_dimension
         if inside == 0:
             return f"{text} The outputs are flat: nothing is left inside."
         return f"{text} {inside} of {self.state_dimension} dimensions are left inside: see internal_dynamics."
+
+    def _place(self) -> str:
+        """What is to be said of the given place itself; empty where it is like its neighbourhood."""
+        if any(map(math.isnan, self.margins)):
+            return " That holds nearby; at the given place itself the decoupling matrix is undefined: start elsewhere."
+        if self.lost:
+            names, m = ", ".join(map(repr, self.lost)), len(self.rows)
+            return (
+                f" That holds nearby; at the given place itself {names} loses its degree: the rank there is "
+                f"{m - len(self.lost)} of {m}{' with integrators' * any(self.integrators)}, so no law of this kind can "
+                "start there or pass through. Give near= and near_velocity= of a motion that stays away from it, or "
+                "choose another output, one whose derivatives leave out the term that vanishes."
+            )
+        little = [(row, share) for row, share in zip(self.rows, self.margins, strict=True) if share < LITTLE]
+        if not little:
+            return ""
+        told = ", ".join(f"{row!r} {100 * share:.2g} %" for row, share in little)
+        return (
+            f" The given place is next to one where that fails: of its decoupling row nearby, {told} is left there, "
+            "and inputs grow as it falls."
+        )
 
 
 def relative_degree(program: Program, *, near: ArrayLike, near_velocity: ArrayLike | None = None) -> RelativeDegree:
@@ -84,7 +124,8 @@ def relative_degree(program: Program, *, near: ArrayLike, near_velocity: ArrayLi
 
     Natural constraints are obeyed: f and g are those of the constrained motion. Everything is judged at places at
     random near the given one and at nominal parameters: what holds there holds almost everywhere, and a parameter that
-    is zero there counts as zero.
+    is zero there counts as zero. Then the given place itself is looked at, at t = 0: a row may lose its degree there
+    and nowhere near, such as that of a ball on a beam where the beam does not turn [HauserSastryKokotovic1992]_.
 
     Args:
         program: rows of orders 0 and 1; their perturbation equations have no part in this.
@@ -132,6 +173,7 @@ def report(structure: Structure) -> RelativeDegree:
         structural=tuple(row.structural for row in rows),
         decoupling=plain,
         rank=structure.plain_rank,
+        margins=() if structure.failure else _margins(structure, ruled),
         structural_rank=ca.sprank(ca.sparsify(plain)),
         integrators=structure.integrators,
         extended=orders(structure, integrators=True),
@@ -140,6 +182,34 @@ def report(structure: Structure) -> RelativeDegree:
         internal_dimension=None if structure.failure else dimension - sum(ruled),
         failure=structure.failure,
     )
+
+
+def _margins(structure: Structure, ruled: tuple[int, ...]) -> tuple[float, ...]:
+    """What is left of each row of A at the place itself, as a share of what is left of it nearby."""
+    gains = row_gains(structure.program.rows, ruled, None, None)
+    extra = Parameters.collect(gain.parameters for gain in gains)
+    A = ca.substitute(static_matrix(structure, gains), extra.symbols, ca.SX(ca.DM(extra.values())))
+    here = structure.places.at(A)
+    nearby = structure.places.values({"A": A}, structure.extended)["A"]
+    if not np.isfinite(here).all() or not len(nearby):
+        return (math.nan,) * len(here)
+    usual = np.mean([_left(one * structure.scales) for one in nearby], axis=0)
+    shares = _left(here * structure.scales) / np.where(usual > 0.0, usual, 1.0)
+    return tuple(map(float, shares))
+
+
+def _left(rows: Array) -> Array:
+    """Length of what is left of each row outside the rows before it."""
+    left: list[float] = []
+    basis = np.zeros((0, rows.shape[1]))
+    for row in rows:
+        rest = row - basis.T @ (basis @ row)
+        rest = rest - basis.T @ (basis @ rest)
+        left.append(float(np.linalg.norm(rest)))
+        # What is left of a dependent row is rounding, and no direction.
+        if left[-1] > ZERO * float(np.linalg.norm(row)):
+            basis = np.vstack([basis, rest / left[-1]])
+    return np.array(left)
 
 
 def natural_rows(places: Places) -> ca.SX:

@@ -32,7 +32,12 @@ from .relative_degree import natural_rows, report, structure_of
 Array = NDArray[np.float64]
 
 EXTENSIONS = ("quasi-static", "integrators")
-LOST = "The row loses its relative degree here: no input moves its highest derivative."
+LOST = (
+    "The row loses its relative degree here: no input moves its highest derivative, and near such a state inputs grow "
+    "without bound. Start elsewhere and keep the motion away (relative_degree, with near= and near_velocity= at a "
+    "state, tells what is left there), choose an output whose derivatives leave out the term that vanishes, or try "
+    "extension='integrators' if the row depends on others."
+)
 
 
 class ServoController(Controller):
@@ -170,6 +175,11 @@ class ServoController(Controller):
         return self._tolerance
 
     @property
+    def rank_loss(self) -> str:
+        """That a row has lost its relative degree."""
+        return LOST
+
+    @property
     def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
         """Name of each row and the state matrix of its equation."""
         return self._linearizations
@@ -224,7 +234,7 @@ class ServoController(Controller):
         status = judge(bool(np.isfinite(output).all()), relative, self._tolerance)
         if status is Status.SINGULAR:
             row = dependent_row(self.program.rows, relative)
-            raise SingularProgramError(f"at t = {arguments[0]:g}: {row} {LOST} {status.sentence}")
+            raise SingularProgramError(f"at t = {arguments[0]:g}: {row} {LOST}")
         if status is not Status.OK:
             raise NotFiniteError(f"at t = {arguments[0]:g}: {status.sentence}")
         return output

@@ -91,6 +91,11 @@ class Wrapper(Controller, Generic[Own]):
         """Of the law inside."""
         return self.inner.linearizations
 
+    @property
+    def rank_loss(self) -> str:
+        """Of the law inside."""
+        return self.inner.rank_loss
+
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
         """Of the law inside, at the true state.
 
