@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +13,7 @@ from ...robots.robot import Robot
 from ...scenarios.batch import whole
 from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import not_negative, positive, vector
+from ...symbolic.arrays import not_negative, positive, step_count, vector
 from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..recorder import Recorder
@@ -97,7 +96,7 @@ def simulate(
     """
     analysis, framework = (require(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
     parts = whole("substeps", substeps)
-    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
+    steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
@@ -120,7 +119,7 @@ def simulate(
     own = plant.GetMyMutableContextFromRoot(context)
     plant.SetPositionsAndVelocities(own, np.concatenate(states.there(*state)))
     try:
-        for k, t in enumerate(recorder.times.tolist()):
+        for k, t in enumerate(recorder.times()):
             try:
                 if k:
                     simulator.AdvanceTo(t)
