@@ -1,6 +1,7 @@
 """What a user's number makes too large for the memory of the machine is refused before it is allocated."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import casadi as ca
@@ -87,7 +88,8 @@ ENTRIES: dict[str, Callable[[Path], object]] = {
     "states about an equilibrium": region,
     "lanes of an environment": lambda _: gymnasium.export_vector(n_link_arm(links=2), 10**11),
     "an FMU": fmu_under_a_law,
-    **{each.__name__.rpartition(".")[2]: bridge(each) for each in (drake, fmi, mujoco, pybullet, python_control)},
+    **{each.__name__.rpartition(".")[2]: bridge(each) for each in (drake, fmi, mujoco, python_control)},
+    **({"pybullet": bridge(pybullet)} if find_spec("pybullet") else {}),
 }
 
 

@@ -20,7 +20,7 @@ from .driver import Drive
 from .features import ROUND
 from .joints import Joints
 from .model_export import export
-from .versions import loaded
+from .versions import loaded, solve_densely, wrong_newton
 from .watch import installed
 
 Values = Mapping[str, float] | ArrayLike | None
@@ -87,6 +87,8 @@ def simulate(
         model = mujoco.MjModel.from_xml_string(text)
     # Text has fewer digits than the step.
     model.opt.timestep = h
+    if wrong_newton(model):
+        solve_densely(model)
     joints = Joints.of(robot, model)
     if integrator == "RK4" and joints.floats and ROUND.missing:
         warnings.warn(f"{robot.name}: {ROUND.missing}: its motion has an error of second", BridgeWarning, stacklevel=2)
