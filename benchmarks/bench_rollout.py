@@ -194,7 +194,7 @@ def reach(times: dict[int, dict[str, Timing]], width: int) -> list[Reach]:
     one, name = times[size], next(name for _, count, name in LANES if count == width)
     rate = sum(operations(rate_function()).values())
     limit = f"{duration(bound(4 * rate, width))} at peak rate, 4 × {rate} operations"
-    what = f"closed-loop rollouts, n = {LINKS} chain, RK4, per core, {name}"
+    what = f"closed-loop rollouts, n = {LINKS} chain, RK4, at the best batch, per core, {name}"
     note = f"batches of {size}; ours are controlled, theirs free; {limit}"
     return [Reach.of(what, "`mujoco.rollout`", one[OURS], one[THEIRS], TARGETS.get(width, 1.0), note)]
 

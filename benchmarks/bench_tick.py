@@ -1,17 +1,21 @@
 """One constrained tick beside Pinocchio: multipliers, forces and accelerations of robots that are held at a point.
 
 A planar chain of n links held at its tip, the same held at several links, a seven-joint arm held at its tool in space,
-and an exoskeleton of telescopic links whose foot is closed on the ground. Erugin's kernel is called through its
-buffers, Pinocchio's ``constraintDynamics`` with constraints, data and settings made once, both from the same loop in
-Python; "empty" is that loop about a function of Python that does nothing. Both correct deviations by Baumgarte's
-equation, and agree to 1e-9 of the largest acceleration before anything is timed. ``lcaba`` is Pinocchio's recursion
-for closed loops, timed without corrections, with which its results are others.
+and an exoskeleton of telescopic links whose foot is closed on the ground. Each call is one of a control loop: another
+state goes in, and the acceleration comes out into an array of the caller's. Erugin's kernel is called through its
+buffers, into which q and v are written; Pinocchio's ``constraintDynamics`` takes them as they are, with constraints,
+data and settings made once. "empty" is the loop that writes and reads and calls nothing; "kernel" is Erugin's call
+alone, again and again at one state; "`control()`" is the method of the law, which checks its arguments and result. Both
+correct deviations by Baumgarte's equation, and agree to 1e-9 of the largest acceleration at all states before anything
+is timed. ``lcaba`` is Pinocchio's recursion for closed loops, timed without corrections, with which its results are
+others.
 
     python benchmarks/bench_tick.py [--rounds N] [--small] [--write]
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,14 +27,18 @@ from harness.script import Options, conclude, options
 from harness.table import Cell, Column, Table
 from models import pinocchio_models as rival
 from models.sizes import State, arm_state, chain_state, rods_state
-from models.ticks import Tick, arm_tick, chain_tick, rods_tick
+from models.ticks import Tick, arm_tick, chain_law, chain_tick, rods_tick
 from numpy.typing import NDArray
+
+from erugin.controllers import Controller
 
 Array = NDArray[np.float64]
 CHAINS = (2, 3, 5, 7, 12, 20, 30, 60, 100)
 HELD, HELD_LINKS = (1, 2, 4, 8), 32
 RODS = (2, 4, 7, 11)
 ALONE = 7
+STATES, SPREAD = 16, 1e-3
+"""States that go in by turns, and how far they are from the first [rad, m, rad/s, m/s]."""
 AGREEMENT, LCABA_AGREEMENT = 1e-9, 1e-5
 PICTURE = "![Time of a tick over links, rows and telescopic links](pictures/benchmark_ticks.png)"
 
@@ -67,8 +75,10 @@ def measure(
     theirs: rival.Held,
     rounds: int,
     *,
-    tree: tuple[State, Array | None] | None = None,
+    tree: Callable[[Array], Array] = np.asarray,
+    force: Array | None = None,
     back: Callable[[Array], Array] = np.asarray,
+    law: Controller | None = None,
     lcaba: rival.Held | None = None,
 ) -> Measured:
     """Compare results, then time both.
@@ -77,28 +87,74 @@ def measure(
         name: of the robot.
         size: n or m.
         tick: ours.
-        state: at which both are called.
+        state: about which both are called.
         theirs: the rival.
         rounds: interleaved.
-        tree: the state in Pinocchio's coordinates and the forces on its joints, if they are others.
+        tree: makes coordinates and rates of Pinocchio's of ours.
+        force: on its joints; lengths of springs then do not change from state to state.
         back: makes our accelerations of its own.
+        law: whose ``control`` is timed too, if given.
         lcaba: the rival without corrections, if ``lcaba`` is to be timed too.
     """
+    states = _about(state, still=force is not None)
+    pairs = [(tree(q), tree(v)) for q, v in states]
     ours, results = tick.bound(state)
-    ours()
-    call = theirs.bound(*(tree or (state, None)))
-    expected = back(call())
-    apart = float(np.abs(results[-1] - expected).max() / np.abs(expected).max())
+    dynamics, acceleration = theirs.dynamics(force), results[-1]
+    apart = 0.0
+    for (q, v), there in zip(states, pairs, strict=True):
+        state.q[:], state.v[:] = q, v
+        ours()
+        expected = back(dynamics(*there))
+        apart = max(apart, float(np.abs(acceleration - expected).max() / np.abs(expected).max()))
     if not apart <= AGREEMENT:
         raise ArithmeticError(f"{name}: accelerations differ by {apart:.1e} of the largest, more than {AGREEMENT:g}")
-    calls: dict[str, Callable[[], object]] = {"Erugin": ours, "Pinocchio": call, "empty": _nothing}
+    calls: dict[str, Callable[[], object]] = {
+        "Erugin": _written(ours, state, states, acceleration),
+        "Pinocchio": _given(dynamics, pairs),
+        "empty": _written(_nothing, state, states, acceleration),
+        "kernel": ours,
+    }
+    if law is not None:
+        control = law.control
+        calls["control"] = _given(lambda q, v: control(0.0, q, v), states)
     if lcaba is not None:
-        calls["lcaba"] = recursion = lcaba.lcaba(state)
-        free = lcaba.bound(state)()
-        off = float(np.abs(recursion() - free).max() / np.abs(free).max())
+        recursion, free = lcaba.lcaba(), lcaba.dynamics()
+        calls["lcaba"] = _given(recursion, pairs)
+        off = float(np.abs(recursion(*pairs[0]) - free(*pairs[0])).max() / np.abs(free(*pairs[0])).max())
         if not off <= LCABA_AGREEMENT:
             raise ArithmeticError(f"{name}: lcaba differs by {off:.1e} of the largest acceleration")
     return Measured(name, size, tick, side_by_side(calls, rounds), apart)
+
+
+def _about(state: State, *, still: bool) -> list[State]:
+    """States near one; of the same coordinates if ``still``."""
+    rng = np.random.default_rng(1)
+    shifts = SPREAD * rng.uniform(-1.0, 1.0, (STATES, 2, len(state.q)))
+    shifts[0] = 0.0
+    return [State(state.q + (0.0 if still else one[0]), state.v + one[1]) for one in shifts]
+
+
+def _written(call: Callable[[], object], buffers: State, states: Sequence[State], result: Array) -> Callable[[], None]:
+    """A call between a state that is written into buffers and a result that is read out of one."""
+    turn, (q, v), out = itertools.cycle(states).__next__, buffers, np.zeros_like(result)
+
+    def tick() -> None:
+        q[:], v[:] = turn()
+        call()
+        out[:] = result
+
+    return tick
+
+
+def _given(call: Callable[[Array, Array], Array], states: Sequence[tuple[Array, Array]]) -> Callable[[], None]:
+    """A call with another state each time, its result read out."""
+    turn, out = itertools.cycle(states).__next__, np.zeros_like(call(*states[0]))
+
+    def tick() -> None:
+        q, v = turn()
+        out[:] = call(q, v)
+
+    return tick
 
 
 def chains(sizes: Sequence[int], rounds: int) -> list[Measured]:
@@ -111,6 +167,7 @@ def chains(sizes: Sequence[int], rounds: int) -> list[Measured]:
             chain_state(n),
             rival.held_chain(n),
             rounds,
+            law=chain_law(n),
             lcaba=rival.held_chain(n, corrected=False),
         )
         for n in sizes
@@ -132,9 +189,9 @@ def exoskeletons(sizes: Sequence[int], rounds: int) -> list[Measured]:
     found: list[Measured] = []
     for n in sizes:
         state = rods_state(n)
-        tree = State(rival.rods_in_tree(state.q), rival.rods_in_tree(state.v)), rival.springs(state.q[n:])
-        tick, theirs, back = rods_tick(n), rival.held_rods(n), rival.rods_from_tree
-        found.append(measure(f"exoskeleton, n = {n}", n, tick, state, theirs, rounds, tree=tree, back=back))
+        force, tick, theirs = rival.springs(state.q[n:]), rods_tick(n), rival.held_rods(n)
+        ways = {"tree": rival.rods_in_tree, "back": rival.rods_from_tree}
+        found.append(measure(f"exoskeleton, n = {n}", n, tick, state, theirs, rounds, force=force, **ways))
     return found
 
 
@@ -152,26 +209,31 @@ def main(given: Options) -> None:
     rods = exoskeletons((2,) if given.small else RODS, given.rounds)
     slower = rival_alone(given.rounds).median / before.median
     tables = [
-        table("tick-chain", chained, PICTURE, lcaba=True),
+        table("tick-chain", chained, PICTURE),
         table("tick-rows", rows),
         table("tick-robots", [arm, *rods], f"Pinocchio alone, after all this: {number(slower)} of its time before it."),
     ]
     conclude(given, tables, reach(chained, arm, rods), [("benchmark_ticks.png", panels(chained, rows, rods))])
 
 
-def table(name: str, measured: Sequence[Measured], caption: str = "", *, lcaba: bool = False) -> Table:
+def table(name: str, measured: Sequence[Measured], caption: str = "") -> Table:
     """One row for each robot."""
+    more = "control" in measured[0].times
     heads = [Column("robot"), Column("Erugin [µs]"), Column("Pinocchio [µs]"), Column("ratio", number)]
-    heads += [Column("`lcaba` [µs]")] * lcaba
-    heads += [Column("empty [µs]"), Column("operations"), Column("a joint", number), Column("a ns", number)]
+    heads += [Column("`control()` [µs]"), Column("its ratio", number), Column("`lcaba` [µs]")] * more
+    heads += [Column("empty [µs]"), Column("kernel [µs]")]
+    heads += [Column("operations"), Column("a joint", number), Column("a ns", number)]
     heads += [Column("apart", "{:.0e}".format)]
     rows: list[tuple[Cell, ...]] = []
     for one in measured:
         operations = one.tick.operations
         cells: list[Cell] = [one.name, one.times["Erugin"].show(), one.times["Pinocchio"].show(), one.ratio]
-        cells += [one.times["lcaba"].show()] if lcaba else []
-        cells += [number(one.times["empty"].median * 1e6), operations, operations / one.tick.inputs["q"].numel()]
-        rows.append((*cells, operations / one.times["Erugin"].median * 1e-9, one.apart))
+        if more:
+            control = one.times["control"]
+            cells += [control.show(), one.times["Pinocchio"].over(control), one.times["lcaba"].show()]
+        cells += [number(one.times[key].median * 1e6) for key in ("empty", "kernel")]
+        cells += [operations, operations / one.tick.inputs["q"].numel()]
+        rows.append((*cells, operations / one.times["kernel"].median * 1e-9, one.apart))
     return Table(name, tuple(heads), tuple(rows), caption)
 
 
@@ -194,11 +256,13 @@ def panels(chained: Sequence[Measured], rows: Sequence[Measured], rods: Sequence
 
     def lines(measured: Sequence[Measured], sides: Sequence[str]) -> dict[str, Line]:
         sizes = [one.size for one in measured]
-        return {side: Line(sizes, [one.times[side] for one in measured], side != "Erugin") for side in sides}
+        return {
+            side: Line(sizes, [one.times[side] for one in measured], side in ("Pinocchio", "lcaba")) for side in sides
+        }
 
     time, both = "time of a tick [µs]", ("Erugin", "Pinocchio")
     return [
-        Panel(lines(chained, (*both, "lcaba")), "links n of a chain held at its tip", time),
+        Panel(lines(chained, (*both, "lcaba", "kernel")), "links n of a chain held at its tip", time),
         Panel(lines(rows, both), f"rows m of a chain of {HELD_LINKS} links", time, slope=None),
         Panel(lines(rods, both), "telescopic links, foot closed", time),
     ]

@@ -1,12 +1,18 @@
-"""The same joints, drives and bodies under the names of two programs."""
+"""The same joints, drives and bodies under the names of two programs, and names that a file can hold."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 
 from ..symbolic.errors import BridgeError
+
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that XML 1.0 has not, not even by its number."""
+SHOWN = 60
+"""Characters of a name in a message."""
 
 
 def places(
@@ -53,25 +59,38 @@ def places(
     return [theirs.index(name) for name in wanted]
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) if names else "none"
-
-
-def require_xml(what: str, text: str) -> str:
-    """The text of an XML document, if XML has all of its characters.
+def xml_text(root: ET.Element) -> str:
+    """A document as text, indented.
 
     Args:
-        what: the format, for the message.
-        text: as it is to be written.
+        root: its root element.
 
     Raises:
-        BridgeError: for a character that XML does not have, not even by its number; such as one of a name.
+        BridgeError: for a name that is empty or has a character that XML does not have. Names are those by which joints
+            are matched, so that none is spelled otherwise.
     """
-    strange = re.search("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
-    if strange is None:
-        return text
-    begin, end = (text.rfind('"', 0, strange.start()), text.find('"', strange.end()))
-    raise BridgeError(
-        f"{what} is XML, which has no character {strange[0]!r}, and {text[begin + 1 : end]!r} has one: give it another "
-        "name"
-    )
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            found = NOT_IN_XML.search(value)
+            if found:
+                raise BridgeError(
+                    f"the name {shortened(value)} of a <{element.tag}> has the character U+{ord(found[0]):04X}, which "
+                    "XML does not have: rename it"
+                )
+            if key == "name" and not value.strip():
+                raise BridgeError(f"a <{element.tag}> has the name {value!r}, which readers take for none: rename it")
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode")
+
+
+def shortened(name: str) -> str:
+    """A name for a message, between quotes.
+
+    Args:
+        name: any text.
+    """
+    return repr(name if len(name) <= SHOWN else f"{name[:SHOWN]}…")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,7 +58,8 @@ class Recorder:
             t0: time of the first sample [s].
 
         Raises:
-            ModelError, ParameterError, ShapeError: for parts that do not fit, and bad numbers.
+            ModelError, ParameterError, ShapeError: for parts that do not fit, bad numbers, and more samples than fit
+                into memory.
         """
         require_parts(robot, controller, None, None)
         self.robot, self.controller = robot, controller
@@ -73,11 +74,17 @@ class Recorder:
         self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
         self._started = time.perf_counter()
 
-    @property
-    def times(self) -> Array:
-        """Of all samples, shape (samples,) [s]: what ``tick`` is to be called at, in turn."""
-        run = self._record.run
-        return np.asarray(run.t0 + np.arange(run.samples) * run.step, dtype=np.float64)
+    def times(self) -> Iterator[float]:
+        """Times of all samples in turn [s], one for each call of ``tick``."""
+        return map(self.time, range(self._record.run.samples))
+
+    def time(self, index: int) -> float:
+        """Time of one sample [s].
+
+        Args:
+            index: of the sample.
+        """
+        return self._record.run.time(index)
 
     def observed(self, law_p: Values) -> None:
         """Set parameters of the law that the other program tells, such as an obstacle's place, for all samples to come.

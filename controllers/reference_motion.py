@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive, vector
+from ..symbolic.arrays import positive, room_for, vector
 from ..symbolic.errors import ModelError, NotConvergedError
 from ..symbolic.kernel import Kernel
 from .program import Program
@@ -49,7 +49,8 @@ def reference_of(
 
     Raises:
         ShapeError, ParameterError: for bad input.
-        ModelError: for a robot whose velocities are not the rates of its coordinates, or pieces that are too rough.
+        ModelError: for a robot whose velocities are not the rates of its coordinates, pieces that are too rough, or a
+            duration whose samples do not fit into memory.
         SingularProgramError, NotFiniteError: if the program cannot be realised on the way.
         NotConvergedError: if the integration fails, as it does towards a position where rows depend on each other.
     """
@@ -69,8 +70,12 @@ def reference_of(
         q, v = x[: c.nq], x[c.nq :]
         return kernel(t, q, v, controller.control(t, q, v, numbers), numbers)[0]
 
-    times = np.linspace(0.0, span, max(48, round(DENSITY * span)) + 1)
-    found = solve_ivp(derivative, (0.0, span), start, "DOP853", times, rtol=allowed, atol=allowed)
+    samples = max(48.0, DENSITY * span) + 1.0
+    # Beside the result, SciPy keeps the state at each sample in an array of its own.
+    size = samples * (3 * len(start) + 20)
+    with room_for(size, f"{samples:,.0f} samples of the motion, {DENSITY} per second", "take a shorter duration"):
+        times = np.linspace(0.0, span, round(samples))
+        found = solve_ivp(derivative, (0.0, span), start, "DOP853", times, rtol=allowed, atol=allowed)
     if not found.success:
         reached = float(found.t[-1]) if len(found.t) else 0.0
         raise NotConvergedError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..controllers.status import Status
 from ..robots.robot import Robot
+from ..symbolic.arrays import step_count
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from .crossing import LastStep, shortened
@@ -132,7 +133,7 @@ class ModeRunner:
             run, failure = _taken(self.simulator, q, v, span, step, p, law_p, t0)
             found = self._first(self.simulator, run, [State.ARMED] * len(now), p, law_p, tolerance, failure)
             return found or (run, None)
-        steps = max(1, math.ceil(span / step - 1e-9))
+        steps = step_count(span, step)
         h, count = span / steps, min(FIRST, steps)
         while True:
             run, failure = _taken(self._free, q, v, count * h, h, p, law_p, t0)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
 from ..controllers.status import Status
+from ..symbolic.arrays import room_for
 from ..symbolic.errors import (
     ContradictoryProgramError,
     EruginError,
@@ -37,6 +38,8 @@ KNOWN: Mapping[type[EruginError], Status] = {
 KEPT = ("output", "deviation", "energy", "relative_pivots", "active", "status")
 """What a trajectory tells of; the rest is only judged."""
 ENDING = "the duration is over"
+BESIDE = 4
+"""Numbers of a sample that a trajectory adds: its time and status, and masks on the way to them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ class Run:
         metrics: what is reckoned along the runs, by name.
         lock: controllers are not asked from two threads at once.
         integrator: takes the steps; None where another program does.
+        advice: what to try where the samples do not fit into memory.
     """
 
     loop: ClosedLoop
@@ -64,6 +68,7 @@ class Run:
     metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
     lock: AbstractContextManager[object] = field(default_factory=threading.Lock)
     integrator: Integrator | None = None
+    advice: str = "take a larger step or a shorter duration"
 
     def time(self, index: int) -> float:
         """Of a sample [s].
@@ -77,6 +82,19 @@ class Run:
     def room(self) -> int:
         """Number of samples that are kept of a full run."""
         return -(-(self.samples - 1) // self.every) + 1
+
+    def memory(self, lanes: int) -> AbstractContextManager[None]:
+        """Refuses what is allocated inside if the samples that are kept do not fit into memory.
+
+        Args:
+            lanes: number of runs side by side.
+
+        Raises:
+            ModelError: if they do not fit.
+        """
+        sample = self.loop.nx + sum(self.loop.sizes[key] for key in KEPT) + BESIDE
+        what = f"{self.room:,} samples" + (f" of each of {lanes:,} lanes" if lanes > 1 else "")
+        return room_for(float(lanes) * self.room * sample, what, self.advice)
 
 
 class Record:
@@ -103,13 +121,17 @@ class Record:
             run: what the lanes share.
             p: parameters of plant and controller, shape (lanes, np).
             before: pivots of natural rows one step before the start, shape (lanes, k), if known.
+
+        Raises:
+            ModelError: if the samples do not fit into memory.
         """
         loop, lanes = run.loop, len(p)
         self.run, self.p, self._natural = run, p, before
         # Not zeros: of large arrays the system then gives larger pages, which are written sooner. What stays unwritten
         # is beyond the end of a lane, and becomes NaN.
-        self.states = np.empty((lanes, run.room, loop.nx))
-        self.data = {key: np.empty((lanes, run.room, loop.sizes[key])) for key in KEPT}
+        with run.memory(lanes):
+            self.states = np.empty((lanes, run.room, loop.nx))
+            self.data = {key: np.empty((lanes, run.room, loop.sizes[key])) for key in KEPT}
         self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.ended = np.zeros(lanes, dtype=np.bool_)
         self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times
+from ..symbolic.arrays import finite, positive, require_distinct_times, step_count
 from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
 from .batch import LaneRunner, run_alone, run_together, thread_count, whole
@@ -215,10 +214,27 @@ class Simulator:
             raise ModelError(f"progress must be a function of one number, the share that is done, got {progress!r}")
         x, numbers, lanes = starts.x, starts.numbers, len(starts.x)
         plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
-        steps = max(1, math.ceil(span / interval - 1e-9))
+        steps = step_count(span, interval)
         h = span / steps
         if anew:
             require_distinct_times(t0, span, h)
+        advice = "take a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
+        advice += f", or every=, which keeps one of so many samples (of {every:,} so far)"
+        run = Run(
+            self._loop,
+            self.controller,
+            steps + 1,
+            h,
+            t0,
+            every,
+            self.metrics,
+            self._lock,
+            self._integrator,
+            advice,
+        )
+        # Before all lanes are looked at, which takes its time.
+        with run.memory(lanes):
+            pass
         with self._lock:
             if self._natural is not None and anew:
                 self._natural.look(x, plant, t0, batch=starts.batch)
@@ -226,12 +242,7 @@ class Simulator:
                 self._limit.check(own, h, batch=starts.batch)
             before = None if self._natural is None else self._natural.before(x, plant, t0, h)
             runner = self._runner(lanes > 1, self._is_exact(numbers))
-        run = Run(self._loop, self.controller, steps + 1, h, t0, every, self.metrics, self._lock, self._integrator)
-        try:
-            record = Record(run, numbers, before)
-        except (MemoryError, ValueError) as error:
-            said = f"there is no room for {steps + 1} samples" + (f" of {lanes} lanes" if starts.batch else "")
-            raise ModelError(f"{said}: take a larger step than {interval:g} s") from error
+        record = Record(run, numbers, before)
         cause: BaseException | None = None
         spent = 0.0
         try:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import plain, vector
+from ..symbolic.arrays import plain, room_for, vector
 from ..symbolic.errors import NotFiniteInputError, ParameterError, ShapeError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 
@@ -48,20 +48,31 @@ class Starts:
             law_p: the controller's parameters, likewise.
 
         Raises:
+            ModelError: for more lanes than fit into memory.
             ShapeError: for shapes that do not fit, and numbers that are not finite.
             ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
         """
         require_own_names(robot, law, p)
-        c = robot.coordinates
-        parts = {"q0": _rows("q0", q0, c.nq), "v0": _rows("v0", v0, c.nv)}
-        parts |= {"p": _values("p", robot.parameters, p), "law_p": _values("law_p", law, law_p)}
-        sizes = {name: len(part) for name, part in parts.items() if part.ndim == 2}
-        lanes = max(sizes.values(), default=1)
-        if len(set(sizes.values())) > 1:
-            told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-            raise ShapeError(f"what has a batch axis must have as many lanes, but {told}")
-        q, v, own, other = (np.broadcast_to(part, (lanes, part.shape[-1])) for part in parts.values())
-        return cls(np.concatenate([q, v], axis=1), np.concatenate([own, other], axis=1), bool(sizes))
+        c, asked = robot.coordinates, _lanes(q0, v0, p, law_p)
+        size = 2.0 * asked * (c.nq + c.nv + len(robot.parameters) + len(law))
+        with room_for(size, f"the starts and parameters of {asked:,} lanes", "take fewer lanes"):
+            parts = {"q0": _rows("q0", q0, c.nq), "v0": _rows("v0", v0, c.nv)}
+            parts |= {"p": _values("p", robot.parameters, p), "law_p": _values("law_p", law, law_p)}
+            sizes = {name: len(part) for name, part in parts.items() if part.ndim == 2}
+            lanes = max(sizes.values(), default=1)
+            if len(set(sizes.values())) > 1:
+                told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+                raise ShapeError(f"what has a batch axis must have as many lanes, but {told}")
+            q, v, own, other = (np.broadcast_to(part, (lanes, part.shape[-1])) for part in parts.values())
+            return cls(np.concatenate([q, v], axis=1), np.concatenate([own, other], axis=1), bool(sizes))
+
+
+def _lanes(*given: object) -> int:
+    """Number of lanes of the arrays among these, or in mappings among them; at least 1."""
+    shapes = [getattr(value, "shape", ()) for value in given]
+    columns = [getattr(x, "shape", ()) for value in given if isinstance(value, Mapping) for x in value.values()]
+    sizes = [s[0] for s in shapes if len(s) == 2] + [s[0] for s in columns if len(s) == 1]
+    return max([1, *sizes])
 
 
 def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 import casadi as ca
@@ -15,6 +18,10 @@ from .errors import ModelError, NotFiniteInputError, ShapeError
 FEW = 40
 DIGITS = 1e3
 """Numbers that must lie between two times to tell them apart."""
+SMALL = 2**26
+"""Bytes below which free memory is not looked up."""
+LARGEST_COUNT = 2**53
+"""Above it a float64 does not tell one whole number from the next."""
 
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
@@ -117,3 +124,75 @@ def constant_values(expression: ca.SX) -> NDArray[np.float64] | None:
     dense = ca.densify(expression)
     rows, columns = dense.shape
     return np.array([float(dense[i, j]) for i in range(rows) for j in range(columns)]).reshape(rows, columns)
+
+
+def step_count(duration: float, step: float) -> int:
+    """Number of equal steps, each at most ``step`` long but for rounding, that make up ``duration``; at least 1.
+
+    Args:
+        duration: [s].
+        step: [s].
+
+    Raises:
+        ModelError: for a number that is not finite and positive, or more steps than float64 can count.
+    """
+    ratio = positive("duration", duration) / positive("step", step)
+    if ratio > LARGEST_COUNT:
+        raise ModelError(
+            f"a duration of {duration:g} s has {ratio:.3g} steps of {step:g} s, more than float64 can count: take a "
+            "larger step or a shorter duration"
+        )
+    return max(1, math.ceil(ratio - 1e-9))
+
+
+@contextmanager
+def room_for(numbers: float, what: str, advice: str) -> Generator[None]:
+    """Refuse an allocation that does not fit into free memory, before it is made.
+
+    Arrays larger than what is free can often be allocated, and the process is killed when they are filled.
+
+    Args:
+        numbers: float64 to be allocated inside.
+        what: they are, for the message, such as "1,000,001 samples".
+        advice: what to try, such as "take a larger step".
+
+    Raises:
+        ModelError: if they do not fit, or if a MemoryError is raised inside.
+    """
+    size = 8.0 * numbers
+    free = free_memory() if size > SMALL else math.inf
+    if size > free:
+        said = f"{size / 1e9:.3g} GB of memory are needed and {free / 1e9:.3g} GB are free"
+        raise ModelError(f"no room for {what}: {said}; {advice}")
+    try:
+        yield
+    except MemoryError as error:
+        raise ModelError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
+
+
+def free_memory() -> float:
+    """Bytes that this process may still use, within its control group; infinite where the system does not tell."""
+    free = math.inf
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                free = 1024.0 * float(line.split()[1])
+    except OSError:
+        names = os.sysconf_names
+        if "SC_PHYS_PAGES" in names and "SC_PAGE_SIZE" in names:
+            free = float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
+    # Of the second and of the first version of control groups.
+    for folder, limit, used in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        try:
+            most, now = (float(Path(folder, name).read_text(encoding="ascii")) for name in (limit, used))
+            statistics = Path(folder, "memory.stat").read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            # There is none, or its limit is "max".
+            continue
+        # What is kept of files gives way.
+        cached = float(dict(zip(statistics[::2], statistics[1::2], strict=True)).get("inactive_file", 0))
+        free = min(free, max(0.0, most - now + cached))
+    return free

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import drake
+from erugin.bridges.drake.said import refusals
 from erugin.controllers import Controller, Status
 from erugin.robots import Robot
 from erugin.scenarios import SimulationError, simulate
 from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
-from erugin.symbolic.errors import BridgeError, SingularProgramError
+from erugin.symbolic.errors import BridgeError, EruginError, ModelError, SingularProgramError
 
 from .bridge_simulators import (
     ROBOTS,
@@ -165,3 +168,51 @@ def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
         drake.simulate(robot, None, *start(robot), 0.1, step=0.01, integrator="rk9")  # type: ignore[arg-type]
     with pytest.raises(BridgeError, match="accuracy=None"):
         drake.simulate(robot, None, *start(robot), 0.1, step=0.01, integrator="explicit_euler", accuracy=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"time_step": -1.0}, "time_step must not be negative"),
+        ({"time_step": -1e-12}, "time_step must not be negative"),
+        ({"time_step": 1e-17}, "steps of Drake in one interval of 0.01 s are more than 1,000,000"),
+        ({"time_step": 1e-300}, "more than float64 can count"),
+        ({"substeps": 10**9}, "1,000,000,000 steps of Drake in one interval"),
+        ({"accuracy": 1e-17}, "accuracy must be at least 1e-13, below which lies rounding"),
+        ({"accuracy": -1.0}, "accuracy must be greater than zero"),
+        ({"t0": np.nan}, "t0 must be finite"),
+        ({"step": -0.1}, "step must be greater than zero"),
+        ({"integrator": "cenic"}, "Drake refuses the integrator 'cenic' for this plant"),
+    ],
+)
+def test_a_number_that_would_end_the_process_or_never_end_is_refused(wrong: dict[str, Any], said: str) -> None:
+    """Drake answers some of these by SystemExit, and others by steps that it takes without end."""
+    with pytest.raises(EruginError, match=said):
+        drake.simulate(chain(), None, [0.2, 0.9], [0.0, 0.0], 0.05, **{"step": 1e-2, **wrong})
+
+
+@pytest.mark.parametrize("time_step", [-1.0, -1e-300, np.nan, -np.inf])
+def test_a_plant_is_not_made_with_a_time_step_that_drake_asserts_against(time_step: float) -> None:
+    for robot in (chain(), chain(3, absolute=True)):
+        with pytest.raises(ModelError, match="time_step must"):
+            drake.export(robot, time_step=time_step)
+
+
+@pytest.mark.parametrize("mass", [1e-320, 1e300])
+def test_bodies_that_drake_refuses_are_told_with_the_robot(mass: float) -> None:
+    with pytest.raises(BridgeError, match=f"Drake refuses the bodies of {chain().name}"):
+        drake.export(chain(), p={"m1": mass})
+
+
+def test_an_assertion_of_drake_becomes_an_error_of_this_library() -> None:
+    multibody: Any = importlib.import_module("pydrake.multibody.plant")
+    with pytest.raises(BridgeError, match=r"Drake refuses a plant: .*time_step >= 0"), refusals("a plant"):
+        multibody.MultibodyPlant(-1.0)
+
+
+def test_a_model_instance_that_the_plant_does_not_have_is_refused() -> None:
+    tree: Any = importlib.import_module("pydrake.multibody.tree")
+    plant = drake.export(chain())
+    for wrong in (0, -1, "chain", tree.ModelInstanceIndex(99)):
+        with pytest.raises(BridgeError, match="model_instance must be one that the plant has"):
+            drake.match(chain(), plant, model_instance=wrong)

@@ -135,7 +135,7 @@ def test_a_file_is_read_with_a_base_that_is_held_or_floats(tmp_path: Path) -> No
     with pytest.raises(BridgeError, match="no file"):
         drake.load(tmp_path / "none.urdf")
     file.write_text("<robot")
-    with pytest.raises(BridgeError, match=r"Drake cannot read .*one\.urdf"):
+    with pytest.raises(BridgeError, match=r"Drake refuses the file .*one\.urdf"):
         drake.load(file)
 
 

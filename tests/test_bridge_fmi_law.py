@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import threading
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +236,82 @@ def test_bad_arguments_are_refused_and_nothing_is_written(tmp_path: Path) -> Non
     with pytest.raises(ParameterError, match="'m1' must be greater than zero"):
         fmi.export(controller, path, p={"m1": -1.0})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_closed_instance_refuses_every_call(law: dict[str, Path], version: str) -> None:
+    """FMPy itself would write into memory that is freed, and end the process."""
+    with Instance(law[version]) as instance:
+        saved = instance.save()
+    calls: dict[str, Callable[[], object]] = {
+        "set": lambda: instance.set({"q.q1": 0.1}),
+        "set of nothing": lambda: instance.set({}),
+        "get": lambda: instance.get(["u.M1"]),
+        "unit": lambda: instance.unit("q.q1"),
+        "step": lambda: instance.step(0.0, 0.1),
+        "save": instance.save,
+        "restore": lambda: instance.restore(saved),
+        "enter": instance.__enter__,
+    }
+    public = {name for name in vars(Instance) if not name.startswith("_")} - {"close"}
+    assert public <= {*calls}
+    for call in calls.values():
+        with pytest.raises(
+            BridgeError, match=rf"{law[version].name} is closed, and its memory is freed: use it inside"
+        ):
+            call()
+    instance.close()
+    assert "q.q1" in instance.variables
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_instance_that_nobody_closes_is_freed_when_it_is_collected(law: dict[str, Path], version: str) -> None:
+    instance, freed = Instance(law[version]), list[str]()
+    monitored: Any = instance
+    free = monitored._fmu.dll.fmi2FreeInstance if version == "2.0" else monitored._fmu.dll.fmi3FreeInstance
+    name = "fmi2FreeInstance" if version == "2.0" else "fmi3FreeInstance"
+
+    def freeing(*arguments: object) -> object:
+        freed.append(name)
+        return free(*arguments)
+
+    setattr(monitored._fmu, name, freeing)
+    gone = weakref.ref(instance)
+    del instance, monitored
+    gc.collect()
+    assert gone() is None
+    assert freed == [name]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version: str) -> None:
+    """What one thread saved, restored and read is never mixed with what another does."""
+    with Instance(law[version]) as instance:
+        states = [instance.save()]
+        instance.set({"q.q1": 0.3, "v.q2": 0.4})
+        states.append(instance.save())
+        wrong: list[object] = []
+
+        def work(k: int) -> None:
+            for _ in range(200):
+                try:
+                    instance.restore(states[k])
+                    instance.get(["u.M1", "u.M2"])
+                    instance.step(0.0, 1e-3)
+                except BridgeError as error:
+                    wrong.append(error)
+                    return
+
+        threads = [threading.Thread(target=work, args=(k % 2,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        instance.get(["u.M1"])
+        instance.close()
+        for thread in threads:
+            thread.join()
+        assert all("is closed" in str(error) for error in wrong)
+
+
+def test_what_is_no_number_is_refused_by_name(law: dict[str, Path]) -> None:
+    with Instance(law["3.0"]) as instance, pytest.raises(BridgeError, match=r"q\.q1 must be a number, got 'much'"):
+        instance.set({"q.q1": "much"})  # type: ignore[dict-item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 
 import erugin.bridges.mujoco as bridge
 from erugin.bridges.mujoco import drive, export, load, match, simulate
+from erugin.bridges.mujoco.driver import Drive
 from erugin.bridges.mujoco.features import CENTRIPETAL, EXACT, ROTORS, ROUND, WORDS
 from erugin.bridges.mujoco.versions import numbers
 from erugin.bridges.mujoco.watch import SENTENCES
@@ -178,3 +180,48 @@ def test_versions_are_compared_by_their_numbers() -> None:
     since = {feature: numbers(feature.since) for feature in (CENTRIPETAL, EXACT, ROTORS, ROUND, *WORDS.values())}
     here = numbers(mujoco.__version__)
     assert all(bool(feature.missing) == (here < first) for feature, first in since.items())
+
+
+@pytest.mark.parametrize(
+    ("version", "jacobian", "solver", "held", "wrong"),
+    [
+        ("4.0.0", "sparse", "Newton", True, True),
+        ("4.0.0", "dense", "Newton", True, False),
+        ("4.0.0", "auto", "Newton", True, False),
+        ("4.0.0", "sparse", "CG", True, False),
+        ("4.0.0", "sparse", "Newton", False, False),
+        ("4.0.1", "sparse", "Newton", True, False),
+        ("3.14.0", "sparse", "Newton", True, False),
+    ],
+)
+def test_the_wrong_newton_solver_of_4_0_0_is_told_where_it_would_be_used(
+    version: str, jacobian: str, solver: str, held: bool, wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = swinging(arm())
+    text = export(law.robot, limits=False)
+    option = f'<option jacobian="{jacobian}" solver="{solver}"/>'
+    model = model_of(text.replace("<worldbody>", f"{option}<worldbody>", 1))
+    if held:
+        model.dof_frictionloss[0] = 1e-12
+    monkeypatch.setattr(mujoco, "__version__", version)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        drive(law, model, tolerance=None)
+    assert any("mjJAC_DENSE, or upgrade MuJoCo" in str(each.message) for each in told) == wrong
+
+
+def test_a_simulation_does_not_use_the_wrong_newton_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    real = Drive.run
+
+    def run(self: Drive, data: mujoco.MjData, duration: float) -> object:
+        seen.append(mujoco.mj_isSparse(self.model))
+        return real(self, data, duration)
+
+    monkeypatch.setattr(Drive, "run", run)
+    monkeypatch.setattr(mujoco, "__version__", "4.0.0")
+    far = np.full(61, 3.0)
+    chain = planar_manipulator([LINKS[0]] * 61)
+    chain = dataclasses.replace(chain, limits=dataclasses.replace(chain.limits, lower=-far, upper=far))
+    simulate(chain, None, np.full(61, 0.01), np.zeros(61), 1e-3, step=1e-3, limits=True)
+    assert seen == [0]

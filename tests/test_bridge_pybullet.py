@@ -6,9 +6,9 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pybullet
 import pytest
 
 from erugin.bridges import pybullet as bridge
@@ -21,6 +21,9 @@ from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageErr
 
 from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start, tracking
 from .urdf import load_quietly
+
+# Which has no wheels for Python 3.12 and later.
+pybullet: Any = pytest.importorskip("pybullet")
 
 STEP = 1e-3
 

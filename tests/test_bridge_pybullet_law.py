@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pybullet
 import pytest
 from numpy.typing import NDArray
 
@@ -18,6 +18,9 @@ from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
 from erugin.symbolic.errors import BridgeError, NotFiniteError, SingularProgramError
 
 from .bridge_simulators import ROBOTS, Called, Shaken, adaptive, apart, chain, panda, start, tracking, true_motion
+
+# Which has no wheels for Python 3.12 and later.
+pybullet: Any = pytest.importorskip("pybullet")
 
 Array = NDArray[np.float64]
 

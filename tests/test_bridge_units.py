@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pybullet
 import pytest
 from numpy.typing import NDArray
 
@@ -24,6 +23,9 @@ from .bridge_mujoco import LINKS, arm, model_of
 from .bridge_pinocchio import export_quietly
 from .bridge_simulators import cart, chain, floating, panda, tracking
 from .urdf import ARM
+
+# Which has no wheels for Python 3.12 and later.
+pybullet: Any = pytest.importorskip("pybullet")
 
 Array = NDArray[np.float64]
 control: Any = importlib.import_module("control")

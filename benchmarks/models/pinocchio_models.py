@@ -56,24 +56,23 @@ class Held:
         q, v = state
         return lambda: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
 
-    def dynamics(self) -> Callable[[Array, Array], Array]:
-        """The acceleration at any state under no forces of joints."""
-        tau = np.zeros(self.model.nv)
+    def dynamics(self, force: Array | None = None) -> Callable[[Array, Array], Array]:
+        """The acceleration at any state under joint forces, which are none if not given."""
+        tau = np.zeros(self.model.nv) if force is None else force
         settings, dynamics = pin.ProximalSettings(*PROXIMAL), pin.constraintDynamics
         model, data, contacts, contact_data = self.model, self.data, self.contacts, self.contact_data
         return lambda q, v: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
 
-    def lcaba(self, state: State, force: Array | None = None) -> Callable[[], Array]:
+    def lcaba(self) -> Callable[[Array, Array], Array]:
         """The same by the articulated recursion with loops; right only for constraints that are not corrected."""
-        tau = np.zeros(self.model.nv) if force is None else force
+        tau = np.zeros(self.model.nv)
         settings, dynamics = pin.ProximalSettings(*LCABA), pin.lcaba
         model, data, contacts = self.model, self.model.createData(), self.contacts
         contact_data: Any = pin.StdVec_RigidConstraintData()
         for contact in contacts:
             contact_data.append(contact.createData())
         pin.computeJointMinimalOrdering(model, data, contacts)
-        q, v = state
-        return lambda: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
+        return lambda q, v: dynamics(model, data, q, v, tau, contacts, contact_data, settings)
 
     @property
     def forces(self) -> Array:

@@ -15,7 +15,7 @@ from harness.operations import operations
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, Constraint, holonomic
-from erugin.controllers import Program
+from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.multipliers import chosen_method
 from erugin.controllers.realization import Ideal
 from erugin.robots import Closure, Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
@@ -60,8 +60,8 @@ class Tick:
         return Kernel(self.name, self.inputs, self.outputs, compiled=compiled)
 
     def bound(self, state: State, kernel: Kernel | None = None) -> tuple[Callable[[], None], list[Array]]:
-        """A call through buffers at a state, and where it leaves λ, R and a."""
-        arguments = [np.zeros(1), state.q.copy(), state.v.copy(), self.p.copy()]
+        """A call through buffers, which are the arrays of the state, and where it leaves λ, R and a."""
+        arguments = [np.zeros(1), state.q, state.v, self.p.copy()]
         results = [np.zeros(x.numel()) for x in self.outputs.values()]
         return (kernel or self.kernel()).bind(arguments, results), results
 
@@ -84,6 +84,12 @@ def chain_tick(n: int, held_links: Sequence[int] | None = None) -> Tick:
     at = [(i * CHAIN.length, 0.0) for i in (held_links or [n])]
     rows = [held(place, x, f"end{k}") for k, (place, x) in enumerate(zip(places, at, strict=True))]
     return _of_program(f"chain{n}", Program(robot, rows), began)
+
+
+def chain_law(n: int) -> Controller:
+    """The law of :func:`chain_tick`, whose output is R."""
+    robot = chain(n)
+    return ProgramController(Program(robot, held(robot.points["tip"], (n * CHAIN.length, 0.0), "end0")))
 
 
 def arm_tick() -> Tick:

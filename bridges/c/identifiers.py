@@ -6,6 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from ...symbolic.errors import BridgeError
+from ..names import shortened
+
 C_WORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -30,6 +33,8 @@ TAKEN = frozenset(f"{C_WORDS} {CPP_WORDS} {HEADERS} {MACROS} main".split())
 LONGEST = 63
 """Characters of a name that compilers tell apart; C99 promises as many inside a file, and 31 between files: where a
 linker keeps to these, a law's name may have 13."""
+LONGEST_STRING = 4095
+"""Bytes of a string that C99 promises to take."""
 
 
 def identifier(name: str, otherwise: str) -> str:
@@ -62,12 +67,14 @@ def constants(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
         prefix: that each begins with.
         names: any texts.
     """
-    wanted = [f"{prefix}{re.sub('^x_?(?=[0-9])', '', identifier(name, 'x')).upper()}" for name in names]
+    words = [f"{prefix}{re.sub('^x_?(?=[0-9])', '', identifier(name, 'x')).upper()}" for name in names]
+    wanted = [word[:LONGEST] for word in words]
     taken, found = set(wanted), list[str]()
     for word in wanted:
         new, number = word, 2
         while new in found or (new != word and new in taken):
-            new, number = f"{word}_{number}", number + 1
+            end = f"_{number}"
+            new, number = f"{word[: LONGEST - len(end)]}{end}", number + 1
         found.append(new)
     return tuple(found)
 
@@ -91,9 +98,21 @@ def string(text: str) -> str:
 
     Args:
         text: any.
+
+    Raises:
+        BridgeError: for text that is too long for a string of C99, or has half of a surrogate pair, which is no text.
     """
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        raise BridgeError(f"the name {shortened(text)} has half of a surrogate pair in it: rename it") from error
+    if len(content) > LONGEST_STRING:
+        raise BridgeError(
+            f"the name {shortened(text)} has {len(content):,} bytes, and a string of C99 at most {LONGEST_STRING:,}: "
+            "take a shorter one"
+        )
     plain = " !#$%&'()*+,-./:;<=>@[]^_{|}~"
-    written = (chr(b) if b < 128 and (chr(b).isalnum() or chr(b) in plain) else f"\\{b:03o}" for b in text.encode())
+    written = (chr(b) if b < 128 and (chr(b).isalnum() or chr(b) in plain) else f"\\{b:03o}" for b in content)
     return f'"{"".join(written)}"'
 
 

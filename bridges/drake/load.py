@@ -23,7 +23,7 @@ from .bodies import all_bodies, mass_of
 from .foreign import ModelInstanceIndex, MultibodyPlant
 from .joints import LoadedJoint, loaded_joints
 from .refused import refuse
-from .said import told
+from .said import refusals, told
 
 Array = NDArray[np.float64]
 MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -128,15 +128,13 @@ def _read(path: str | os.PathLike[str], base: str) -> MultibodyPlant:
     file = Path(path)
     if not file.is_file():
         raise BridgeError(f"there is no file {file}")
-    try:
+    with refusals(f"the file {file}"):
         with told(file.name):
             parsing.Parser(plant).AddModels(file)
-    except RuntimeError as error:
-        raise BridgeError(f"Drake cannot read {file}: {error}") from error
-    if base == "fixed":
-        for body in _roots(plant):
-            plant.WeldFrames(plant.world_frame(), plant.GetBodyByName(*body).body_frame())
-    plant.Finalize()
+        if base == "fixed":
+            for body in _roots(plant):
+                plant.WeldFrames(plant.world_frame(), plant.GetBodyByName(*body).body_frame())
+        plant.Finalize()
     return plant
 
 

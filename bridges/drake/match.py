@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import not_negative
 from ...symbolic.extras import require
 from ..carried import carried_differences
 from ..matching import TOLERANCE, Match, compare_dynamics
@@ -46,6 +47,7 @@ def match(
         MissingPackageError: if Drake is not installed.
     """
     multibody = require("pydrake.multibody.tree", "drake")
+    tolerance = not_negative("tolerance", tolerance)
     states, found = states_of(robot, model, names=names, model_instance=model_instance)
     context = model.CreateDefaultContext()
     joints, own = moving_joints(model, model_instance), np.zeros(states.nq, dtype=np.bool_)

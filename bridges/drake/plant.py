@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import not_negative
 from ...symbolic.errors import BridgeError, BridgeWarning
 from ...symbolic.extras import require
 from ..solids import SolidTree, own_tree
 from ..urdf_text import following_joints, rubbing_joints
 from .foreign import MultibodyPlant
-from .said import told
+from .said import refusals, told
 from .taken import put_in, take_out
 
 
@@ -40,7 +40,9 @@ def export(
         time_step: 0 for a continuous plant, otherwise the step of a discrete one [s].
 
     Raises:
-        BridgeError: for a robot with natural constraints, without a tree, or with what URDF cannot say.
+        BridgeError: for a robot with natural constraints, without a tree, or with what URDF cannot say or Drake
+            refuses.
+        ModelError: for a negative time step.
         MissingPackageError: if Drake is not installed.
 
     Warns:
@@ -73,7 +75,7 @@ def build_plant(
     """
     from ..urdf import export as urdf
 
-    tree = own_tree(robot)
+    tree, period = own_tree(robot), not_negative("time_step", time_step)
     multibody, parsing = require("pydrake.multibody.plant", "drake"), require("pydrake.multibody.parsing", "drake")
     if robot.natural:
         names = ", ".join(constraint.name for constraint in robot.natural)
@@ -97,15 +99,16 @@ def build_plant(
             stacklevel=3,
         )
     text, taken = take_out(whole)
-    plant: MultibodyPlant = multibody.MultibodyPlant(finite("time_step", time_step))
-    with told(robot.name):
-        parsing.Parser(plant).AddModelsFromString(text, "urdf")
-    for joint in taken:
-        put_in(plant, joint)
     gravity = robot.evaluate(tree.gravity, p=p)
-    plant.mutable_gravity_field().set_gravity_vector(gravity)
-    left = _add_actuators(robot, plant, p)
-    plant.Finalize()
+    with refusals(f"the bodies of {robot.name}"):
+        plant: MultibodyPlant = multibody.MultibodyPlant(period)
+        with told(robot.name):
+            parsing.Parser(plant).AddModelsFromString(text, "urdf")
+        for joint in taken:
+            put_in(plant, joint)
+        plant.mutable_gravity_field().set_gravity_vector(gravity)
+        left = _add_actuators(robot, plant, p)
+        plant.Finalize()
     return plant, left
 
 

@@ -1,4 +1,4 @@
-"""What Drake's parser remarks on, as warnings of Python."""
+"""What Drake remarks on and refuses, as warnings and errors of this library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ...symbolic.errors import BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, EruginError
 
 
 class _Kept(logging.Handler):
@@ -19,6 +19,24 @@ class _Kept(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.said.append(record.getMessage())
+
+
+@contextmanager
+def refusals(doing: str) -> Generator[None]:
+    """Raise what Drake refuses as a BridgeError; an assertion of its C++ would end the process as a SystemExit.
+
+    Args:
+        doing: what is asked of it, for the message.
+
+    Raises:
+        BridgeError: for a RuntimeError, ValueError, TypeError or SystemExit of Drake.
+    """
+    try:
+        yield
+    except EruginError:
+        raise
+    except (RuntimeError, ValueError, TypeError, SystemExit) as error:
+        raise BridgeError(f"Drake refuses {doing}: {error}") from error
 
 
 @contextmanager

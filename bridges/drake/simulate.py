@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -14,14 +13,15 @@ from ...robots.robot import Robot
 from ...scenarios.batch import whole
 from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import not_negative, positive, vector
-from ...symbolic.errors import BridgeError
+from ...symbolic.arrays import finite, not_negative, positive, step_count, vector
+from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.extras import require
 from ..recorder import Recorder
 from .drive import law_system
 from .foreign import Simulator
 from .match import match
 from .plant import build_plant
+from .said import refusals
 from .states import states_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ SHORTEST = 1e-3
 
 At a jump of a law, as of one with limits, the error that can be reached is of the order of the step, and Drake would go
 down to 1e-14 s."""
+MOST_SUBSTEPS = 1_000_000
+"""Steps of Drake in one interval of samples."""
+FINEST = 1e-13
+"""Least accuracy."""
 Integrator = Literal[
     "runge_kutta5",
     "runge_kutta3",
@@ -96,12 +100,22 @@ def simulate(
         MissingPackageError: if Drake is not installed.
     """
     analysis, framework = (require(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
-    parts = whole("substeps", substeps)
-    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
-    h, c = duration / steps, robot.coordinates
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
+    parts, period, begin = whole("substeps", substeps), not_negative("time_step", time_step), finite("t0", t0)
+    span = positive("duration", duration)
+    steps = step_count(span, step)
+    h, c = span / steps, robot.coordinates
+    # Drake takes them without asking whether to go on.
+    inside = max(parts, step_count(h, period) if period else 1)
+    if inside > MOST_SUBSTEPS:
+        raise ModelError(
+            f"{inside:,} steps of Drake in one interval of {h:g} s are more than {MOST_SUBSTEPS:,}: take a larger "
+            "time_step, fewer substeps, or a smaller step"
+        )
+    if accuracy is not None and positive("accuracy", accuracy) < FINEST:
+        raise ModelError(f"accuracy must be at least {FINEST:g}, below which lies rounding, got {accuracy!r}")
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=begin)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
-    plant, _ = build_plant(robot, None, recorder.p, not_negative("time_step", time_step))
+    plant, _ = build_plant(robot, None, recorder.p, period)
     match(robot, plant, p=recorder.p).require()
     states, _ = states_of(robot, plant)
     builder = framework.DiagramBuilder()
@@ -116,17 +130,17 @@ def simulate(
     simulator: Simulator = analysis.Simulator(builder.Build())
     _set_integrator(simulator, integrator, accuracy, h / parts)
     context = simulator.get_mutable_context()
-    context.SetTime(t0)
+    context.SetTime(begin)
     own = plant.GetMyMutableContextFromRoot(context)
     plant.SetPositionsAndVelocities(own, np.concatenate(states.there(*state)))
     try:
-        for k, t in enumerate(recorder.times.tolist()):
+        for k, t in enumerate(recorder.times()):
             try:
                 if k:
                     simulator.AdvanceTo(t)
                     x = plant.GetPositionsAndVelocities(own)
                     state = states.here(x[: states.nq], x[states.nq :])
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise recorder.fail(error) from error
             recorder.tick(*state)
             if controller is not None and law is not None:
@@ -141,7 +155,8 @@ def _set_integrator(simulator: Simulator, scheme: str, accuracy: float | None, s
     schemes: list[str] = analysis.GetIntegrationSchemes()
     if scheme not in schemes:
         raise BridgeError(f"Drake has no integrator {scheme!r}; its schemes: {', '.join(schemes)}")
-    analysis.ResetIntegratorFromFlags(simulator, scheme, step)
+    with refusals(f"the integrator {scheme!r} for this plant"):
+        analysis.ResetIntegratorFromFlags(simulator, scheme, step)
     integrator = simulator.get_mutable_integrator()
     integrator.set_maximum_step_size(step)
     if accuracy is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
+from ...symbolic.extras import require
 from ..names import places
 from ..state_map import DRAKE, StateMap
 from .foreign import DrakeJoint, ModelInstanceIndex, MultibodyPlant
@@ -23,12 +24,19 @@ def moving_joints(plant: MultibodyPlant, model_instance: ModelInstanceIndex | No
         model_instance: only its joints; those of all if not given.
 
     Raises:
-        BridgeError: for what is no plant, or one that is not finalized.
+        BridgeError: for what is no plant, one that is not finalized, or a model instance that it does not have.
     """
     if not hasattr(plant, "is_finalized"):
         raise BridgeError(f"a MultibodyPlant is needed, got {plant!r}; a file is made one by pydrake's Parser")
     if not plant.is_finalized():
         raise BridgeError("the MultibodyPlant is not finalized: call plant.Finalize() first")
+    if model_instance is not None:
+        kind = require("pydrake.multibody.tree", "drake").ModelInstanceIndex
+        if not isinstance(model_instance, kind) or not 0 <= int(model_instance) < plant.num_model_instances():
+            raise BridgeError(
+                "model_instance must be one that the plant has, such as plant.GetModelInstanceByName(name), got "
+                f"{model_instance!r}"
+            )
     indices = plant.GetJointIndices() if model_instance is None else plant.GetJointIndices(model_instance)
     joints = [plant.get_joint(index) for index in indices]
     return [joint for joint in joints if joint.num_positions() > 0]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ...symbolic.parameters import Range
+from ..names import NOT_IN_XML
 from .block import Block, Variable
 from .units import Unit
 
 Attributes = Mapping[str, str | float | None]
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 CATEGORIES = {
     "logStatusError": "what was asked for is not allowed, or a step failed",
     "logStatusDiscard": "the equations have no value at a point that a solver tried",

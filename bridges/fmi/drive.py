@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...controllers.controller import Controller
 from ...scenarios.labels import Labels
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive
+from ...symbolic.arrays import finite, positive, step_count
 from ...symbolic.errors import BridgeError, BridgeWarning
 from ..law_model import model_values
 from ..names import places
@@ -76,7 +76,7 @@ def drive(
     read = [*state_variables(robot, labels, *start_values(robot, None, None))]
     written = [variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
     span, begin = positive("duration", duration), finite("t0", t0)
-    steps = max(1, math.ceil(span / positive("step", step) - 1e-9))
+    steps = step_count(span, step)
     h = span / steps
     with Instance(model, values, t0=begin) as instance:
         untold: list[str] = []
@@ -89,7 +89,7 @@ def drive(
                 stacklevel=2,
             )
         recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, law_p=p, t0=begin)
-        for k, t in enumerate(recorder.times.tolist()):
+        for k, t in enumerate(recorder.times()):
             x = instance.get(outward)
             u = recorder.tick(x[:nq], x[nq:])
             if k < steps:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -28,7 +30,11 @@ LINES = 10
 class Instance:
     """An FMU for co-simulation, unpacked into a temporary folder and initialized; used with ``with``.
 
+    Behind the ``with`` block, or after :meth:`close`, its memory is freed: every method but ``close`` raises
+    BridgeError. Calls from several threads take place one after the other.
+
     Attributes:
+        path: of the FMU.
         variables: of the FMU, by name.
         units: that the FMU defines, by name.
         version: of FMI, ``"2.0"`` or ``"3.0"``.
@@ -50,24 +56,35 @@ class Instance:
             MissingPackageError: if FMPy is not installed.
         """
         fmpy = require("fmpy", "fmi")
+        self.path = os.fspath(path)
         # What the last call said, for its error: with logging on an FMU may say much that is none.
-        self._said: deque[str] = deque(maxlen=LINES)
-        self._stack = ExitStack()
+        self._said = said = deque[str](maxlen=LINES)
+        # An instance is not safe in two threads at once, and Python's own lock is released in it.
+        self._lock = threading.RLock()
+
+        # No method: the FMU keeps it, and would keep this instance from being collected.
+        def log(*arguments: object) -> None:
+            """Keep the message, the last argument in either version of FMI."""
+            message = arguments[-1]
+            said.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
+
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="erugin-fmu-"))
             try:
-                description = fmpy.read_model_description(os.fspath(path))
-                fmpy.extract(os.fspath(path), folder)
+                description = fmpy.read_model_description(self.path)
+                fmpy.extract(self.path, folder)
                 if description.coSimulation is None:
-                    raise BridgeError(f"{os.fspath(path)} is not for co-simulation")
+                    raise BridgeError(f"{self.path} is not for co-simulation")
                 self._fmu: Any = fmpy.instantiate_fmu(
-                    folder, description, "CoSimulation", debug_logging=True, logger=self._log
+                    folder, description, "CoSimulation", debug_logging=True, logger=log
                 )
             except BridgeError:
                 raise
             except Exception as error:  # FMPy raises what its parts raise, of no class of its own
-                raise BridgeError(f"{os.fspath(path)} cannot be loaded by FMPy: {self._told(error)}") from error
+                raise BridgeError(f"{self.path} cannot be loaded by FMPy: {self._told(error)}") from error
             stack.callback(self._fmu.freeInstance)
+            # Also where nobody closes it: when it is collected, or at the end of the process.
+            self._finalizer = weakref.finalize(self, stack.close)
             self.version: str = description.fmiVersion
             self.variables: Mapping[str, ScalarVariable] = MappingProxyType(
                 {variable.name: variable for variable in description.modelVariables}
@@ -84,15 +101,22 @@ class Instance:
                 self.set(given)
                 self._call("enterInitializationMode", startTime=t0)
             self._call("exitInitializationMode")
-            self._stack = stack.pop_all()
+            self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, stack.pop_all().close)
 
     def __enter__(self) -> Self:
+        self._require_open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self.close()
+
+    def close(self) -> None:
+        """Free the instance and remove the folder; nothing happens the second time."""
+        with self._lock:
+            self._finalizer()
 
     def set(self, values: Mapping[str, float]) -> None:
         """Set parameters or inputs.
@@ -101,11 +125,11 @@ class Instance:
             values: by name.
 
         Raises:
-            BridgeError: for an unknown name, or a value that the FMU refuses.
+            BridgeError: for an unknown name, or a value that is no number or that the FMU refuses.
         """
         references = self._references(values)
+        numbers = [_number(name, value) for name, value in values.items()]
         if references:
-            numbers = [float(value) for value in values.values()]
             self._call("setReal" if self.version == "2.0" else "setFloat64", references, numbers)
 
     def get(self, names: Iterable[str]) -> Array:
@@ -125,7 +149,11 @@ class Instance:
 
         Args:
             name: of the variable.
+
+        Raises:
+            BridgeError: for an unknown name.
         """
+        self._references([name])
         variable = self.variables[name]
         declared = variable.declaredType
         label = variable.unit or (None if declared is None else declared.unit)
@@ -150,11 +178,12 @@ class Instance:
             BridgeError: if the FMU has none to give.
         """
         old = self.version == "2.0"
-        state = self._call("getFMUstate" if old else "getFMUState")
-        try:
-            return bytes(self._call("serializeFMUstate" if old else "serializeFMUState", state))
-        finally:
-            self._call("freeFMUstate" if old else "freeFMUState", state)
+        with self._lock:
+            state = self._call("getFMUstate" if old else "getFMUState")
+            try:
+                return bytes(self._call("serializeFMUstate" if old else "serializeFMUState", state))
+            finally:
+                self._call("freeFMUstate" if old else "freeFMUState", state)
 
     def restore(self, saved: bytes) -> None:
         """Go on from a saved state.
@@ -166,13 +195,15 @@ class Instance:
             BridgeError: if it is no state of this FMU.
         """
         old = self.version == "2.0"
-        state = self._call("deSerializeFMUstate" if old else "deserializeFMUState", saved)
-        try:
-            self._call("setFMUstate" if old else "setFMUState", state)
-        finally:
-            self._call("freeFMUstate" if old else "freeFMUState", state)
+        with self._lock:
+            state = self._call("deSerializeFMUstate" if old else "deserializeFMUState", saved)
+            try:
+                self._call("setFMUstate" if old else "setFMUState", state)
+            finally:
+                self._call("freeFMUstate" if old else "freeFMUState", state)
 
     def _references(self, names: Iterable[str]) -> list[int]:
+        self._require_open()
         found: list[int] = []
         for name in names:
             if name not in self.variables:
@@ -181,19 +212,30 @@ class Instance:
         return found
 
     def _call(self, name: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401 - FMPy has no types
-        self._said.clear()
-        try:
-            return getattr(self._fmu, name)(*arguments, **named)
-        except Exception as error:  # FMPy raises plain exceptions, too
-            raise BridgeError(f"the FMU says: {self._told(error)}") from error
+        with self._lock:
+            self._require_open()
+            self._said.clear()
+            try:
+                return getattr(self._fmu, name)(*arguments, **named)
+            except Exception as error:  # FMPy raises plain exceptions, too
+                raise BridgeError(f"the FMU says: {self._told(error)}") from error
 
-    def _log(self, *arguments: object) -> None:
-        """Keep the message, the last argument in either version of FMI."""
-        message = arguments[-1]
-        self._said.append(message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message))
+    def _require_open(self) -> None:
+        if not self._finalizer.alive:
+            raise BridgeError(
+                f"the instance of {self.path} is closed, and its memory is freed: use it inside its with block, or "
+                "make another Instance"
+            )
 
     def _told(self, error: Exception) -> str:
         return "; ".join(self._said) or str(error)
+
+
+def _number(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BridgeError(f"{name} must be a number, got {value!r}") from error
 
 
 def _unit(unit: fmpy.model_description.Unit) -> Unit:

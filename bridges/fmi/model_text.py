@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from ...controllers.status import Status
 from ...symbolic.parameters import Range
+from ..c.identifiers import string
 from ..c.source import PREAMBLE, CSource, c_source
 from .block import Block
 
@@ -63,7 +64,7 @@ def _header(block: Block, token: str, contradictory: bool) -> str:
         "NOT_FINITE": Status.NOT_FINITE.sentence,
     }
     lines = [f"#define MODEL_{key} {number}" for key, number in numbers.items()]
-    lines += [f"#define MODEL_{key} {_quoted(text)}" for key, text in texts.items()]
+    lines += [f"#define MODEL_{key} {string(text)}" for key, text in texts.items()]
     lines += [
         f"\n/* By CMake, for a library that is loaded. */\n#ifdef {block.name}_EXPORTS\n#define MODEL_LOADED\n#endif"
     ]
@@ -85,10 +86,10 @@ def _implementation(block: Block) -> str:
             PREAMBLE,
             '#include "model.h"\n',
             f"static const double model_start[] = {{{_list(map(float.hex, starts))}}};",
-            f"static const char *const model_name[] = {{{_list(_quoted(each.name) for each in variables)}}};",
-            f"static const char model_limit[] = {_quoted(letters)};",
-            f"static const char model_kind[] = {_quoted(kinds)};",
-            f"static const char *const model_row[] = {{{_list(map(_quoted, block.rows or ('',)))}}};",
+            f"static const char *const model_name[] = {{{_list(string(each.name) for each in variables)}}};",
+            f"static const char model_limit[] = {string(letters)};",
+            f"static const char model_kind[] = {string(kinds)};",
+            f"static const char *const model_row[] = {{{_list(map(string, block.rows or ('',)))}}};",
             f"static const double model_tolerance[] = {{{_list(map(float.hex, block.tolerances or (0.0,)))}}};\n",
             "/* in: time, inputs, parameters, states; out: rates of the states, pivots of the rows */",
             rate.text,
@@ -109,11 +110,3 @@ def _functions(block: Block) -> tuple[CSource, CSource]:
 
 def _list(items: Iterable[str]) -> str:
     return ",\n    ".join(["\n    " + first if k == 0 else first for k, first in enumerate(items)])
-
-
-def _quoted(text: str) -> str:
-    """A C string; what is not ASCII as numbers, so that no compiler has to know how the file is written."""
-    told = "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
-    )
-    return f'"{told}"'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive
+from ...symbolic.arrays import finite, positive, step_count
 from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..recorder import Recorder
@@ -60,7 +59,7 @@ def simulate(
     """
     require("fmpy", "fmi")
     span, begin = positive("duration", duration), finite("t0", t0)
-    steps = max(1, math.ceil(span / positive("step", step) - 1e-9))
+    steps = step_count(span, step)
     h = span / steps
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=begin)
     with tempfile.TemporaryDirectory(prefix="erugin-fmu-") as folder:
@@ -71,7 +70,7 @@ def simulate(
             fmu = export(controller, path, version=version, with_plant=robot, q0=q0, v0=v0, p=law_p, plant_p=p, step=h)
         states, nq = [state.name for state in fmu.states], robot.coordinates.nq
         with Instance(path, t0=begin) as instance:
-            for k, t in enumerate(recorder.times.tolist()):
+            for k, t in enumerate(recorder.times()):
                 x = instance.get(states)
                 recorder.tick(x[:nq], x[nq:])
                 if k < steps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from ...scenarios.phases import checked_phases
 from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, step_count
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .actions import Acts, Bounds, actions_of, acts_by_forces, bounds_of
@@ -110,8 +109,8 @@ class Task:
         span = positive("period", h if period is None else period)
         if span > setup.duration * (1.0 + 1e-9):
             raise BridgeError(f"a period of {span:g} s is longer than an episode, {setup.duration:g} s")
-        substeps = max(1, math.ceil(span / h - 1e-9))
-        periods = max(1, math.ceil(setup.duration / span - 1e-9))
+        substeps = step_count(span, h)
+        periods = step_count(setup.duration, span)
         low, high = bounds_of(setup, forces, bounds)
         if normalized and not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise BridgeError("a normalized action needs finite bounds: pass bounds=, or take normalized=False")

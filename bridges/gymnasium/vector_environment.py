@@ -11,8 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import room_for
 from ...symbolic.errors import BridgeError
 from ...symbolic.toolchain import vector_width
+from .ahead import DEPTH
 from .engine import Rows
 from .episodes import Episodes, Outcome
 from .leg import Leg
@@ -54,8 +56,11 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self.metadata = {**described(task), "autoreset_mode": mode}
         self.single_action_space: spaces.Space[Any] = action_space(task)
         self.single_observation_space: spaces.Space[Any] = observation_space(task, dictionary)
-        self.action_space: spaces.Space[Any] = batch_space(self.single_action_space, lanes)
-        self.observation_space: spaces.Space[Any] = batch_space(self.single_observation_space, lanes)
+        # Bounds of the spaces, and what waits ahead of each lane.
+        each = 8 * (task.seen.numel() + len(task.low)) + (DEPTH + 4) * (task.draws.size + 20)
+        with room_for(float(lanes) * each, f"{lanes:,} lanes", "take fewer"):
+            self.action_space: spaces.Space[Any] = batch_space(self.single_action_space, lanes)
+            self.observation_space: spaces.Space[Any] = batch_space(self.single_observation_space, lanes)
         course = (Phases if task.legs else Leg).compiled(task, lanes, vector_width(), threads)
         if isinstance(course, str):
             raise BridgeError(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import BridgeError, ModelError
+from ...symbolic.errors import BridgeError, BridgeWarning, ModelError
 from ..law_model import model_values
 from .driver import Drive
 from .joints import Joints
 from .match import match
 from .obstacles import Obstacle
 from .outlet import Apply
-from .versions import loaded
+from .versions import WRONG_HESSIAN, loaded, wrong_newton
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -55,6 +56,9 @@ def drive(
         BridgeError: if joints do not match by name and kind, the model is not the same robot, motors are missing or
             are no motors, or an obstacle is not there.
         MissingPackageError: without MuJoCo.
+
+    Warns:
+        BridgeWarning: of a model whose constraints MuJoCo 4.0.0 solves wrongly.
     """
     mujoco = loaded()
     if not isinstance(controller, Controller):
@@ -71,4 +75,11 @@ def drive(
     if tolerance is not None:
         match(robot, model, names=names, p=own, tolerance=tolerance).require(tolerance)
     joints = Joints.of(robot, model, names)
+    if wrong_newton(model):
+        warnings.warn(
+            f"MuJoCo {WRONG_HESSIAN} solves the constraints of this model wrongly: its sparse Newton solver has wrong "
+            "factors, which 4.0.1 mends. Set model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE, or upgrade MuJoCo",
+            BridgeWarning,
+            stacklevel=2,
+        )
     return Drive(robot, controller, joints, p=own, law_p=law_p, obstacles=obstacles, apply=apply)

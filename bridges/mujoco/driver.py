@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.simulation_errors import SimulationError, SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import positive, vector
+from ...symbolic.arrays import step_count, vector
 from ...symbolic.errors import BridgeError
 from ...symbolic.parameters import NO_PARAMETERS
 from ..law_memory import LawMemory, lent, remembers
@@ -210,7 +209,7 @@ class Drive:
         """
         self._begin(data)
         h = float(self.model.opt.timestep)
-        steps = max(1, math.ceil(positive("duration", duration) / h - 1e-9))
+        steps = step_count(duration, h)
         q, v = self._sample(data)
         started = self.p.copy()
         with installed(self._mujoco, self._stage), lent(self.memory):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..names import require_xml
+from ..names import xml_text
 
 Value = str | float | NDArray[np.float64] | tuple[float, ...]
 
@@ -55,8 +55,7 @@ def to_text(root: Element) -> str:
     Args:
         root: its root element.
     """
-    ET.indent(root.node)
-    return require_xml("MJCF", ET.tostring(root.node, encoding="unicode") + "\n")
+    return xml_text(root.node) + "\n"
 
 
 def quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:

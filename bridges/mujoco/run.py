@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from typing import Literal
@@ -15,13 +14,13 @@ from ...scenarios.close_loop import require_parts
 from ...scenarios.integrators import RK4
 from ...scenarios.step_limit import StepLimit
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive, vector
+from ...symbolic.arrays import finite, positive, step_count, vector
 from ...symbolic.errors import BridgeWarning
 from .driver import Drive
 from .features import ROUND
 from .joints import Joints
 from .model_export import export
-from .versions import loaded
+from .versions import loaded, solve_densely, wrong_newton
 from .watch import installed
 
 Values = Mapping[str, float] | ArrayLike | None
@@ -79,7 +78,7 @@ def simulate(
     c = robot.coordinates
     q, v = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     span, interval, start = positive("duration", duration), positive("step", step), finite("t0", t0)
-    h = span / max(1, math.ceil(span / interval - 1e-9))
+    h = span / step_count(span, interval)
     if controller is not None and controller.linearizations and integrator == "RK4":
         limit = StepLimit(controller.linearizations, controller.parameters, RK4())
         limit.check(controller.parameters.values(law_p)[None], h)
@@ -88,6 +87,8 @@ def simulate(
         model = mujoco.MjModel.from_xml_string(text)
     # Text has fewer digits than the step.
     model.opt.timestep = h
+    if wrong_newton(model):
+        solve_densely(model)
     joints = Joints.of(robot, model)
     if integrator == "RK4" and joints.floats and ROUND.missing:
         warnings.warn(f"{robot.name}: {ROUND.missing}: its motion has an error of second", BridgeWarning, stacklevel=2)

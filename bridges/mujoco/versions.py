@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 OLDEST = "3.0"
+WRONG_HESSIAN = "4.0.0"
+"""Its sparse Cholesky factorization gives the Newton solver wrong steps and accelerations; 4.0.1 has it right."""
 BODY = 1
 """MuJoCo's number of the kind of object that a body is."""
 
@@ -74,6 +76,32 @@ def disable_bit(flag: Flag) -> int:
     bits = loaded().mjtDisableBit
     passive = flag in ("DAMPER", "SPRING") and not hasattr(bits, f"mjDSBL_{flag}")
     return int(getattr(bits, "mjDSBL_PASSIVE" if passive else f"mjDSBL_{flag}"))
+
+
+def wrong_newton(model: MjModel) -> bool:
+    """Whether constraints of a model may be solved by Newton's method with the wrong factors of MuJoCo 4.0.0.
+
+    They are wrong where the Jacobian of the constraints is sparse: by the model's option, or from 60 velocities on.
+
+    Args:
+        model: MuJoCo's.
+    """
+    mujoco = loaded()
+    if numbers(mujoco.__version__) != numbers(WRONG_HESSIAN) or not mujoco.mj_isSparse(model):
+        return False
+    meets = (model.geom_contype | model.geom_conaffinity).any()
+    held = model.neq or meets or model.jnt_limited.any() or model.tendon_limited.any()
+    rubs = model.dof_frictionloss.any() or model.tendon_frictionloss.any()
+    return model.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON and bool(held or rubs)
+
+
+def solve_densely(model: MjModel) -> None:
+    """Have constraints of a model solved with dense rows.
+
+    Args:
+        model: MuJoCo's; its option is changed.
+    """
+    model.opt.jacobian = loaded().mjtJacobian.mjJAC_DENSE
 
 
 def disabled_groups(model: MjModel) -> int:

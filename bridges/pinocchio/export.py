@@ -72,13 +72,16 @@ def export(
             f"{'; '.join(f'{name!r}, as {why}' for name, why in found.left.items())}"
         )
     model = pin.Model()
-    model.name = robot.name
     model.gravity.linear = tree.gravity
-    joints = _add_solids(model, robot, tree)
-    order = [joints[solid.name] for solid in tree.solids]
-    for one in followers(robot, tree, found.couplings, order):
-        model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
-    _add_frames(model, robot, poses, joints)
+    try:
+        model.name = robot.name
+        joints = _add_solids(model, robot, tree)
+        order = [joints[solid.name] for solid in tree.solids]
+        for one in followers(robot, tree, found.couplings, order):
+            model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
+        _add_frames(model, robot, poses, joints)
+    except UnicodeEncodeError as error:
+        raise BridgeError(f"the name {error.object!r} has half of a surrogate pair in it: rename it") from error
     states = ModelState(robot, model)
     _set_limits(model, robot, states)
     loops = tuple(_loop(model, robot, one, joints) for one in found.pins)

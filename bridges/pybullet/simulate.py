@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +12,7 @@ from ...robots.robot import Robot
 from ...scenarios.batch import whole
 from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import positive, vector
+from ...symbolic.arrays import step_count, vector
 from ..recorder import Recorder
 from .body import Body
 from .drive import Drive
@@ -68,7 +67,7 @@ def simulate(
     """
     pybullet = bullet()
     parts = whole("substeps", substeps)
-    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
+    steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
     start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
@@ -88,7 +87,7 @@ def simulate(
                 try:
                     for i in range(parts if k else 0):
                         if law is not None:
-                            law.t = recorder.times[k - 1] + i * h / parts
+                            law.t = recorder.time(k - 1) + i * h / parts
                             if i:
                                 state = law.state
                                 output = law.controller.control(law.t, *state, law.p)

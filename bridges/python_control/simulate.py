@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.batch import whole
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive, vector
+from ...symbolic.arrays import finite, positive, step_count, vector
 from ...symbolic.errors import ModelError, NotFiniteError
 from ..law_memory import remembers
 from ..recorder import Recorder
@@ -74,7 +73,7 @@ def simulate(
     import control
 
     library: Any = control
-    steps = max(1, math.ceil(positive("duration", duration) / positive("step", step) - 1e-9))
+    steps = step_count(duration, step)
     h, c, start = duration / steps, robot.coordinates, finite("t0", t0)
     x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
 
@@ -92,7 +91,7 @@ def simulate(
     if method not in METHODS:
         raise ModelError(f"method must be one of SciPy's {', '.join(METHODS)}, got {method!r}")
     options = {"method": method, "rtol": positive("relative", relative), "atol": positive("absolute", absolute)}
-    params, times = _params(robot, controller, recorder), recorder.times
+    params, times = _params(robot, controller, recorder), np.array([*recorder.times()])
     most = whole("most_steps", most_steps)
 
     def run(ticks: Array, state: Array) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
 from ..held import Coupling
-from ..names import require_xml
+from ..names import xml_text
 from ..passive import Passive
 from ..poses import Poses
 from ..solids import Mass, Solid, SolidTree
@@ -225,8 +225,7 @@ def to_text(root: ET.Element) -> str:
     Args:
         root: its root element.
     """
-    ET.indent(root)
-    return require_xml("URDF", '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n")
+    return '<?xml version="1.0"?>\n' + xml_text(root) + "\n"
 
 
 def _efforts(robot: Robot, tree: SolidTree) -> Array:

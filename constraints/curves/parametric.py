@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import finite, room_for
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
@@ -142,7 +142,9 @@ def parametric(
         tangents.append(tangent.ravel() / length)
     directions = np.array(tangents)
     axis = best_axis(name, directions)
-    places = np.linspace(first, last, samples)
+    # Each is a value in the expressions of the path, and a branch of the search.
+    with room_for(1e3 * samples, f"{samples:,} samples", "take fewer; a path needs one per radian of its bends"):
+        places = np.linspace(first, last, samples)
     _require_gentle_turns(name, directions, first, last, places)
     return Parametric(name, place.numel(), path, tuple(places.tolist()), axis, parameters)
 

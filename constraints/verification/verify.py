@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive, vector
+from ...symbolic.arrays import positive, room_for, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ..field import EruginField
@@ -91,7 +91,8 @@ def verify(
         seed: of the random numbers; the same seed gives the same report.
 
     Raises:
-        ModelError: for what is no field, an empty region, no instant, or a number out of its range.
+        ModelError: for what is no field, an empty region, no instant, a number out of its range, or more samples than
+            fit into memory.
         ShapeError: for arrays of another shape, or numbers that are not finite.
         ParameterError: for parameters that the field does not have.
     """
@@ -121,7 +122,11 @@ def verify(
     ]
     given = None if start is None else vector("start", start, n)
     rng, largest = np.random.default_rng(seed), positive("tolerance", tolerance)
-    probe, rows, starts = FieldProbe.of(field, values), rows_of(field, values), region.draw(samples, rng)
+    probe, rows = FieldProbe.of(field, values), rows_of(field, values)
+    # Each place starts a search on each row, with the slopes of all functions at every place that is found.
+    size = float(samples) * (1 + len(rows)) * (n + 1) * (n + 1 + len(rows))
+    with room_for(size, f"searches from {samples:,} places", "take fewer samples"):
+        starts = region.draw(samples, rng)
     looks = [look_at(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows]
     seen = Places(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, room_for, step_count
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
@@ -46,8 +46,9 @@ def region_level(
     span, h, top = positive("duration", duration), positive("step", step), positive("largest", largest)
     if samples < 1:
         raise ModelError(f"at least one sample is needed, got {samples}")
-    line, fall = lqr.linearization, _fall(lqr, h, max(1, round(span / h)))
-    directions = np.random.default_rng(seed).normal(size=(samples, len(line.states)))
+    line, fall = lqr.linearization, _fall(lqr, h, step_count(span, h))
+    with room_for(3.0 * samples * len(line.states), f"{samples:,} states on a level", "take fewer samples"):
+        directions = np.random.default_rng(seed).normal(size=(samples, len(line.states)))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     # On V = ρ: ξ = √ρ L⁻ᵀ w with P = L Lᵀ and |w| = 1.
     lower = np.asarray(np.linalg.cholesky(lqr.cost), dtype=np.float64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite, positive
+from ...symbolic.arrays import finite, positive, room_for
 from ...symbolic.errors import ModelError, NotConvergedError
 from .servo_controller import ServoController
 
@@ -109,7 +109,8 @@ def stable_inversion(
     def ends(a: Array, b: Array) -> Array:
         return np.concatenate([rows(a), before[0] @ (a - rests[0]), after[1] @ (b - rests[1])])
 
-    mesh = np.linspace(first, last, nodes)
+    with room_for(50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "take fewer"):
+        mesh = np.linspace(first, last, nodes)
     share = (mesh - first) / (last - first)
     guess = rests[0][:, None] + (rests[1] - rests[0])[:, None] * share
     found = solve_bvp(field, ends, mesh, guess, fun_jac=slope, tol=tolerance, max_nodes=50 * nodes)

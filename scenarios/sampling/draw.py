@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import room_for
 from ...symbolic.errors import ModelError, ParameterError
 from .distribution import Distribution
 from .philox import shares
@@ -75,13 +76,15 @@ def seed_numbers(seeds: Seeds) -> NDArray[np.int64]:
         seeds: how many, for 0 … n − 1, or the seeds themselves.
 
     Raises:
-        ModelError: for none, or what is no whole number from 0 to 2⁶³ − 1.
+        ModelError: for none, what is no whole number from 0 to 2⁶³ − 1, or more of them than fit into memory.
     """
     allowed = "seeds are a number of them, at least 1, or whole numbers that are not negative"
     if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
         if seeds < 1:
             raise ModelError(f"{allowed}; got {seeds!r}")
-        return np.arange(int(seeds), dtype=np.int64)
+        # As numbers here, and as a list of Python's where a study keeps them.
+        with room_for(6.0 * float(seeds), f"{seeds:,} seeds", "take fewer"):
+            return np.arange(int(seeds), dtype=np.int64)
     try:
         given = np.asarray(seeds)
     except ValueError as error:

@@ -26,6 +26,7 @@ class MjOption:
     o_solref: _Array
     o_solimp: _Array
     solver: int
+    jacobian: int
     iterations: int
     tolerance: float
 

@@ -1,0 +1,171 @@
+"""Names of any text: a file that is written with them is read by the programs that it is for, or refused by name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from fmpy.validation import validate_fmu
+
+from erugin.bridges import c, drake, fmi, mujoco, pinocchio, pybullet, urdf
+from erugin.bridges.c.identifiers import LONGEST, constants, string
+from erugin.constraints import holonomic
+from erugin.controllers import Program, ProgramController
+from erugin.robots import Frame, Robot, load_urdf
+from erugin.robots.joints import Revolute
+from erugin.robots.tree import WORLD, Body, Node, Tree
+from erugin.robots.tree_system import tree_system
+from erugin.symbolic import Parameters
+from erugin.symbolic.errors import BridgeError, EruginError
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O0", "-c")
+NAMES = {
+    "NUL": "a\0b",
+    "control": "\x01x\x1b",
+    "long": "x" * 3000,
+    "long, of two bytes each": "ψ" * 3000,
+    "quotes": "q\"<&>'`",
+    "lines": "line\nbreak\r\t",
+    "surrogate": "\ud800z",
+    "comment": "*/ evil /* // ??/ \\",
+    "spaces": " lead ",
+    "Greek": "ψ",
+    "empty": "",
+    "path": "../../etc",
+    "world": "world",
+    "format": "%s%n",
+    "no character": "\ufffe",
+    "comment of XML": "--",
+    "CDATA": "]]>",
+    "parts": "a.b[0]",
+}
+REFUSED = {"NUL", "control", "long, of two bytes each", "surrogate", "empty", "world", "no character"}
+PLACES = ("joint", "parameter", "body", "input", "point", "robot", "row")
+
+
+def robot(name: str, place: str) -> Robot:
+    """A two-link arm with one name of this text."""
+    texts = {"joint": "j1", "parameter": "m", "body": "b1", "input": "u1", "point": "tip", "robot": "arm", place: name}
+    p = Parameters.declare({texts["parameter"]: 1.0, "g": 9.81})
+    m, inertia = p.symbols[0], 0.02 * ca.SX(ca.DM.eye(3))
+
+    def node(joint: str, body: str, parent: int, place: float) -> Node:
+        carried = Body(name=body, mass=m, center=ca.SX(ca.DM([0.3, 0.0, 0.0])), inertia=inertia)
+        turns = Revolute((0.0, 0.0, 1.0))
+        return Node(name=joint, parent=parent, placement=Frame.at(ca.SX(place)), joint=turns, bodies=(carried,))
+
+    nodes = node(texts["joint"], texts["body"], WORLD, 0.0), node("j2", "b2", 0, 0.5)
+    tree = Tree(nodes, ca.SX(ca.DM([0.0, -1.0, 0.0])) * p.symbols[1])
+    tip = tree.points.carried(1, Frame.at(ca.SX(0.4))).position[:2]
+    u = ca.vertcat(ca.SX.sym(texts["input"]), ca.SX.sym("u2"))
+    return tree_system(tree, parameters=p, u=u, B=ca.SX.eye(2), points={texts["point"]: tip}, name=texts["robot"])
+
+
+def law(arm: Robot, row: str) -> ProgramController:
+    (tip,) = arm.points.values()
+    return ProgramController(Program(arm, holonomic(tip[1] - 0.2, name=row)), realization="actuated")
+
+
+def require_mjcf(arm: Robot, path: Path) -> None:
+    mujoco.export(arm, path)
+    ET.parse(path)
+    again = mujoco.load(path)
+    assert again.coordinates.names == arm.coordinates.names
+    assert again.input_names == arm.input_names
+
+
+def require_urdf(arm: Robot, path: Path) -> None:
+    urdf.export(arm, path)
+    ET.parse(path)
+    assert load_urdf(path).coordinates.names == arm.coordinates.names
+
+
+def require_c(controller: ProgramController, folder: Path) -> None:
+    c.export(controller, folder)
+    compiler = shutil.which("gcc") or "cc"
+    files = [str(file) for file in folder.glob("*.c")]
+    done = subprocess.run([compiler, *STRICT, *files], cwd=folder.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:500]
+
+
+def require_fmu(controller: ProgramController, path: Path, version: fmi.Version) -> None:
+    fmu = fmi.export(controller, path, with_plant=controller.robot, version=version)
+    assert validate_fmu(str(path)) == []
+    with fmi.Instance(path) as instance:
+        instance.step(0.0, 1e-3)
+        with pytest.raises(BridgeError, match="the FMU says"):
+            instance.set({fmu.parameters[0].name: np.nan})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", NAMES)
+def test_what_is_written_is_read_back_or_refused_by_name(kind: str, place: str, tmp_path: Path) -> None:
+    name = NAMES[kind]
+    arm = robot(name, place)
+    written = {
+        "mjcf": lambda: require_mjcf(arm, tmp_path / "arm.xml"),
+        "urdf": lambda: require_urdf(arm, tmp_path / "arm.urdf"),
+        "drake": lambda: drake.match(arm, drake.export(arm)).require(),
+        "pybullet": lambda: pybullet.export(arm, tmp_path / "bullet.urdf"),
+        "pinocchio": lambda: pinocchio.export(arm),
+    }
+    if name or place != "row":
+        controller = law(arm, name if place == "row" else "height")
+        written |= {
+            "c": lambda: require_c(controller, tmp_path / "c"),
+            "fmi 2": lambda: require_fmu(controller, tmp_path / "2.fmu", "2.0"),
+            "fmi 3": lambda: require_fmu(controller, tmp_path / "3.fmu", "3.0"),
+        }
+    refused: list[str] = []
+    for write in written.values():
+        try:
+            write()
+        except BridgeError as error:
+            refused.append(str(error))
+    # A refusal says what is to be renamed.
+    assert [said for said in refused if not said.endswith(("rename it", "take a shorter one"))] == []
+    # Of all these texts only some make trouble anywhere.
+    assert bool(refused) <= (kind in REFUSED)
+
+
+@pytest.mark.parametrize("kind", ["NUL", "control", "surrogate", "no character", "empty"])
+@pytest.mark.parametrize("place", ["joint", "robot"])
+def test_xml_that_no_one_reads_is_not_written(kind: str, place: str, tmp_path: Path) -> None:
+    arm = robot(NAMES[kind], place)
+    for write, file in ((mujoco.export, "arm.xml"), (urdf.export, "arm.urdf"), (pybullet.export, "bullet.urdf")):
+        if (kind, place, file) == ("empty", "robot", "arm.xml"):
+            # A model of MuJoCo needs no name.
+            continue
+        with pytest.raises(
+            EruginError, match=r"has the character U\+[0-9A-F]{4}, which XML does not have|for none: rename"
+        ):
+            write(arm, tmp_path / file)
+        assert not (tmp_path / file).exists()
+
+
+@pytest.mark.parametrize("kind", ["quotes", "lines", "spaces", "Greek", "long", "comment of XML", "CDATA"])
+def test_names_that_xml_can_hold_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
+    for place in ("joint", "input"):
+        require_mjcf(robot(NAMES[kind], place), tmp_path / "arm.xml")
+    require_urdf(robot(NAMES[kind], "joint"), tmp_path / "arm.urdf")
+
+
+def test_strings_of_c_are_no_longer_than_c_takes() -> None:
+    assert len(string("x" * 4095)) == 4097
+    with pytest.raises(BridgeError, match=r"the name 'x{60}…' has 4,096 bytes, and a string of C99 at most 4,095"):
+        string("x" * 4096)
+    with pytest.raises(BridgeError, match="half of a surrogate pair"):
+        string("\udfff")
+
+
+def test_constants_differ_within_the_characters_that_compilers_tell_apart() -> None:
+    names = ["x" * 100, "x" * 100 + "a", "x" * 60, "x" * 100 + "b", "y"]
+    found = constants("LAW_Q_", names)
+    assert len({word[:LONGEST] for word in found}) == len(names)
+    assert all(len(word) <= LONGEST for word in found)
