@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..symbolic.arrays import reals
 from ..symbolic.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
@@ -127,7 +128,7 @@ class ConstrainedMotion:
 
 def _numbers(name: str, value: ArrayLike, dimensions: int) -> Array:
     try:
-        array = np.array(value, dtype=np.float64)
+        array = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers, got {value!r}") from error
     if array.ndim != dimensions:

@@ -80,7 +80,7 @@ class StudyWarning(UserWarning):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Sentence for a name that does not exist: what was given, the nearest names, and all that exist."""
     names = sorted(known)
-    nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
     listing = ", ".join(names) if names else "none"
     return f"unknown {kind} {name!r}.{hint} Known: {listing}."

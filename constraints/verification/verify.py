@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive, vector
+from ...symbolic.arrays import positive, reals, vector
 from ...symbolic.errors import ModelError
 from .critical_points import critical_points, stagnation_points
 from .judge import judged
@@ -85,7 +85,7 @@ def verify(
         corner, opposite, three = surroundings(field, values)
         low, high = corner if low is None else low, opposite if high is None else high
         times = three if times is None else times
-    instants = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    instants = np.atleast_1d(reals("times", times))
     region = Region(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
     if not (region.high > region.low).all():
         raise ModelError(f"the region from {point(region.low)} to {point(region.high)} is empty: high must exceed low")
