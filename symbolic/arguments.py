@@ -194,6 +194,8 @@ def _kinds(function: Callable[..., Any], owner: Any, module: types.ModuleType) -
             continue
         hint = _evaluated(parameter.annotation, _namespaces(name, owner, module))
         kind = _ANYTHING if hint is None else _kind(hint)
+        if name == "name" and kind is not _ANYTHING:
+            kind = _Kind(f"{kind.text} that can be written", _writable(kind.passes), _writable(kind.fits))
         if parameter.default is None and not kind.fits(None):
             kind = _either([kind, _NONE])
         kinds[name] = kind
@@ -249,8 +251,12 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    # A lone surrogate cannot be written to any file; NUL ends a name in C and is not allowed in XML.
-    return isinstance(value, str) and "\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value)
+    return isinstance(value, str)
+
+
+def _writable(test: Test) -> Test:
+    """The test, and that a text has no lone surrogate, which no file takes, and no NUL, which ends names in C."""
+    return lambda value: test(value) and not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
 
 
 def _is_flag(value: object) -> bool:

@@ -22,7 +22,7 @@ _DOUBLE = np.dtype(np.float64)
 _PLAIN = frozenset({float, int, np.float64})
 
 
-def reals(name: str, value: object) -> NDArray[np.float64]:
+def reals(name: str, value: object, what: str = "real numbers") -> NDArray[np.float64]:
     """A copy of ``value`` as an array of real numbers, of any shape; whether they are finite is left to the caller.
 
     True, "2.0" and None are no numbers, though NumPy would convert them, and entries that are masked have no value.
@@ -30,6 +30,7 @@ def reals(name: str, value: object) -> NDArray[np.float64]:
     Args:
         name: of the argument, for messages.
         value: numbers: an array, nested sequences of numbers, a number, or a DM.
+        what: what it must be, for messages.
 
     Raises:
         ShapeError: for anything else.
@@ -44,13 +45,13 @@ def reals(name: str, value: object) -> NDArray[np.float64]:
             try:
                 return np.array(value, dtype=np.float64)
             except OverflowError as error:
-                raise ShapeError(f"{name} must be numbers that a float can hold, got {shown(value)}") from error
+                raise ShapeError(f"{name} must be {what} that a float can hold, got {shown(value)}") from error
     elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ShapeError(f"{name} must be numbers, but entries of it are masked; fill them, or leave them out")
+        raise ShapeError(f"{name} must be {what}, but entries of it are masked; fill them, or leave them out")
     if isinstance(value, ca.SX | ca.MX):
-        raise ShapeError(f"{name} must be numbers, got the expression {shown(value)}")
+        raise ShapeError(f"{name} must be {what}, got the expression {shown(value)}")
     if foreign := _foreign(value):
-        raise ShapeError(f"{name} must be real numbers, got {shown(value)}, with {foreign[0]!r}")
+        raise ShapeError(f"{name} must be {what}, got {shown(value)}, with {foreign[0]!r}")
     try:
         if isinstance(value, list | tuple) and not all(isinstance(part, list | tuple | np.ndarray) for part in value):
             # Scalars of several types, such as those of CasADi, which NumPy would take for matrices.
@@ -60,7 +61,7 @@ def reals(name: str, value: object) -> NDArray[np.float64]:
             raise TypeError(f"of type {array.dtype}")
         return np.array(array, dtype=np.float64, subok=False)
     except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
-        raise ShapeError(f"{name} must be real numbers, got {shown(value)}") from error
+        raise ShapeError(f"{name} must be {what}, got {shown(value)}") from error
 
 
 def instant(name: str, value: object) -> float:
@@ -109,7 +110,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
 
     Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
-    array = reals(name, value)
+    array = reals(name, value, f"numbers of shape ({length},)")
     if array.shape != (length,):
         raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
     if not all_finite(array):

@@ -6,6 +6,7 @@ Leaves also inherit the built-in that a caller would expect, so that ``except Va
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -84,3 +85,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
     listing = ", ".join(names) if names else "none"
     return f"unknown {kind} {name!r}.{hint} Known: {listing}."
+
+
+def caller_level() -> int:
+    """How far above the function that asks the code is that called Erugin: the ``stacklevel`` of a warning."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_PACKAGE = __name__.partition(".")[0]

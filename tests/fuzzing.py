@@ -577,17 +577,20 @@ def call_with_defaults() -> None:
                 current()
 
 
-def call_what_no_page_shows() -> None:  # noqa: PLR0915 - one call after the other
+def call_what_no_page_shows() -> None:
     """Small calls of what the documents do not show with their arguments."""
     from erugin import constraints as cs
     from erugin import controllers as ct
     from erugin import robots as rb
     from erugin import scenarios as sc
-    from erugin.bridges import gymnasium, mujoco, pybullet
+    from erugin.bridges import drake, fmi, gymnasium, mujoco, pybullet
     from erugin.constraints import ways
     from erugin.controllers import rivals, robust
     from erugin.robots import examples, legendre, signals
-    from erugin.scenarios import comparison, sampling
+    from erugin.scenarios import catalogue, comparison, sampling
+    from erugin.symbolic import code
+
+    scenarios = {scenario.name: scenario for scenario in catalogue.SCENARIOS}
 
     link = rb.Link(length=1.0, mass=1.0, center=0.5, inertia=0.1)
     arm = rb.planar_manipulator([link, link])
@@ -644,13 +647,39 @@ def call_what_no_page_shows() -> None:  # noqa: PLR0915 - one call after the oth
 
     # Robots.
     motor = rb.DCMotor(1.0, 0.001, 0.05, 20.0, 1e-5, 1e-4)
+    motor.circuit("motor", angle=ca.SX.sym("angle"), rate=ca.SX.sym("rate"))
+    rb.with_drive(arm, "motor", along=arm.q[0], effort=10.0)
+    rb.without_rows(examples.pinocchio_four_bar(), [])
+    rod = rb.Link(1.0, 1.0, 0.5, 1.0 / 12.0)
+    examples.five_bar(rod, rod, rod, rod, ground=(1.5, 0.0))
+    examples.flexible_joint_arm([link], stiffness=[120.0], rotor_inertia=[0.07])
+    examples.motor_driven_arm([link], [motor])
+    examples.redundant_chain([link])
+    examples.spherical_pendulum(mass=1.0, length=1.0)
+    examples.torn_oscillator((1.0, 1.0), (10.0, 10.0), (1.0, 1.0), width=0.1)
+    examples.maxon_re40(gear_ratio=20.0)
+    examples.iftomm_four_bars(2)
+    examples.klann_leg(scale=1.0, line_density=1.0)
+    examples.butterworth_ladder(3, resistance=50.0, cutoff=1000.0)
+    examples.electric_circuit(
+        {
+            "coil": examples.Branch("a", examples.GROUND, inductance=1e-3),
+            "condenser": examples.Branch("a", examples.GROUND, capacitance=1e-6),
+        }
+    )
+    examples.body_posture(height=1.75, sex="male")
+    examples.leg_posture(height=1.75, sex="male")
+    examples.walker_posture((0.0, 0.7), 0.2, lean=0.0)
+    legendre.DenseForm(np.eye(2))
+    legendre.ProductForm(2, lambda z: 2.0 * z, legendre.Operations(2, 0, 0))
     rb.Spring("joint1", "tip", 10.0, 0.5)
     form = rb.canonical_form(arm)
     rb.together({"left": arm, "right": rb.planar_manipulator([link, link])})
     limb = rb.TelescopicLink(1.0, 0.1, 0.5, 1000.0, 0.5)
     rb.spatial_exoskeleton([limb, limb])
     signals.Step(1.0, 0.1, 0.05)
-    legendre.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
+    rows = legendre.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
+    legendre.fewest_multiplications(rows)
     legendre.Cholesky(1e-13), legendre.ConjugateDirections(1e-9), legendre.MinimalResiduals(1e-9, None)
     for make in (examples.body_model, examples.leg):
         with contextlib.suppress(Exception):
@@ -679,6 +708,16 @@ def call_what_no_page_shows() -> None:  # noqa: PLR0915 - one call after the oth
     robust.linear_bound(cs.Baumgarte(5.0), 0.1)
     ct.start_on(program, q, t=0.0, at=[(x, 0.8)])
 
+    cs.implicit(lambda x, t: x[0] ** 2 + x[1] ** 2 - 1.0, 2, length=1.0)
+    sc.along(reference, "tip")
+    foot = rb.Contact("tip", normal=(0.0, 1.0))
+    sc.Strike(rb.standing(arm, [foot]), [foot], 0.5)
+    sc.Study(scenarios["n-link-arm"], seeds=2)
+    kernel = {"name": "law", "inputs": {"x": (2, 1)}, "outputs": {"y": (2, 1)}}
+    symbols = ca.SX.sym("x", 2)
+    tape = code.Tape.of(ca.Function("f", [symbols], [ca.sin(symbols)]))
+    code.external(tape=tape, width=1, **kernel)  # type: ignore[arg-type]
+
     # Scenarios.
     for integrator in (sc.Euler(), sc.DOP853(), sc.CVODES(), sc.IDAS(), sc.Variational(), sc.GeneralizedAlpha(0.8),
                        sc.CanonicalEuler(legendre.Cholesky())):  # fmt: skip
@@ -701,6 +740,13 @@ def call_what_no_page_shows() -> None:  # noqa: PLR0915 - one call after the oth
     rb.load_urdf("arm.urdf")
     pybullet.load("arm.urdf")
     gymnasium.Reward()
+    saved = sc.simulate(arm, law, q, v, 0.05, step=0.01)
+    sc.save_motion(saved, "motion.npz")
+    sc.load_motion("motion.npz", robot=arm, controller=law)
+    mujoco.simulate(arm, law, q, v, 0.02, step=0.01)
+    fmi.simulate(arm, None, q, v, 0.02, step=0.01)
+    drake.simulate(arm, law, q, v, 0.02, step=0.01)
+    gymnasium.register(scenarios["two-link-arm-moving-obstacle"], "erugin/Fuzz-v0")
 
 
 def known_objects(calls: Iterable[Call]) -> dict[str, Any]:
