@@ -71,7 +71,9 @@ class ConstrainedMotion:
         velocities = tuple(self.velocities) or tuple(f"v{i}" for i in range(n))
         if len(names) != m or len(velocities) != n:
             raise ShapeError(f"{m} rows and {n} velocities need as many names, got {names} and {velocities}")
-        lengths = np.array(np.broadcast_to(np.asarray(self.lengths, dtype=np.float64), (len(sizes),)))
+        lengths = np.array(np.broadcast_to(reals("lengths", self.lengths), (len(sizes),)))
+        if not (lengths >= 0.0).all():
+            raise ShapeError(f"lengths must not be negative, got {lengths.tolist()}")
         parts = {"mass": mass, "force": force, "rows": rows, "right": right, "_lengths": lengths}
         for key, array in parts.items():
             array.setflags(write=False)

@@ -7,9 +7,12 @@ afterwards, by the arguments that do not fit. Numbers are left to the bodies, wh
 
 from __future__ import annotations
 
+import ast
 import collections.abc
+import contextlib
 import enum
 import functools
+import importlib.util
 import inspect
 import os
 import pathlib
@@ -157,9 +160,14 @@ def _refusal(label: str, owner: Any, name: str, kind: _Kind, value: object) -> E
 
 
 _SIZES = re.compile(
-    "dimension|broadcast|inhomogeneous|out of bounds|too many indices|shape|casadi|argument 2 is (long|short)er"
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|casadi"
+    "|argument 2 is (long|short)er"
 )
 """What NumPy and CasADi say where sizes do not fit."""
+
+
+_RANGES = re.compile("math domain error|negative dimensions")
+"""What Python and NumPy say of numbers that a function is not defined for."""
 
 
 def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> EruginError | None:
@@ -168,7 +176,7 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
     whole = ", ".join(f"{k} = {v}" for k, v in given.items() if isinstance(v, float | int) and not isinstance(v, bool))
     if isinstance(error, MemoryError) or "Maximum allowed" in text[0] or "bad_alloc" in text[0]:
         return ModelError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
-    if isinstance(error, ArithmeticError | np.linalg.LinAlgError):
+    if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or _RANGES.search(text[0]):
         return NotFiniteError(f"{label} leaves the range of numbers{' with ' + whole if whole else ''}: {text[0]}")
     if isinstance(error, KeyError) and len(error.args) == 1:
         for name, value in given.items():
@@ -211,15 +219,36 @@ def _namespaces(name: str, owner: Any, module: types.ModuleType) -> Iterator[dic
 
 
 def _evaluated(annotation: object, namespaces: Iterator[dict[str, Any]]) -> Any:  # noqa: ANN401
-    """An annotation as an object; None if a name of it is known to type checkers only."""
+    """An annotation as an object; None if a name of it is of a package that is not loaded."""
     if not isinstance(annotation, str):
         return annotation
     for namespace in namespaces:
-        try:
+        with contextlib.suppress(NameError, AttributeError):
             return eval(annotation, {**namespace, "ArrayLike": _Numbers})
-        except (NameError, AttributeError):
-            continue
+        with contextlib.suppress(NameError, AttributeError, OSError, TypeError):
+            return eval(annotation, {**namespace, **_for_type_checkers(namespace["__name__"]), "ArrayLike": _Numbers})
     return None
+
+
+@functools.cache
+def _imports_for_type_checkers(module: str) -> tuple[ast.stmt, ...]:
+    """What a module imports for type checkers only."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return tuple(node for block in blocks for node in block.body)
+
+
+def _for_type_checkers(module: str) -> dict[str, Any]:
+    """The names that a module has for type checkers only, of packages that are loaded."""
+    names: dict[str, Any] = {}
+    for node in _imports_for_type_checkers(module):
+        if isinstance(node, ast.Import):
+            names.update({(n.asname or n.name): sys.modules[n.name] for n in node.names if n.name in sys.modules})
+        elif isinstance(node, ast.ImportFrom):
+            name = importlib.util.resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
+            found = vars(sys.modules[name]) if name in sys.modules else {}
+            names.update({(n.asname or n.name): found[n.name] for n in node.names if n.name in found})
+    return names
 
 
 def _anything(value: object) -> bool:
@@ -291,7 +320,7 @@ def _is_unmasked(value: object) -> bool:
 def _may_be_array(value: object) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "fiu" and _is_unmasked(value)
-    return not isinstance(value, bool | complex)
+    return not isinstance(value, bool | np.bool_ | complex)
 
 
 def _may_be_path(value: object) -> bool:
@@ -366,7 +395,7 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
     words = {"f": " of real numbers", "i": " of whole numbers", "c": " of numbers", "b": " of truth values"}
 
     def passes(value: object) -> bool:
-        return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | str | complex)
+        return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | np.bool_ | str | complex)
 
     return _Kind(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)
 
@@ -381,7 +410,12 @@ def _of_class(cls: object) -> _Kind:
     if _is_protocol(cls):
         members = [key for key in vars(cls) if key == "__call__" or not key.startswith("_")]
         return _Kind(text, _anything, lambda value: all(hasattr(value, key) for key in members))
-    return _Kind(text, _anything, lambda value: isinstance(value, cls))
+
+    def fits(value: object) -> bool:
+        return isinstance(value, cls)
+
+    # Parameters, coordinates: kept for later, where a stranger would surprise.
+    return _Kind(text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits)
 
 
 def _one_of(words: tuple[object, ...]) -> _Kind:

@@ -29,6 +29,8 @@ def moving_joints(plant: MultibodyPlant, model_instance: ModelInstanceIndex | No
         raise BridgeError(f"a MultibodyPlant is needed, got {plant!r}; a file is made one by pydrake's Parser")
     if not plant.is_finalized():
         raise BridgeError("the MultibodyPlant is not finalized: call plant.Finalize() first")
+    if model_instance is not None and type(model_instance).__name__ != "ModelInstanceIndex":
+        raise BridgeError(f"model_instance must be a ModelInstanceIndex, got {model_instance!r}")
     indices = plant.GetJointIndices() if model_instance is None else plant.GetJointIndices(model_instance)
     joints = [plant.get_joint(index) for index in indices]
     return [joint for joint in joints if joint.num_positions() > 0]

@@ -126,6 +126,8 @@ class Instance:
         Args:
             name: of the variable.
         """
+        if name not in self.variables:
+            raise BridgeError(unknown_name("variable", name, self.variables))
         variable = self.variables[name]
         declared = variable.declaredType
         label = variable.unit or (None if declared is None else declared.unit)
