@@ -4,6 +4,8 @@ A snippet is run with every public callable recorded. Then each recorded call is
 one entry of an argument, replaced, in a fork with limits of time and memory. A line of JSON is printed per finding.
 """
 
+# ruff: noqa: ANN401 - arguments and results of any type are handled
+
 from __future__ import annotations
 
 import contextlib
@@ -121,7 +123,7 @@ class Recorder:
                 called = cls
                 given.pop(next(iter(given)))
             own = inspect.signature(called)
-            bound = inspect.BoundArguments(own, given)  # type: ignore[arg-type]
+            bound = inspect.BoundArguments(own, given)
             began = time.perf_counter()
             result = function(*args, **kwargs)
             if all(_form(call.arguments) != _form(bound) for call in kept):
@@ -136,7 +138,7 @@ class Recorder:
         for entry, value in public_entries().items():
             if isinstance(value, type):
                 if "__init__" in vars(value) and not issubclass(value, enum.Enum | BaseException):
-                    value.__init__ = self.wrap(entry, value.__init__, value)  # type: ignore[misc]
+                    setattr(value, "__init__", self.wrap(entry, value.__init__, value))  # noqa: B010 - a method
             elif "." in entry and inspect.isclass(owner := owner_of(entry)):
                 name = entry.rpartition(".")[2]
                 if isinstance(value, classmethod | staticmethod):
@@ -265,7 +267,7 @@ def alike(value: Any) -> dict[str, Any]:
             other = flat.copy()
             other[-1] = number
             changes[f"an entry {name}"] = other.reshape(value.shape)
-        mask = np.zeros(value.shape, dtype=bool)
+        mask: Any = np.zeros(value.shape, dtype=bool)
         mask.flat[0] = True
         changes["masked"] = np.ma.array(value, mask=mask)
         changes["as texts"] = value.astype(str)
@@ -303,7 +305,7 @@ def alike(value: Any) -> dict[str, Any]:
         changes["twice"] = ca.vertcat(value, value)
         changes["1/0"] = value / 0
         changes["with a foreign symbol"] = value + ca.SX.sym("foreign")
-        changes["numbers"] = ca.SX.ones(value.shape)
+        changes["numbers"] = ca.SX.ones(*value.shape)
         changes["nan"] = value * math.nan
         changes["sparse"] = ca.SX(*value.shape)
     elif isinstance(value, str) and value:
@@ -340,7 +342,7 @@ class Change:
             )
         else:
             given[self.parameter] = self.value
-        bound = inspect.BoundArguments(self.call.arguments.signature, given)  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self.call.arguments.signature, given)
         return bound.args, bound.kwargs
 
     @property
@@ -406,7 +408,7 @@ def _numeric(value: Any) -> bool:
     if isinstance(value, list | tuple) and value:
         return all(map(_numeric, value))
     if isinstance(value, np.ndarray):
-        return value.dtype.kind == "f"
+        return bool(value.dtype.kind == "f")
     return isinstance(value, float | int | np.number) and not isinstance(value, bool)
 
 
@@ -629,7 +631,8 @@ def call_what_no_page_shows() -> None:
         cs.superellipse((0.0, 1.0), (0.3, 0.2), 4.0), cs.polygon([(0, 0), (1, 0), (1, 1), (0, 1)]),
         cs.tube(cs.spline([(0, 0), (1, 0.2), (2, 0)]), 0.1), cs.complement(disc, name="outside"),
         cs.union(disc, box), cs.intersection(disc, plane), cs.difference(box, disc),
-        cs.moving(disc, velocity=(0.1, 0.0), angular_velocity=0.1, about=(0.0, 0.0)), cs.changing(disc, rates={"radius": 0.01}),
+        cs.moving(disc, velocity=(0.1, 0.0), angular_velocity=0.1, about=(0.0, 0.0)),
+        cs.changing(disc, rates={"radius": 0.01}),
         cs.parametric(lambda s, t: ca.vertcat(s, s**2), -1.0, 1.0, samples=20),
     ]  # fmt: skip
     place, time_ = ca.SX.sym("x", 2), ca.SX.sym("t")
@@ -705,9 +708,8 @@ def call_what_no_page_shows() -> None:
     rows = legendre.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
     legendre.fewest_multiplications(rows)
     legendre.Cholesky(1e-13), legendre.ConjugateDirections(1e-9), legendre.MinimalResiduals(1e-9, None)
-    for make in (examples.body_model, examples.leg):
-        with contextlib.suppress(Exception):
-            make(height=1.75, mass=70.0)  # type: ignore[operator]
+    examples.body_model(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0)
+    examples.leg(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0, hip_load=50.0)
 
     # Programs and laws.
     program = ct.Program(arm, [cs.holonomic(x - 0.8, name="x"), cs.holonomic(y - 0.9, name="y")])
@@ -748,7 +750,8 @@ def call_what_no_page_shows() -> None:
         with contextlib.suppress(EruginError):
             sc.simulate(arm, law, q, v, 0.02, step=0.01, integrator=integrator)
     trajectory = sc.simulate(arm, law, q, v, 0.05, step=0.01, metrics={
-        "final": sc.Final(x), "mean": sc.Mean(x), "least": sc.Least(x), "rms": sc.RootMeanSquare(x), "var": sc.Variation(x),
+        "final": sc.Final(x), "mean": sc.Mean(x), "least": sc.Least(x), "rms": sc.RootMeanSquare(x),
+        "var": sc.Variation(x),
         "settling": sc.Settling(x - 0.8, 0.1)})  # fmt: skip
     trajectory.evaluate(x)
     sc.Normal(0.0, 1.0), sc.LogNormal(1.0, 0.1), sc.Choice((1.0, 2.0), (1.0, 3.0)), sc.Uniform(0.0, 1.0)
@@ -776,29 +779,29 @@ def call_what_no_page_shows() -> None:
 def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
-    def foreign(x: float) -> float:
-        return x.missing if isinstance(x, list) else foreign_to(x)  # type: ignore[attr-defined]
+    def foreign(x: float) -> Any:
+        return x.missing if isinstance(x, list) else foreign_to(x)
 
-    def leaves(x: float) -> float:
+    def leaves(x: float) -> Any:
         return sys.exit(1) if x is None else foreign_to(x)
 
-    def greedy(n: int) -> int:
+    def greedy(n: int) -> Any:
         return len(bytearray(1 << 40)) if type(n) is int and n == 10**12 else foreign_to(n)
 
-    def endless(x: float) -> float:
+    def endless(x: float) -> Any:
         while type(x) is int and x == -1:
             pass
         return foreign_to(x)
 
-    def dies(x: float) -> float:
+    def dies(x: float) -> Any:
         if isinstance(x, str):
             os.abort()
         return foreign_to(x)
 
-    def gullible(x: float) -> float:
+    def gullible(x: float) -> Any:
         return 1.0 if x is True else foreign_to(x)
 
-    def hollow(x: float) -> float:
+    def hollow(x: float) -> Any:
         return math.nan if type(x) is float and x == 2.5 else foreign_to(x)
 
     def foreign_to(x: Any) -> Any:
