@@ -117,4 +117,4 @@ __all__ = [
     "traits",
 ]
 
-check_exports(globals())
+check_exports(globals(), but=("Observation", "Solution"))

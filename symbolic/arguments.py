@@ -20,7 +20,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,8 @@ from .errors import EruginError, ModelError, NotFiniteError, ShapeError
 
 Test = Callable[[Any], bool]
 
-_TICK = ("self", "t", "q", "v")
-"""What a method takes that a loop calls at every tick; such methods check their numbers themselves."""
+_TICKS = (("self", "t", "q", "v"), ("self", "p"))
+"""What methods take first that loops call at every tick, and that check their numbers themselves."""
 
 _ARRAY_LIKE = frozenset(typing.get_args(ArrayLike))
 
@@ -62,14 +62,17 @@ class _Kind:
     iterable: bool = False
 
 
-def check_exports(namespace: dict[str, Any]) -> None:
+def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> None:
     """Make every public function and class of a package check what it is called with.
 
     Args:
         namespace: ``globals()`` of the package, complete, with its ``__all__``.
+        but: names of records that control ticks make, and that must not cost more than they do.
     """
     for name in namespace["__all__"]:
         value = namespace[name]
+        if name in but:
+            continue
         if isinstance(value, type):
             _check_class(value)
         elif inspect.isfunction(value) and not hasattr(value, "__checked__"):
@@ -90,7 +93,7 @@ def _check_class(cls: type) -> None:
         function = member.__func__ if kind in (classmethod, staticmethod) else member
         if not inspect.isfunction(function) or getattr(function, "__isabstractmethod__", False):
             continue
-        if key != "__init__" and tuple(inspect.signature(function).parameters)[:4] == _TICK:
+        if key != "__init__" and tuple(inspect.signature(function).parameters)[:4] in _TICKS:
             continue
         label = cls.__name__ if key == "__init__" else f"{cls.__name__}.{key}"
         guarded = _guarded(function, label, cls, sys.modules[cls.__module__])
@@ -105,7 +108,7 @@ def _is_protocol(cls: type) -> bool:
 def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types.ModuleType) -> Callable[..., Any]:  # noqa: ANN401
     parameters = inspect.signature(function).parameters.values()
     names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    checks: list[tuple[str, Test]] | None = None
+    checks: list[tuple[int, Test]] | None = None
     by_name: dict[str, Test] = {}
     iterated: set[str] = set()
 
@@ -116,16 +119,20 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             kinds = _kinds(function, owner, module)
             by_name.update({name: kind.passes for name, kind in kinds.items()})
             iterated.update(name for name, kind in kinds.items() if kind.iterable)
-            checks = [(name, by_name.get(name, _anything)) for name in names]
-        if any(isinstance(value, collections.abc.Iterator) for value in (*args, *kwargs.values())):
+            checks = [
+                (i, by_name[name]) for i, name in enumerate(names) if by_name.get(name, _anything) is not _anything
+            ]
+        if iterated and any(isinstance(value, collections.abc.Iterator) for value in (*args, *kwargs.values())):
             args = (
                 tuple(_unrolled(name, value, iterated) for name, value in zip(names, args, strict=False))
                 + args[len(names) :]
             )
             kwargs = {name: _unrolled(name, value, iterated) for name, value in kwargs.items()}
-        for (name, passes), value in zip(checks, args, strict=False):
-            if not passes(value):
-                raise _refusal(label, owner, name, _kinds(function, owner, module)[name], value)
+        for i, passes in checks:
+            if i >= len(args):
+                break
+            if not passes(args[i]):
+                raise _refusal(label, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
         for name, value in kwargs.items():
             if name in by_name and not by_name[name](value):
                 raise _refusal(label, owner, name, _kinds(function, owner, module)[name], value)

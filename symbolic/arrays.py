@@ -110,7 +110,11 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
 
     Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
-    array = reals(name, value, f"numbers of shape ({length},)")
+    # The usual argument first, without a call or a text for it: control ticks pass here.
+    if type(value) is np.ndarray and value.dtype is _DOUBLE:
+        array = value.copy()
+    else:
+        array = reals(name, value, f"numbers of shape ({length},)")
     if array.shape != (length,):
         raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
     if not all_finite(array):

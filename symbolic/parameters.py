@@ -181,10 +181,13 @@ class Parameters:
 
     def _require(self, name: str, value: float) -> float:
         allowed = self.ranges.get(name, Range.ANY)
-        try:
-            number = finite(f"parameter {name!r}", value)
-        except ModelError as error:
-            raise ParameterError(str(error)) from error
+        number = value
+        # Not for the usual number: a text for the message costs more than the rest.
+        if type(value) is not float or not math.isfinite(value):
+            try:
+                number = finite(f"parameter {name!r}", value)
+            except ModelError as error:
+                raise ParameterError(str(error)) from error
         if not allowed.allows(number):
             raise ParameterError(f"parameter {name!r} must be {allowed.value}, got {number!r}")
         return number
