@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
+from ..symbolic.arrays import vector
 from ..symbolic.errors import BridgeError
 from ..symbolic.kernel import Kernel
 from .state_map import StateMap
@@ -145,7 +146,7 @@ def compare_dynamics(
         return X.T @ M_there @ X, X.T @ (h_there + M_there @ states.drift(at, v))
 
     for k in range(STATES):
-        here = _random_q(robot, rng) if q is None else np.asarray(q, dtype=np.float64)
+        here = _random_q(robot, rng) if q is None else vector("q", q, robot.coordinates.nq)
         # At rest first: gravity alone.
         v = rng.uniform(-1.0, 1.0, c.nv) * (k > 0)
         M, h = (np.atleast_1d(value) for value in kernel(0.0, here, v, numbers))

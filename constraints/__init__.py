@@ -1,5 +1,6 @@
 """Constraints, perturbation equations, curves and Erugin fields."""
 
+from ..symbolic.arguments import check_exports
 from .alignment import aligned
 from .constrained_motion import ConstrainedMotion
 from .constraint import AccelerationForm, Constraint, holonomic, nonholonomic, second_order
@@ -141,3 +142,5 @@ __all__ = [
     "union",
     "verify",
 ]
+
+check_exports(globals())

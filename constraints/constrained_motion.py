@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..symbolic.arrays import reals
 from ..symbolic.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
@@ -70,7 +71,9 @@ class ConstrainedMotion:
         velocities = tuple(self.velocities) or tuple(f"v{i}" for i in range(n))
         if len(names) != m or len(velocities) != n:
             raise ShapeError(f"{m} rows and {n} velocities need as many names, got {names} and {velocities}")
-        lengths = np.array(np.broadcast_to(np.asarray(self.lengths, dtype=np.float64), (len(sizes),)))
+        lengths = np.array(np.broadcast_to(reals("lengths", self.lengths), (len(sizes),)))
+        if not (lengths >= 0.0).all():
+            raise ShapeError(f"lengths must not be negative, got {lengths.tolist()}")
         parts = {"mass": mass, "force": force, "rows": rows, "right": right, "_lengths": lengths}
         for key, array in parts.items():
             array.setflags(write=False)
@@ -127,7 +130,7 @@ class ConstrainedMotion:
 
 def _numbers(name: str, value: ArrayLike, dimensions: int) -> Array:
     try:
-        array = np.array(value, dtype=np.float64)
+        array = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers, got {value!r}") from error
     if array.ndim != dimensions:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive
+from ..symbolic.arrays import positive, reals
 from ..symbolic.errors import ModelError, ShapeError, unknown_name
 from .reflections import Reflections
 
@@ -137,7 +137,7 @@ def _bases(rows: Array, method: NullSpaceMethod, tolerance: float) -> tuple[Arra
 
 def _unit_rows(theta: ArrayLike) -> Array:
     try:
-        rows = np.array(theta, dtype=np.float64)
+        rows = reals("theta", theta)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"theta must be a matrix of numbers, shape (m, n), got {theta!r}") from error
     if rows.ndim != 2 or rows.shape[1] == 0:

@@ -1,5 +1,6 @@
 """Controllers: a robot and a program give a force."""
 
+from ..symbolic.arguments import check_exports
 from .analyse import analyse
 from .analysis import Analysis, Condition
 from .bound_tick import BoundTick
@@ -115,3 +116,5 @@ __all__ = [
     "start_on",
     "traits",
 ]
+
+check_exports(globals(), but=("Observation", "Solution"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
-from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
+from ..symbolic.arrays import instant, vector
+from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
 from ..symbolic.pickles import Portable
 from .status import Status
@@ -253,15 +252,9 @@ class Controller(Portable, ABC):
             ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
             ParameterError: for an unknown or missing parameter.
         """
-        try:
-            time = float(t)
-        except (TypeError, ValueError) as error:
-            raise ShapeError(f"t must be a number, got {t!r}") from error
-        if not math.isfinite(time):
-            raise NotFiniteInputError(f"t must be finite, got {t!r}")
         nq, nv = self._sizes
         numbers = self._nominal if p is None else self.parameters.values(p)
-        return time, vector("q", q, nq), vector("v", v, nv), numbers
+        return instant("t", t), vector("q", q, nq), vector("v", v, nv), numbers
 
     @functools.cached_property
     def _sizes(self) -> tuple[int, int]:

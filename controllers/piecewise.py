@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import reals, vector
 from ..symbolic.errors import ModelError, ShapeError
 
 Array = NDArray[np.float64]
@@ -163,7 +163,7 @@ def read_rows(name: str, values: ArrayLike, count: int, width: int) -> Array:
         ShapeError: for another shape or a number that is not finite.
     """
     try:
-        array = np.array(values, dtype=np.float64)
+        array = reals("values", values)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers of shape ({count}, {width}), got {values!r}") from error
     if array.shape != (count, width):

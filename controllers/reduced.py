@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import casadi as ca
 import numpy as np
@@ -14,7 +15,7 @@ from ..constraints.null_space import RANK_TOLERANCE, NullSpace, NullSpaceMethod
 from ..robots.branch_kernels import solve_least
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite, vector
-from ..symbolic.errors import ModelError, ShapeError, SingularProgramError
+from ..symbolic.errors import ModelError, ShapeError, SingularProgramError, unknown_name
 from ..symbolic.kernel import Kernel
 from .program import Program
 from .reduced_state import ReducedState
@@ -43,7 +44,12 @@ class ReducedEquations:
             source: a robot with natural constraints, or a program.
             method: of the null space.
             tolerance: what of a row counts as nothing.
+
+        Raises:
+            ModelError: for an unknown method, or a robot without natural constraints.
         """
+        if method not in (known := get_args(NullSpaceMethod)):
+            raise ModelError(unknown_name("method of reduced", str(method), known))
         program = source if isinstance(source, Program) else None
         robot = source.robot if isinstance(source, Program) else source
         self.robot, self._tolerance = robot, tolerance

@@ -1,5 +1,6 @@
 """Robots: models as expressions, and families of them."""
 
+from ..symbolic.arguments import check_exports
 from .assembled import Assembly, AssemblyError
 from .assembler import Assembler
 from .assembly import assemble, assemble_velocities, branches
@@ -80,3 +81,5 @@ __all__ = [
     "with_scene",
     "without_rows",
 ]
+
+check_exports(globals())

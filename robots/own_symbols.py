@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import casadi as ca
@@ -24,7 +25,7 @@ class OwnSymbols:
         self._symbols = symbols
 
     def require(self, expressions: Mapping[str, ca.SX], parameters: Parameters = NO_PARAMETERS) -> None:
-        """Raise ModelError if an expression uses other symbols than these and ``parameters``'.
+        """Raise ModelError if an expression uses other symbols than these and ``parameters``', or is NaN or infinite.
 
         Args:
             expressions: by what each is called in the message.
@@ -37,9 +38,12 @@ class OwnSymbols:
             return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
 
         # All at once is the common case; only where something is wrong, each by itself, to name it.
-        if not foreign(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))):
+        whole = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))
+        if not foreign(whole) and _is_finite(whole):
             return
         for what, expression in expressions.items():
+            if not _is_finite(expression):
+                raise ModelError(f"{what} of {self._owner} must be finite, got {expression}")
             found = foreign(expression)
             twice = sorted(set(found) & {symbol.name() for symbol in allowed})
             if twice:
@@ -54,3 +58,9 @@ class OwnSymbols:
                     f"{', '.join(symbol.name() for symbol in allowed)}). Symbols of equal name from another robot are "
                     "other symbols; parameters must be declared with parameters="
                 )
+
+
+def _is_finite(expression: ca.SX) -> bool:
+    """Whether no entry is a constant that is NaN or infinite."""
+    constants = (entry for entry in expression.nonzeros() if entry.is_constant())
+    return all(math.isfinite(float(entry)) for entry in constants)

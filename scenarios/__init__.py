@@ -1,5 +1,6 @@
 """Simulation, scenarios and the command line."""
 
+from ..symbolic.arguments import check_exports
 from .comparison import Comparison, Trial, compare
 from .disturbances import drawn
 from .events import Event
@@ -112,3 +113,5 @@ __all__ = [
     "simulate_hybrid",
     "simulate_phases",
 ]
+
+check_exports(globals())

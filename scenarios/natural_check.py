@@ -12,7 +12,7 @@ from ..constraints.constrained_motion import ConstrainedMotion
 from ..constraints.solvability import solvability
 from ..robots.natural import dependent_rows
 from ..robots.robot import Robot
-from ..symbolic.errors import ModelError, StartWarning
+from ..symbolic.errors import ModelError, StartWarning, caller_level
 from ..symbolic.kernel import Kernel
 from .mapped import evaluate_each
 
@@ -96,7 +96,7 @@ class NaturalCheck:
                     f"{misses[lane, worst]:.3g} and not 0; it is pulled together as the constraint's perturbation "
                     "equation says. assemble and assemble_velocities find a start that fits",
                     StartWarning,
-                    stacklevel=5,
+                    stacklevel=caller_level(),
                 )
                 return
 

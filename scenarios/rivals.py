@@ -9,7 +9,7 @@ import casadi as ca
 
 from ..controllers.controller import Controller
 from ..controllers.reference import Reference
-from ..symbolic.errors import ModelError, put_before
+from ..symbolic.errors import ModelError, put_before, unknown_name
 from .setup import Setup
 from .simulation_errors import SimulationError
 from .trajectory import Trajectory
@@ -76,5 +76,10 @@ def along(reference: Reference, point: str) -> ca.SX:
     Args:
         reference: q_d(t).
         point: one of the robot's points.
+
+    Raises:
+        ModelError: for a point that the robot does not have.
     """
+    if point not in reference.robot.points:
+        raise ModelError(unknown_name("point", point, reference.robot.points))
     return ca.substitute(reference.robot.points[point], reference.robot.q, reference.q)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import plain, room_for, vector
+from ..symbolic.arrays import plain, reals, room_for, vector
 from ..symbolic.errors import NotFiniteInputError, ParameterError, ShapeError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 
@@ -91,7 +92,7 @@ def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:
 def _rows(name: str, value: ArrayLike, length: int) -> Array:
     """A vector of shape (length,), or rows of shape (batch, length), of finite numbers."""
     try:
-        array = np.array(plain(value), dtype=np.float64)
+        array = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{name} must be numbers of shape {_shapes(length)}, got {value!r}") from error
     if array.shape == (length,):
@@ -140,6 +141,9 @@ def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
 
 
 def _has_axis(value: ArrayLike) -> bool:
+    # NumPy takes every matrix of CasADi for two-dimensional.
+    if isinstance(value, ca.SX | ca.DM | ca.MX):
+        return not value.is_scalar()
     try:
         return np.ndim(plain(value)) > 0
     except ValueError:
@@ -150,7 +154,7 @@ def _has_axis(value: ArrayLike) -> bool:
 def _column(what: str, name: str, value: ArrayLike) -> Array:
     allowed = f"parameter {name!r} must be a number, or numbers of shape (batch,)"
     try:
-        column = np.array(plain(value), dtype=np.float64)
+        column = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{allowed}, got {value!r}") from error
     if column.ndim != 1:

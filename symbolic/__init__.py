@@ -1,5 +1,6 @@
 """Coordinates and total derivatives; expressions to compiled functions."""
 
+from .arguments import check_exports
 from .coordinates import Coordinates
 from .errors import (
     CompilerWarning,
@@ -39,3 +40,5 @@ __all__ = [
     "SingularProgramError",
     "StartWarning",
 ]
+
+check_exports(globals())

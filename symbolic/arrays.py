@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -23,16 +24,107 @@ SMALL = 2**26
 LARGEST_COUNT = 2**53
 """Above it a float64 does not tell one whole number from the next."""
 
+LONGEST = 200
+"""Characters of a value that a message shows, at most."""
+
+
+_DOUBLE = np.dtype(np.float64)
+_PLAIN = frozenset({float, int, np.float64})
+
+
+def reals(name: str, value: object, what: str = "real numbers") -> NDArray[np.float64]:
+    """A copy of ``value`` as an array of real numbers, of any shape; whether they are finite is left to the caller.
+
+    True, "2.0" and None are no numbers, though NumPy would convert them, and entries that are masked have no value.
+
+    Args:
+        name: of the argument, for messages.
+        value: numbers: an array, nested sequences of numbers, a number, or a DM.
+        what: what it must be, for messages.
+
+    Raises:
+        ShapeError: for anything else.
+    """
+    kind = type(value)
+    if kind is np.ndarray:
+        # The usual argument first: the questions about others cost more than the copy.
+        if value.dtype is _DOUBLE:  # type: ignore[attr-defined]
+            return value.copy()  # type: ignore[attr-defined, no-any-return]
+    elif kind is list or kind is tuple:
+        if _PLAIN.issuperset(map(type, value)):  # type: ignore[call-overload]
+            try:
+                return np.array(value, dtype=np.float64)
+            except OverflowError as error:
+                raise ShapeError(f"{name} must be {what} that a float can hold, got {shown(value)}") from error
+    elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ShapeError(f"{name} must be {what}, but entries of it are masked; fill them, or leave them out")
+    if isinstance(value, ca.SX | ca.MX):
+        raise ShapeError(f"{name} must be {what}, got the expression {shown(value)}")
+    if foreign := _foreign(value):
+        raise ShapeError(f"{name} must be {what}, got {shown(value)}, with {foreign[0]!r}")
+    try:
+        if isinstance(value, list | tuple) and not all(isinstance(part, list | tuple | np.ndarray) for part in value):
+            # Scalars of several types, such as those of CasADi, which NumPy would take for matrices.
+            return np.array([_number(part) for part in value], dtype=np.float64)
+        array = np.asarray(plain(value) if isinstance(value, ca.DM) else value)
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"of type {array.dtype}")
+        return np.array(array, dtype=np.float64, subok=False)
+    except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
+        raise ShapeError(f"{name} must be {what}, got {shown(value)}") from error
+
+
+def instant(name: str, value: object) -> float:
+    """``value`` as a finite float; raises ShapeError, as :func:`vector` does for what it is given together with.
+
+    Args:
+        name: of the argument, for messages.
+        value: a time [s].
+    """
+    if type(value) is float and math.isfinite(value):
+        return value
+    try:
+        found = _number(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ShapeError(f"{name} must be a number, got {shown(value)}") from error
+    if not math.isfinite(found):
+        raise NotFiniteInputError(f"{name} must be finite, got {value!r}")
+    return found
+
+
+def _foreign(value: object) -> list[object]:
+    """Truth values and texts among nested sequences, which NumPy would turn into numbers."""
+    if isinstance(value, bool | np.bool_ | str | bytes | None):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [entry for part in value for entry in _foreign(part)]
+    return []
+
+
+def shown(value: object) -> str:
+    """``value`` in a message: what Python prints, cut to a length that one can read.
+
+    Args:
+        value: of any type.
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
     """A copy of ``value`` as a finite vector of shape (length,); raises ShapeError with the offending numbers.
 
     Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
-    try:
-        array = np.array(plain(value), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"{name} must be numbers of shape ({length},), got {value!r}") from error
+    # The usual argument first, without a call or a text for it: control ticks pass here.
+    if type(value) is np.ndarray and value.dtype is _DOUBLE:
+        array = value.copy()
+    else:
+        array = reals(name, value, f"numbers of shape ({length},)")
     if array.shape != (length,):
         raise ShapeError(f"{name} must have shape ({length},), got shape {array.shape}")
     if not all_finite(array):
@@ -80,9 +172,9 @@ def not_negative(name: str, value: float) -> float:
 def finite(name: str, value: float) -> float:
     """``value`` as a float; raises ModelError unless it is a finite real number."""
     try:
-        number = float(value)
+        number = _number(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{name} must be a number, got {value!r}") from error
+        raise ModelError(f"{name} must be a number, got {shown(value)}") from error
     if not math.isfinite(number):
         raise ModelError(f"{name} must be finite, got {value!r}")
     return number
@@ -106,15 +198,48 @@ def require_distinct_times(start: float, duration: float, step: float) -> None:
         )
 
 
+def _number(value: object) -> float:
+    """A real number of Python, NumPy or CasADi as a float; raises TypeError, ValueError or OverflowError for others."""
+    kind = type(value)
+    if kind is float or kind is np.float64 or kind is int:
+        return float(value)  # type: ignore[arg-type]
+    # float() takes True for 1 and reads texts.
+    if isinstance(value, ca.DM | ca.SX):
+        if value.shape != (1, 1):
+            raise TypeError(f"of shape {value.shape}")
+        try:
+            return float(value)
+        except RuntimeError as error:
+            raise TypeError("a symbolic expression") from error
+    if isinstance(value, np.ndarray):
+        if value.ndim or value.dtype.kind not in "fiu" or np.ma.is_masked(value):
+            raise TypeError(f"an array of shape {value.shape}")
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"of type {type(value).__name__}")
+    return float(value)
+
+
+def number(name: str, value: object) -> float:
+    """``value`` as a float, which may be infinite; raises ModelError unless it is a real number."""
+    try:
+        found = _number(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{name} must be a number, got {shown(value)}") from error
+    if found != found:
+        raise ModelError(f"{name} must be a number, got NaN")
+    return found
+
+
 def place(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
     """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
     try:
-        numbers = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(cast(Sequence[float], plain(value))))
+        coordinates = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(cast(Sequence[float], plain(value))))
     except TypeError as error:
-        raise ModelError(f"{name} must be a sequence of coordinates, got {value!r}") from error
-    if len(numbers) < 2:
-        raise ModelError(f"{name} must have at least two coordinates, got {value!r}")
-    return numbers
+        raise ModelError(f"{name} must be a sequence of coordinates, got {shown(value)}") from error
+    if len(coordinates) < 2:
+        raise ModelError(f"{name} must have at least two coordinates, got {shown(value)}")
+    return coordinates
 
 
 def constant_values(expression: ca.SX) -> NDArray[np.float64] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable
 
 
@@ -85,7 +86,7 @@ class StudyWarning(UserWarning):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Sentence for a name that does not exist: what was given, the nearest names, and all that exist."""
     names = sorted(known)
-    nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
     listing = ", ".join(names) if names else "none"
     return f"unknown {kind} {name!r}.{hint} Known: {listing}."
@@ -142,3 +143,14 @@ def with_notes(error: BaseException) -> str:
     """
     notes: list[str] = getattr(error, "__notes__", [])
     return f"{error} ({'; '.join(notes)})" if notes else str(error)
+
+
+def caller_level() -> int:
+    """How far above the function that asks the code is that called Erugin: the ``stacklevel`` of a warning."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_PACKAGE = __name__.partition(".")[0]

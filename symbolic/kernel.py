@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .code import Expressions
-from .errors import CompilerWarning, ModelError, ShapeError
+from .errors import CompilerWarning, ModelError, ShapeError, caller_level
 from .machine_code import load_machine_code
 from .toolchain import vector_width
 
@@ -266,7 +266,7 @@ class Kernel:
             warnings.warn(
                 f"kernels run in CasADi's virtual machine, several times slower: {loaded}",
                 CompilerWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )
         return None
 

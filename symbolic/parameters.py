@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import vector
-from .errors import ParameterError, require_name, unknown_name
+from .arrays import finite, vector
+from .errors import ModelError, ParameterError, require_name, unknown_name
 
 
 class Range(Enum):
@@ -71,10 +71,9 @@ class Parameters:
         for name in (*self.nominal, *self.ranges):
             if name not in self.names:
                 raise ParameterError(unknown_name("parameter", name, self.names))
-        for name, value in self.nominal.items():
-            self._require(name, value)
+        nominal = {name: self._require(name, value) for name, value in self.nominal.items()}
         object.__setattr__(self, "ranges", MappingProxyType(dict(self.ranges)))
-        object.__setattr__(self, "nominal", MappingProxyType({k: float(v) for k, v in self.nominal.items()}))
+        object.__setattr__(self, "nominal", MappingProxyType(nominal))
 
     @classmethod
     def declare(
@@ -163,14 +162,15 @@ class Parameters:
                     self._require(name, array[self.names.index(name)])
             return array
         given: Mapping[str, float] = {} if p is None else p
+        numbers: dict[str, float] = {}
         for name in given:
             if name not in self.names:
                 raise ParameterError(unknown_name("parameter", name, self.names))
-            self._require(name, given[name])
+            numbers[name] = self._require(name, given[name])
         missing = [name for name in self.names if name not in given and name not in self.nominal]
         if missing:
             raise ParameterError(f"no value for {', '.join(missing)}: they have no nominal value, so pass p=")
-        return vector("p", [given[name] if name in given else self.nominal[name] for name in self.names], len(self))
+        return np.array([numbers[name] if name in numbers else self.nominal[name] for name in self.names], np.float64)
 
     def _all_allowed(self, array: NDArray[np.float64]) -> bool:
         """Whether all numbers of a finite vector lie in their ranges, at once: a control tick asks for it."""
@@ -185,14 +185,18 @@ class Parameters:
         above = np.array([least.get(each, -math.inf) for each in allowed], dtype=np.float64)
         return above, np.flatnonzero([each is Range.SIGN for each in allowed])
 
-    def _require(self, name: str, value: float) -> None:
+    def _require(self, name: str, value: float) -> float:
         allowed = self.ranges.get(name, Range.ANY)
-        try:
-            number = float(value)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"parameter {name!r} must be a number, got {value!r}") from error
-        if not math.isfinite(number) or not allowed.allows(number):
+        number = value
+        # Not for the usual number: a text for the message costs more than the rest.
+        if type(value) is not float or not math.isfinite(value):
+            try:
+                number = finite(f"parameter {name!r}", value)
+            except ModelError as error:
+                raise ParameterError(str(error)) from error
+        if not allowed.allows(number):
             raise ParameterError(f"parameter {name!r} must be {allowed.value}, got {number!r}")
+        return number
 
 
 NO_PARAMETERS = Parameters((), ca.SX(0, 1), {})

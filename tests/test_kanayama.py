@@ -209,7 +209,7 @@ def test_a_motion_is_of_time_and_of_one_robot() -> None:
         PlanarMotion(REDUCED, ca.vertcat(other.t, 0))
     with pytest.raises(ModelError, match="two-wheel robot"):
         PlanarMotion(two_link_arm(), ca.SX.zeros(2))
-    with pytest.raises(ModelError, match="backwards must be True or False, got 'yes'"):
+    with pytest.raises(ModelError, match="backwards of PlanarMotion must be True or False, got 'yes'"):
         PlanarMotion(REDUCED, eight(REDUCED).place, backwards="yes")  # type: ignore[arg-type]
 
 

@@ -163,7 +163,7 @@ def test_any_signal_may_be_the_error_and_quasi_velocities_have_their_own() -> No
         (lambda: Measured(hold(), q=-1.0), ModelError, "q= of Measured: .* must not be negative"),
         (lambda: Measured(hold(), v=None), ModelError, "v= of Measured: .*, got None"),  # type: ignore[arg-type]
         (lambda: Measured(hold(), q=1.0, seed=-1), ModelError, "seed must be a whole number of at least 0, got -1"),
-        (lambda: Measured(hold(), q=1.0, seed=True), ModelError, "seed must be a whole number"),
+        (lambda: Measured(hold(), q=1.0, seed=True), ModelError, "seed of Measured must be a whole number, got True"),
         (lambda: Measured(hold(), q=Step(1.0, 0.0), band=(3, 1)), ModelError, "band must be"),
         (lambda: Measured(hold(), q=[1.0, 2.0, 3.0]), ModelError, r"or 2 of them for 'q1', 'q2'; got \[1\.0, 2\.0, 3"),
         (lambda: Measured(hold(), q=1.0, name=""), ModelError, "name of measurement noise"),

@@ -257,7 +257,7 @@ def test_an_unknown_row() -> None:
         ({"times": [0.0, math.inf]}, ShapeError, r"times\[1\] is inf"),
         ({"samples": 1}, ModelError, r"at least one per instant \(2\): 1"),
         ({"samples": 10.5}, ModelError, r"samples must be a number of places.*10\.5"),
-        ({"samples": True, "times": 0.0}, ModelError, r"samples must be a number of places.*True"),
+        ({"samples": True, "times": 0.0}, ModelError, "samples of verify must be a whole number, got True"),
         ({"seed": -1}, ModelError, "seed must be a whole number from zero on, got -1"),
         ({"offsets": -0.1}, ModelError, "every offset must be greater than zero, got -0.1"),
         ({"offsets": (0.1, 0.0)}, ModelError, "every offset must be greater than zero, got 0"),

@@ -16,7 +16,7 @@ from ...robots.robot import Robot
 from ...scenarios.close_loop import close_loop
 from ...scenarios.closed_loop import SymbolicLoop
 from ...symbolic.arrays import positive, vector
-from ...symbolic.errors import BridgeError, BridgeWarning, require_name
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level, require_name
 from .example import cmake_text, main_text
 from .folder import write_folder
 from .identifiers import law_identifier
@@ -127,7 +127,9 @@ def export(
         raise BridgeError("plant_p are parameters of a plant, and none is written: give with_plant, or leave it out")
     write_folder(Path(path), files, overwrite=overwrite)
     if word != name:
-        warnings.warn(f"C has no name {name!r}: all names begin with {word!r}", BridgeWarning, stacklevel=2)
+        warnings.warn(
+            f"C has no name {name!r}: all names begin with {word!r}", BridgeWarning, stacklevel=caller_level()
+        )
     return CFolder(
         Path(path), word, tuple(files), text.kernel.operations, text.kernel.work, text.kernel.calls, text.renamed
     )

@@ -3,6 +3,7 @@
 Nothing of Drake is imported before a function of this package is called; without it they raise MissingPackageError.
 """
 
+from ...symbolic.arguments import check_exports
 from .drive import drive
 from .load import load
 from .match import match
@@ -10,3 +11,5 @@ from .plant import export
 from .simulate import simulate
 
 __all__ = ["drive", "export", "load", "match", "simulate"]
+
+check_exports(globals())

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...robots.robot import Robot
 from ...symbolic.arrays import not_negative
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from ..solids import SolidTree, own_tree
 from ..urdf_text import following_joints, rubbing_joints
@@ -54,7 +54,7 @@ def export(
             f"{robot.name}: no JointActuator stands for {', '.join(left)}, which are not the torque or force of one "
             "joint each: connect the law's port 'generalized_force' in place of 'actuation'",
             BridgeWarning,
-            stacklevel=2,
+            stacklevel=caller_level(),
         )
     return plant
 
@@ -96,7 +96,7 @@ def build_plant(
         warnings.warn(
             f"{robot.name}: Drake has no dry friction in joints and leaves out that of {', '.join(rubbing)}",
             BridgeWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
     text, taken = take_out(whole)
     gravity = robot.evaluate(tree.gravity, p=p)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from .bodies import all_bodies
 from .foreign import MultibodyPlant
@@ -49,7 +49,7 @@ def refuse(plant: MultibodyPlant, name: str, ignore: tuple[str, ...]) -> dict[st
     if plant.num_collision_geometries():
         told.append(f"{plant.num_collision_geometries()} geometries that could collide")
     if told:
-        warnings.warn(f"left out of {name}: {'; '.join(told)}", BridgeWarning, stacklevel=3)
+        warnings.warn(f"left out of {name}: {'; '.join(told)}", BridgeWarning, stacklevel=caller_level())
     return springs
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ...symbolic.errors import BridgeError, BridgeWarning, EruginError
+from ...symbolic.errors import BridgeError, BridgeWarning, EruginError, caller_level
 
 
 class _Kept(logging.Handler):
@@ -54,4 +54,6 @@ def told(what: str) -> Generator[None]:
     finally:
         logger.handlers, logger.propagate = handlers, propagate
     if kept.said:
-        warnings.warn(f"Drake does not take over all of {what}: {'; '.join(kept.said)}", BridgeWarning, stacklevel=4)
+        warnings.warn(
+            f"Drake does not take over all of {what}: {'; '.join(kept.said)}", BridgeWarning, stacklevel=caller_level()
+        )

@@ -14,7 +14,7 @@ from ...controllers.controller import Controller
 from ...scenarios.labels import Labels
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive, step_count
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ..law_model import model_values
 from ..names import places
 from ..recorder import Recorder
@@ -86,7 +86,7 @@ def drive(
             warnings.warn(
                 f"whether units are the same is not known: {'; '.join(untold)}. Numbers are taken as they are",
                 BridgeWarning,
-                stacklevel=2,
+                stacklevel=caller_level(),
             )
         recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=own, law_p=p, t0=begin)
         for k, t in enumerate(recorder.times()):

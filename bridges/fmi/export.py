@@ -18,7 +18,7 @@ from ...robots.robot import Robot
 from ...scenarios.integrators import RK4
 from ...scenarios.setup import Setup
 from ...symbolic.arrays import positive
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ..c.written_law import contradicts
 from .archive import token_of, write_archive
 from .binary import compile_sources, override
@@ -141,7 +141,7 @@ def export(
             warnings.warn(
                 f"the setup's integrator {what.integrator!r} does not go into the FMU, which takes steps of RK4",
                 BridgeWarning,
-                stacklevel=2,
+                stacklevel=caller_level(),
             )
     return _write(block, Path(path), version, parts, binary)
 

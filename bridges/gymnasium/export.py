@@ -11,6 +11,8 @@ from ...controllers.controller import Controller
 from ...scenarios.sampling import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
+from ...symbolic.arrays import shown
+from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from .actions import Acts, Bounds
 from .observation import Angles
@@ -194,5 +196,8 @@ def register(what: Setup | Scenario, name: str, **told: Any) -> str:  # noqa: AN
     def make_vector(num_envs: int = 1, **own: Any) -> VectorEnvironment:  # noqa: ANN401
         return export_vector(what, num_envs, **{**told, **own})
 
-    gymnasium.register(id=name, entry_point=make, vector_entry_point=make_vector)
+    try:
+        gymnasium.register(id=name, entry_point=make, vector_entry_point=make_vector)
+    except gymnasium.error.Error as error:
+        raise BridgeError(f"Gymnasium takes no environment of the name {shown(name)}: {str(error)[:200]}") from error
     return name

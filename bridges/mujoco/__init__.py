@@ -1,5 +1,6 @@
 """MuJoCo: a law here drives a model there, and a robot here becomes a model there and back."""
 
+from ...symbolic.arguments import check_exports
 from .drive import drive
 from .driver import Drive
 from .joints import Joints
@@ -10,3 +11,5 @@ from .obstacles import Obstacle
 from .run import simulate
 
 __all__ = ["Drive", "Joints", "Obstacle", "drive", "export", "load", "match", "simulate"]
+
+check_exports(globals())

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.robot import Robot
 from ...scenarios.whole_file import write_whole
 from ...symbolic.arrays import positive, vector
-from ...symbolic.errors import BridgeError, BridgeWarning, require_name
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level, require_name
 from ..held import held
 from ..passive import passive
 from ..poses import Poses
@@ -141,9 +141,11 @@ def export(
     if forces.friction.any():
         told.append("the firm hold of dry friction at rest, which is soft in MuJoCo")
     if told:
-        warnings.warn(f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=2)
+        warnings.warn(
+            f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_level()
+        )
     for sentence in softly(closed, writer):
-        warnings.warn(f"{robot.name}: {sentence}", BridgeWarning, stacklevel=2)
+        warnings.warn(f"{robot.name}: {sentence}", BridgeWarning, stacklevel=caller_level())
     text = to_text(model)
     if path is not None:
         write_whole(Path(path), lambda file: _write(file, text))

@@ -18,7 +18,7 @@ from ...robots.mechanism import mechanism
 from ...robots.robot import Robot
 from ...robots.tree_system import tree_system
 from ...symbolic.coordinates import Coordinates
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ..refused import refuse
 from .model_closures import closures
 from .model_foreign import foreign, require_no_balls
@@ -88,7 +88,7 @@ def load(
     ignored = refuse("a Robot", label, lost, ignore, hint=hint)
     if ignored:
         told = "; ".join(lost[word] for word in ignored)
-        warnings.warn(f"{label}: left out of the model: {told}", BridgeWarning, stacklevel=2)
+        warnings.warn(f"{label}: left out of the model: {told}", BridgeWarning, stacklevel=caller_level())
     p = declared(names)
     growth = grow(names, p)
     tree = growth.tree

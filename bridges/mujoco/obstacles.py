@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Eyes:
                 f"the law keeps clear of a radius of {here:g} m for {name!r}, and the body's geom has {there:g} m: "
                 f"set p={{{key!r}: {there:g}}} if that is its size",
                 BridgeWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError, BridgeWarning, NotFiniteError
+from ...symbolic.errors import BridgeError, BridgeWarning, NotFiniteError, caller_level
 from ...symbolic.kernel import Kernel
 from .actuators import Motors, motors, refuse_servos
 from .flags import disabled
@@ -102,7 +102,7 @@ class Outlet:
                 f"it to [{low:g}, {high:g}]: what acts is not what the law says. Use a bounded realization with these "
                 "limits, or a slower motion. Told once",
                 BridgeWarning,
-                stacklevel=2,
+                stacklevel=caller_level(),
             )
 
 

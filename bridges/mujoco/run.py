@@ -15,7 +15,7 @@ from ...scenarios.integrators import RK4
 from ...scenarios.step_limit import StepLimit
 from ...scenarios.trajectory import Trajectory
 from ...symbolic.arrays import finite, positive, step_count, vector
-from ...symbolic.errors import BridgeWarning
+from ...symbolic.errors import BridgeWarning, caller_level
 from .driver import Drive
 from .features import ROUND
 from .joints import Joints
@@ -91,7 +91,11 @@ def simulate(
         solve_densely(model)
     joints = Joints.of(robot, model)
     if integrator == "RK4" and joints.floats and ROUND.missing:
-        warnings.warn(f"{robot.name}: {ROUND.missing}: its motion has an error of second", BridgeWarning, stacklevel=2)
+        warnings.warn(
+            f"{robot.name}: {ROUND.missing}: its motion has an error of second",
+            BridgeWarning,
+            stacklevel=caller_level(),
+        )
     driver = Drive(robot, controller, joints, p=p, law_p=law_p, apply="auto" if limits else "qfrc_applied")
     data = mujoco.MjData(model)
     data.time = start

@@ -1,5 +1,6 @@
 """Robots as models of Pinocchio, and its models as robots."""
 
+from ...symbolic.arguments import check_exports
 from .drive import Drive, drive
 from .export import export
 from .exported import PinocchioModel
@@ -8,3 +9,5 @@ from .match import match
 from .state import ModelState
 
 __all__ = ["Drive", "ModelState", "PinocchioModel", "drive", "export", "load", "match"]
+
+check_exports(globals())

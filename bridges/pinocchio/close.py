@@ -15,7 +15,7 @@ from ...constraints.perturbations import Baumgarte, Perturbation
 from ...robots.frame import Frame
 from ...robots.mechanism import Closure, mechanism
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from ..solids import own_tree
 from .pieces import Piece
@@ -61,7 +61,7 @@ def close(robot: Robot, model: Any, parts: Sequence[Piece], constraints: Sequenc
                 f"the constraints {', '.join(soft)} of Pinocchio have no gains against drift; here they have those of "
                 f"{Baumgarte()}, which change nothing where the loops are closed"
             ),
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
     return robot
 

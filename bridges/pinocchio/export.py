@@ -14,7 +14,7 @@ from ...constraints.perturbations import Baumgarte
 from ...robots.robot import Robot
 from ...robots.tree import WORLD
 from ...symbolic.arrays import constant_values, vector
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from ..held import Pin, held
 from ..poses import Poses
@@ -92,7 +92,7 @@ def export(
                 f"{robot.name}: a Pinocchio model has no place for forces of the robot besides gravity and inertia: "
                 f"{'; '.join(lost)}. Add .passive(q, v) of what is returned to the forces"
             ),
-            stacklevel=2,
+            stacklevel=caller_level(),
         )
     return PinocchioModel(robot, tree.p, model, model.createData(), loops, states, lost)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import vector
 from ...symbolic.extras import require
 from ...symbolic.kernel import Kernel
 from .state import ModelState
@@ -49,7 +50,7 @@ class PinocchioModel:
         Args:
             q: Pinocchio's coordinates, shape (nq',).
         """
-        return mass_matrix(self.model, self.data, np.asarray(q, dtype=np.float64))
+        return mass_matrix(self.model, self.data, vector("q", q, self.states.nq))
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """What the model has of h', by recursive Newton-Euler, shape (nv',).
@@ -59,7 +60,9 @@ class PinocchioModel:
             v: Pinocchio's velocities, shape (nv',).
         """
         pin: Any = require("pinocchio", "pinocchio")
-        found = pin.nonLinearEffects(self.model, self.data, np.asarray(q, float), np.asarray(v, float))
+        found = pin.nonLinearEffects(
+            self.model, self.data, vector("q", q, self.states.nq), vector("v", v, self.states.nv)
+        )
         return np.array(found, dtype=np.float64)
 
     def passive(self, q: ArrayLike, v: ArrayLike, t: float = 0.0) -> Array:
@@ -70,7 +73,7 @@ class PinocchioModel:
             v: Pinocchio's velocities, shape (nv',).
             t: time [s].
         """
-        there = np.asarray(v, dtype=np.float64)
+        there = vector("v", v, self.states.nv)
         if not self.lost:
             return np.zeros(self.states.nv)
         own_q, own_v = self.states.here(q, there)
@@ -92,8 +95,8 @@ class PinocchioModel:
             tau: generalized forces τ', shape (nv',); :meth:`passive` is added.
         """
         pin: Any = require("pinocchio", "pinocchio")
-        q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
-        force = np.asarray(tau, dtype=np.float64) + self.passive(q, v)
+        q, v = vector("q", q, self.states.nq), vector("v", v, self.states.nv)
+        force = vector("tau", tau, self.states.nv) + self.passive(q, v)
         if self.mimics:
             return self._solved(q, v, force)
         if not self.constraints:
@@ -111,7 +114,7 @@ class PinocchioModel:
         Args:
             q: Pinocchio's coordinates, shape (nq',).
         """
-        return self._rows(np.asarray(q, dtype=np.float64), np.zeros(self.states.nv))[0]
+        return self._rows(vector("q", q, self.states.nq), np.zeros(self.states.nv))[0]
 
     @property
     def mimics(self) -> bool:

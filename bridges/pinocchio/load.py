@@ -19,7 +19,7 @@ from ...robots.limits import Limits
 from ...robots.robot import Robot
 from ...robots.tree import WORLD, Body, Node, Tree
 from ...robots.tree_system import tree_system
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from ...symbolic.parameters import Parameters, Range
 from .armature import with_armature
@@ -150,7 +150,7 @@ def _declare(
                 f"Pinocchio's algorithms leave out {', '.join(f'{word} of {name}' for name, word, _ in rubbed)}, which "
                 "the model lists, and so does the robot; dissipation=True takes it into h"
             ),
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
     elif dissipation:
         for name, word, value in rubbed:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.joints import Floating
 from ...robots.robot import Robot
+from ...symbolic.arrays import reals, vector
 from ...symbolic.errors import BridgeError
 from ..names import places
 from ..state_map import PINOCCHIO, StateMap
@@ -111,7 +112,7 @@ class ModelState:
         Args:
             q: ours, shape (nq,).
         """
-        flat_q = self._forth_q @ np.asarray(q, dtype=np.float64)
+        flat_q = self._forth_q @ vector("q", q, self.robot.coordinates.nq)
         at = {piece.q: iq for piece, (iq, _) in zip(self.pieces, self._at, strict=True) if piece.kind == "same"}
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "follower":
@@ -128,7 +129,7 @@ class ModelState:
         Raises:
             BridgeError: for a wrong shape.
         """
-        q, v = np.asarray(q_there, dtype=np.float64), np.asarray(v_there, dtype=np.float64)
+        q, v = reals("q_there", q_there), reals("v_there", v_there)
         if q.shape != (self.nq,) or v.shape != (self.nv,):
             raise BridgeError(
                 f"the state of the Pinocchio model is q of shape ({self.nq},) and v of shape ({self.nv},), got "
@@ -153,7 +154,7 @@ class ModelState:
         Args:
             q: our coordinates, shape (nq,).
         """
-        return self._back_v @ self._between(self._forth_q @ np.asarray(q, dtype=np.float64))[0]
+        return self._back_v @ self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[0]
 
     def drift(self, q: ArrayLike, v_there: ArrayLike) -> Array:
         """Ṫ v' of a = T a' + Ṫ v', shape (nv,).
@@ -165,8 +166,8 @@ class ModelState:
         found = np.zeros(self._flat.nv)
         if not self._turns:
             return found[: self.robot.coordinates.nv]
-        moved = self._between(self._forth_q @ np.asarray(q, dtype=np.float64))[0] @ np.asarray(
-            v_there, dtype=np.float64
+        moved = self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[0] @ vector(
+            "v_there", v_there, self.nv
         )
         for piece, (_, iv) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "planar":
@@ -181,7 +182,7 @@ class ModelState:
             q: our coordinates, shape (nq,).
             R: our generalized force, shape (nv,).
         """
-        return np.asarray(self.rates(q).T @ np.asarray(R, dtype=np.float64))
+        return np.asarray(self.rates(q).T @ vector("R", R, self.robot.coordinates.nv))
 
     def force_here(self, q: ArrayLike, R_there: ArrayLike) -> Array:
         """Our generalized force of theirs, nothing on what follows, shape (nv,).
@@ -190,7 +191,7 @@ class ModelState:
             q: our coordinates, shape (nq,).
             R_there: theirs, shape (nv',).
         """
-        return np.asarray(self.velocities(q).T @ np.asarray(R_there, dtype=np.float64))
+        return np.asarray(self.velocities(q).T @ vector("R_there", R_there, self.nv))
 
     def velocities(self, q: ArrayLike) -> Array:
         """X of v' = X v, shape (nv', nv); of what follows another it makes no use.
@@ -198,7 +199,7 @@ class ModelState:
         Args:
             q: our coordinates, shape (nq,).
         """
-        return self._between(self._forth_q @ np.asarray(q, dtype=np.float64))[1] @ self._forth_v
+        return self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[1] @ self._forth_v
 
     def _between(self, flat_q: Array) -> tuple[Array, Array]:
         return self._velocity_blocks(flat_q) if self._turns else self._blocks

@@ -3,6 +3,7 @@
 Nothing of PyBullet is imported before a function of this package is called; without it they raise MissingPackageError.
 """
 
+from ...symbolic.arguments import check_exports
 from .drive import Drive, drive
 from .export import export, spawn
 from .load import load
@@ -10,3 +11,5 @@ from .match import match
 from .simulate import simulate
 
 __all__ = ["Drive", "drive", "export", "load", "match", "simulate", "spawn"]
+
+check_exports(globals())

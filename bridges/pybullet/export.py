@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...robots.robot import Robot
 from ...scenarios.whole_file import write_whole
-from ...symbolic.errors import BridgeError, BridgeWarning
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ..solids import own_tree
 from ..urdf_text import rubbing_joints
 from .package import bullet, quiet
@@ -89,7 +89,9 @@ def _written(robot: Robot, path: str | os.PathLike[str] | None, p: Values, limit
     text, floating = for_bullet(plain, robot.name, limits=limits)
     if rubbing := rubbing_joints(plain):
         warnings.warn(
-            f"{robot.name}: PyBullet leaves out the dry friction of {', '.join(rubbing)}", BridgeWarning, stacklevel=4
+            f"{robot.name}: PyBullet leaves out the dry friction of {', '.join(rubbing)}",
+            BridgeWarning,
+            stacklevel=caller_level(),
         )
     if path is not None:
         write_whole(Path(path), lambda file: _write(file, text))

@@ -1,5 +1,6 @@
 """Robots, controllers and closed loops as systems of python-control, and its mechanical state spaces as robots."""
 
+from ...symbolic.arguments import check_exports
 from .linear import export_linearization, export_perturbations
 from .load import load
 from .match import match
@@ -16,3 +17,5 @@ __all__ = [
     "match",
     "simulate",
 ]
+
+check_exports(globals())

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.lagrangian import lagrangian_system
 from ...robots.robot import Robot
+from ...symbolic.arrays import reals
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
 from ..suspected_units import DEGREES, LENGTHS
@@ -79,7 +80,7 @@ def load(
     A, B = np.array(given.A, dtype=np.float64), np.array(given.B, dtype=np.float64)
     states = [str(key) for key in given.state_labels]
     _require_form(label, A, B, n, states)
-    M = np.eye(n) if mass_matrix is None else np.array(mass_matrix, dtype=np.float64)
+    M = np.eye(n) if mass_matrix is None else reals("mass_matrix", mass_matrix)
     if M.shape != (n, n) or not np.isfinite(M).all():
         raise BridgeError(f"{label}: mass_matrix must have shape ({n}, {n}) and finite entries, got shape {M.shape}")
     if np.abs(M - M.T).max() > CLEAR * np.abs(M).max() or not np.linalg.eigvalsh((M + M.T) / 2).min() > 0.0:

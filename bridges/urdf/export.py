@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.joints import Floating
 from ...robots.robot import Robot
 from ...scenarios.whole_file import write_whole
-from ...symbolic.errors import BridgeError, BridgeWarning, require_name
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_level, require_name
 from ..held import held
 from ..passive import Passive, passive
 from ..poses import Poses
@@ -95,7 +95,9 @@ def export(
     if frames:
         told += writer.add_frames(poses)
     if told:
-        warnings.warn(f"{robot.name}: URDF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=2)
+        warnings.warn(
+            f"{robot.name}: URDF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_level()
+        )
     text = to_text(root)
     if path is not None:
         target = Path(path)

@@ -1,5 +1,6 @@
 """Curves and surfaces: program paths and boundaries of obstacles."""
 
+from ...symbolic.arguments import check_exports
 from .circle import Circle, circle
 from .curve import Curve
 from .implicit import Implicit, implicit
@@ -20,3 +21,5 @@ __all__ = [
     "parametric",
     "spline",
 ]
+
+check_exports(globals())

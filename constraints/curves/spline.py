@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import reals
+from ...symbolic.errors import ModelError, NotFiniteInputError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from .curve import Curve
 from .foot import foot
@@ -69,7 +70,9 @@ class Spline(Curve):
         """Points of the path at parameters s [m], shape of s plus (n,); straight beyond both ends."""
         from scipy.interpolate import PPoly  # a tenth of a second to import
 
-        values = np.asarray(s, dtype=np.float64)
+        values = reals("s", s)
+        if not np.isfinite(values).all():
+            raise NotFiniteInputError(f"s must be finite, got {values.tolist()}")
         inside = np.clip(values, self.breaks[0], self.breaks[-1])
         curve = PPoly(self.pieces, self.breaks)
         points: Array = curve(inside) + curve.derivative()(inside) * (values - inside)[..., None]
@@ -127,16 +130,24 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
         ModelError: for points that are too few, not finite, or repeated.
     """
     try:
-        array = np.array(points, dtype=np.float64)
+        array = reals("points", points)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name!r}: points must be rows of numbers, all of one length, got {points!r}") from error
     if array.ndim != 2 or array.shape[0] < 3 or array.shape[1] < 2:
         raise ModelError(f"{name!r} needs at least 3 points of at least 2 coordinates, got shape {array.shape}")
     if not np.isfinite(array).all():
         raise ModelError(f"{name!r}: every point must be finite, got {array[~np.isfinite(array).all(axis=1)][0]}")
-    chords = np.linalg.norm(np.diff(array, axis=0), axis=1)
+    with np.errstate(all="ignore"):
+        chords = np.linalg.norm(np.diff(array, axis=0), axis=1)
+        # Coefficients of the pieces have such powers of the lengths in them.
+        powers = np.array([chords.max() ** DEGREE, chords.min() ** -DEGREE])
     if not (chords > 0.0).all():
         raise ModelError(f"{name!r}: points {int(np.argmin(chords))} and the next coincide")
+    if not np.isfinite(powers).all():
+        raise ModelError(
+            f"{name!r}: neighbouring points are {chords.min():.3g} to {chords.max():.3g} m apart, which is too near or "
+            "too far for floating-point numbers; choose another unit of length"
+        )
     breaks = np.concatenate([[0.0], np.cumsum(chords)])
     curve = _interpolate(breaks, array)
     # Taylor coefficients at the left end of each piece, highest power first.

@@ -1,5 +1,6 @@
 """Perturbation equations: what deviations are made to obey."""
 
+from ...symbolic.arguments import check_exports
 from .baumgarte import Baumgarte
 from .bounded import Bounded
 from .certificate import Certificate, LyapunovFunction
@@ -32,3 +33,5 @@ __all__ = [
     "PrescribedTime",
     "Sliding",
 ]
+
+check_exports(globals())

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
 
@@ -26,7 +27,7 @@ def square(name: str, given: Entries, *, symmetric: bool = False) -> Rows:
         symmetric: whether it must be symmetric too.
     """
     try:
-        matrix = np.atleast_2d(np.array(given, dtype=np.float64))
+        matrix = np.atleast_2d(reals(name, given))
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name} must be a square matrix of numbers, got {given!r}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:

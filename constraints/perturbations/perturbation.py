@@ -101,7 +101,7 @@ class Perturbation(Portable, ABC):
         """
         for name, value in self.gains.items():
             finite(name, value)
-        eigenvalues = np.linalg.eigvals(self.state_matrix()).astype(np.complex128)
+        eigenvalues = np.linalg.eigvals(np.asarray(self.state_matrix(), dtype=np.float64)).astype(np.complex128)
         if not (eigenvalues.real < 0.0).all():
             raise ModelError(
                 f"{self} is not asymptotically stable: its eigenvalues are "

@@ -1,5 +1,6 @@
 """Ready constraints: relations that programs are often made of, one file each."""
 
+from ...symbolic.arguments import check_exports
 from .curvature import path_curvature
 from .distance import distance
 from .energy_level import energy_level
@@ -25,3 +26,5 @@ __all__ = [
     "tangential_acceleration",
     "trajectory",
 ]
+
+check_exports(globals())

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..constraint import Constraint, holonomic
@@ -55,7 +56,7 @@ def orientation(
 
 def _numbers(name: str, target: ArrayLike) -> ca.SX:
     try:
-        R = np.array(target, dtype=np.float64)
+        R = reals("target", target)
     except (TypeError, ValueError) as error:
         raise ModelError(f"constraint {name!r}: the target must be a matrix of numbers, got {target!r}") from error
     if not np.isfinite(R).all():

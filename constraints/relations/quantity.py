@@ -9,8 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...symbolic.arrays import finite, plain, vector
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import finite, reals, vector
+from ...symbolic.errors import ModelError, ShapeError
 from ...symbolic.parameters import Parameters, Range
 
 Quantity = float | ca.SX
@@ -77,8 +77,8 @@ def _joined(name: str, value: object) -> ca.SX | None:
     if value is None or isinstance(value, str):
         return None
     try:
-        numbers = np.array(plain(cast(ArrayLike, value)), dtype=np.float64)
-    except (TypeError, ValueError):
+        numbers = reals(name, value)
+    except ShapeError:
         return None
     return ca.SX(ca.DM(vector(name, np.atleast_1d(numbers), numbers.size))) if numbers.ndim < 2 else None
 

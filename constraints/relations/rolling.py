@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...symbolic.arrays import reals
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
@@ -74,7 +75,7 @@ def _directions(name: str, given: ca.SX | ArrayLike | None, n: int) -> ca.SX:
     if isinstance(given, ca.SX):
         return given
     try:
-        numbers = np.array(given, dtype=np.float64)
+        numbers = reals("given", given)
     except (TypeError, ValueError) as error:
         raise ModelError(
             f"constraint {name!r}: the directions must be numbers or expressions, got {given!r}"

@@ -1,5 +1,6 @@
 """Solid shapes: boundaries of obstacles and regions, their combinations, motions and changes."""
 
+from ...symbolic.arguments import check_exports
 from .box import Box, box
 from .capsule import Capsule, capsule
 from .changing import Changing, changing
@@ -41,3 +42,5 @@ __all__ = [
     "tube",
     "union",
 ]
+
+check_exports(globals())

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -29,7 +30,7 @@ def read_outline(name: str, points: Sequence[Sequence[float]] | Array) -> Array:
         ModelError: for fewer than three vertices, repeated or superfluous ones, edges that touch or cross, or no area.
     """
     try:
-        array = np.array(points, dtype=np.float64)
+        array = reals("points", points)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name!r}: vertices must be rows of two numbers, got {points!r}") from error
     if array.ndim != 2 or array.shape[1] != 2:

@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, place, plain
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import finite, place, reals
+from ...symbolic.errors import ModelError, ShapeError
 from ...symbolic.parameters import Parameters
 from ..curves.circle import Place, axis_names
 
@@ -103,8 +103,8 @@ def _angles(name: str, n: int, orientation: Orientation | None) -> list[float]:
     if orientation is None:
         return [0.0] * count
     try:
-        given = np.array(plain(orientation), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = reals(f"orientation of {name!r}", orientation)
+    except ShapeError as error:
         raise ModelError(f"orientation of {name!r} must be numbers, got {orientation!r}") from error
     if given.ndim == 2:
         return _angles_of_matrix(name, n, given)

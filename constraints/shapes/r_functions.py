@@ -38,11 +38,17 @@ class RFunction(ABC):
 
     def all_of(self, values: Sequence[ca.SX]) -> ca.SX:
         """The conjunction of one or more scalar ``values``, from the left."""
-        return functools.reduce(self.conjunction, values)
+        return functools.reduce(self.conjunction, _one_or_more(values))
 
     def any_of(self, values: Sequence[ca.SX]) -> ca.SX:
         """The disjunction of one or more scalar ``values``, from the left."""
-        return functools.reduce(self.disjunction, values)
+        return functools.reduce(self.disjunction, _one_or_more(values))
+
+
+def _one_or_more(values: Sequence[ca.SX]) -> Sequence[ca.SX]:
+    if not len(values):
+        raise ModelError("values must be one scalar or more, got none")
+    return values
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive, room_for, vector
+from ...symbolic.arrays import positive, reals, room_for, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ..field import EruginField
@@ -103,7 +103,7 @@ def verify(
         corner, opposite, three = surroundings(field, values)
         low, high = corner if low is None else low, opposite if high is None else high
         times = three if times is None else times
-    instants = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    instants = np.atleast_1d(reals("times", times))
     region = Region(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
     if not (region.high > region.low).all():
         raise ModelError(f"the region from {point(region.low)} to {point(region.high)} is empty: high must exceed low")

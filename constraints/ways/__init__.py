@@ -1,5 +1,6 @@
 """Ways of solving a constrained motion in numbers; all give the same motion wherever it is unique."""
 
+from ...symbolic.arguments import check_exports
 from .augmented import Augmented
 from .elimination import Elimination
 from .least_norm import LeastNorm
@@ -20,3 +21,5 @@ __all__ = [
     "Way",
     "WholeSystem",
 ]
+
+check_exports(globals())

@@ -1,5 +1,6 @@
 """Inputs within limits: quadratic programmes, one group of rows after the other."""
 
+from ...symbolic.arguments import check_exports
 from .conic_solver import ConicSolver
 from .holding import Holding
 from .inputs import BoundedInputs
@@ -19,3 +20,5 @@ __all__ = [
     "is_optimal",
     "misses",
 ]
+
+check_exports(globals())

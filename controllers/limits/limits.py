@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import plain, positive
+from ...symbolic.arrays import positive, reals
 from ...symbolic.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -168,7 +168,7 @@ class ControlLimits:
 
 def _numbers(name: str, value: ArrayLike) -> Array:
     try:
-        array = np.array(plain(value), dtype=np.float64)
+        array = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ModelError(f"limits: {name} must be numbers, got {value!r}") from error
     if np.isnan(array).any():

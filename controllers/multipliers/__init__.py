@@ -1,5 +1,6 @@
 """Ways to find the multipliers λ."""
 
+from ...symbolic.arguments import check_exports
 from .augmented import AugmentedMultipliers
 from .canonical import CanonicalMotion, CanonicalMultipliers
 from .capability import Capability
@@ -32,3 +33,5 @@ __all__ = [
     "UdwadiaPhohomsiriMultipliers",
     "chosen_method",
 ]
+
+check_exports(globals())

@@ -1,5 +1,6 @@
 """Control laws of others, to compare with: one file each, under the same base, with its source."""
 
+from ...symbolic.arguments import check_exports
 from .barrier import Barrier
 from .bryson import Weights
 from .cbf_filter import CbfFilter
@@ -49,3 +50,5 @@ __all__ = [
     "region_level",
     "tune",
 ]
+
+check_exports(globals())

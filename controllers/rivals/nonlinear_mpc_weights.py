@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
@@ -93,7 +94,7 @@ def terminal_weight(matrix: ArrayLike | None, error: Array, rate: float) -> Arra
         return np.diag(error**-2.0) / (2.0 * rate)
     size = len(error)
     try:
-        P = np.array(matrix, dtype=np.float64)
+        P = reals("matrix", matrix)
     except (TypeError, ValueError) as raised:
         raise ModelError(f"terminal must be a symmetric matrix ({size}, {size}), got {matrix!r}") from raised
     good = P.shape == (size, size) and bool(np.isfinite(P).all()) and np.allclose(P, P.T)

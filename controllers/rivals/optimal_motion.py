@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative, positive, vector
+from ...symbolic.arrays import not_negative, positive, reals, vector
 from ...symbolic.errors import ModelError, NotConvergedError
 from ..linearization_motion import Motion
 
@@ -85,13 +85,13 @@ def optimal_motion(
         raise ModelError(f"at least 2 intervals and 1 iteration are needed, got {intervals} and {iterations}")
     n, h = c.nq, span / intervals
     ends = _within(robot, "q0", vector("q0", q0, n)), _within(robot, "q1", vector("q1", q1, n))
-    bound = robot.limits.effort if effort is None else np.array(effort, dtype=np.float64)
+    bound = robot.limits.effort if effort is None else reals("effort", effort)
     if bound.shape != (nu,) or not (bound > 0.0).all():
         raise ModelError(f"effort must be {nu} numbers greater than zero, got {bound}")
     shares = np.linspace(0.0, 1.0, intervals + 1)[:, None]
     places = ends[0] + shares * (ends[1] - ends[0])
     if guess is not None:
-        places = np.array(guess, dtype=np.float64)
+        places = reals("guess", guess)
         if places.shape != (intervals + 1, n) or not np.isfinite(places).all():
             raise ModelError(f"guess must be finite, of shape ({intervals + 1}, {n}), got shape {places.shape}")
     X, U, J, defects = _collocation(robot, intervals, h, weight, robot.parameters.values(p))

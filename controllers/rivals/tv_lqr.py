@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ..controller import Controller, Observation
 from ..linearization import LinearizedMotion
@@ -240,7 +241,7 @@ def _holding(robot: Robot, motion: Motion, p: Mapping[str, float] | ArrayLike | 
 
 
 def _checked_final(final: ArrayLike, n: int) -> Array:
-    S = np.array(final, dtype=np.float64)
+    S = reals("final", final)
     if S.shape != (n, n) or not np.isfinite(S).all():
         raise ModelError(f"final must be finite, of shape ({n}, {n}), got shape {S.shape}")
     size = max(1.0, float(np.abs(S).max()))

@@ -1,5 +1,6 @@
 """Program control of plants that are not known exactly: integral action, adaptation, bounded disturbances."""
 
+from ...symbolic.arguments import check_exports
 from .adaptive import AdaptiveProgramController
 from .disturbance import linear_bound, row_disturbance
 from .integral import Integral, IntegralProgramController
@@ -13,3 +14,5 @@ __all__ = [
     "linear_bound",
     "row_disturbance",
 ]
+
+check_exports(globals())

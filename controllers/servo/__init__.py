@@ -1,5 +1,6 @@
 """Servo-constraints: programs that the inputs reach only after more derivatives."""
 
+from ...symbolic.arguments import check_exports
 from .internal_dynamics import InternalDynamics, InternalDynamicsWarning, Stability
 from .judge_internal import internal_dynamics
 from .on_program import Feedforward
@@ -21,3 +22,5 @@ __all__ = [
     "stable_inversion",
     "transition",
 ]
+
+check_exports(globals())

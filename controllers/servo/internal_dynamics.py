@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError, NotFiniteError
+from ...symbolic.errors import ModelError, NotFiniteError, caller_level
 from ...symbolic.samples import sampled_parameters
 from .eigenvalues import eigenvalues
 from .on_program import ProgramMotion
@@ -269,7 +269,7 @@ def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool)
             "found on it at t = 0, at which they could be judged: look at internal_dynamics(controller, q, v, "
             "duration=…), then pass allow_unstable_internal=True",
             InternalDynamicsWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
     if found is not None and found.stability is Stability.UNSTABLE and not allowed:
         raise ModelError(

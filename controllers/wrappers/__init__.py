@@ -1,5 +1,6 @@
 """What lies between a control law and a machine: sampling, delay, limits, sensors, motors; around any controller."""
 
+from ...symbolic.arguments import check_exports
 from .delay import Delay
 from .dropout import Dropout
 from .encoders import Encoders
@@ -25,3 +26,5 @@ __all__ = [
     "Supervised",
     "Wrapper",
 ]
+
+check_exports(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -23,7 +24,7 @@ def per_entry(name: str, value: ArrayLike, size: int, what: str) -> Array:
         ModelError: for another shape, or a NaN.
     """
     try:
-        numbers = np.array(value, dtype=np.float64)
+        numbers = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name} must be a number or {size} of them, {what}, got {value!r}") from error
     if numbers.shape not in ((), (size,)) or np.isnan(numbers).any():

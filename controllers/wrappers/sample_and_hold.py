@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive
-from ...symbolic.errors import EruginError, NotFiniteInputError
+from ...symbolic.arrays import instant, positive
+from ...symbolic.errors import EruginError
 from ..controller import Controller, Observation
 from .clock import Clock
 from .entries import frozen
@@ -68,9 +68,7 @@ class SampleAndHold(Wrapper[Held]):
             ModelError: if samples come less often than ticks.
             EruginError: what the law inside raises.
         """
-        own, time, who = self.recall(), float(t), type(self).__name__
-        if not np.isfinite(time):
-            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        own, time, who = self.recall(), instant("t", t), type(self).__name__
         clock = Clock(time, time) if own is None else own.clock.at(time, self.period, who)
         ticks = own is None or clock.index > own.clock.index
         if own is None or ticks:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
-from ...symbolic.arrays import vector
-from ...symbolic.errors import ModelError, NotFiniteInputError
+from ...symbolic.arrays import instant, vector
+from ...symbolic.errors import ModelError
 from ..controller import Controller
 from ..traits import Trait
 from .entries import per_entry
@@ -153,9 +153,7 @@ class Wrapper(Controller, Generic[Own]):
         Raises:
             ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
         """
-        time, c = float(t), self.robot.coordinates
-        if not np.isfinite(time):
-            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        time, c = instant("t", t), self.robot.coordinates
         return time, vector("q", q, c.nq), vector("v", v, c.nv)
 
     def no_sample_yet(self) -> ModelError:

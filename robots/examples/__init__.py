@@ -1,5 +1,6 @@
 """Ready-made robots with numbers from papers and public data."""
 
+from ...symbolic.arguments import check_exports
 from .acrobot import realaigym_acrobot
 from .body_model import body_model, body_posture
 from .bricard import bricard_mechanism
@@ -63,3 +64,5 @@ __all__ = [
     "walker",
     "walker_posture",
 ]
+
+check_exports(globals())

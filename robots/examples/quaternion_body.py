@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint, holonomic
-from ...symbolic.arrays import finite, positive
+from ...symbolic.arrays import finite, positive, reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ..frame import Frame
@@ -132,7 +132,7 @@ def _declare(
 def _inertia(value: ArrayLike) -> NDArray[np.float64]:
     """A copy of an inertia that a rigid body can have, shape (3, 3)."""
     try:
-        I = np.array(value, dtype=np.float64)
+        I = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ModelError(f"inertia must be numbers of shape (3, 3), got {value!r}") from error
     if I.shape != (3, 3):

@@ -1,5 +1,6 @@
 """Equations of motion of a tree of bodies, derived in several ways."""
 
+from ...symbolic.arguments import check_exports
 from .articulated import Articulated
 from .formulation import Formulation
 from .lagrange import Lagrange
@@ -19,3 +20,5 @@ __all__ = [
     "NewtonEuler",
     "Recurrent",
 ]
+
+check_exports(globals())

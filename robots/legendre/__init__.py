@@ -1,5 +1,6 @@
 """The Legendre transform: velocities from momenta, as a quadratic programme."""
 
+from ...symbolic.arguments import check_exports
 from .cholesky import Cholesky
 from .comparison import LegendreRow, compare_legendre, fewest_multiplications
 from .conjugate_directions import ConjugateDirections
@@ -33,3 +34,5 @@ __all__ = [
     "compare_legendre",
     "fewest_multiplications",
 ]
+
+check_exports(globals())

@@ -160,6 +160,7 @@ class ChainForm(FactoredForm):
         A_ij = u_iᵀ w̃_j and A_jj = d̃_j with w̃_j = w_j − P u_j, d̃_j = d_j − u_jᵀP u_j, and adds w̃_j w̃_jᵀ/d̃_j to P.
         """
         n = self.size
+        right = vector("right", right, n)
         u, w = self._lengths.T.tolist(), self._moments.T.tolist()
         d, b = self.chain.inertias.tolist(), right.tolist()
         kept: list[tuple[float, float, float]] = []

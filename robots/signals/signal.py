@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.pickles import Portable
@@ -74,7 +75,7 @@ def sizes(what: str, value: ArrayLike) -> NDArray[np.float64]:
         ModelError: for anything else.
     """
     try:
-        numbers = np.array(value, dtype=np.float64)
+        numbers = reals("value", value)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{what} must be a number, or one for each component, got {value!r}") from error
     if numbers.ndim > 1 or numbers.size == 0 or not np.isfinite(numbers).all():

@@ -84,7 +84,7 @@ def load_urdf(
     if base not in BASES:
         raise ModelError(f"base must be one of {', '.join(map(repr, BASES))}, got {base!r}")
     description = read_description(path, check_inertia=check_inertia)
-    warn_of(description, stacklevel=3)
+    warn_of(description)
     growth = grow(description, floating=base == "floating", held=held_positions(description, locked or {}))
     if not growth.moving:
         raise UrdfError(f"{description.file}: nothing in this robot moves; base='floating' lets it move as a whole")

@@ -7,6 +7,7 @@ import warnings
 from types import MappingProxyType
 from typing import TypeVar
 
+from ...symbolic.errors import caller_level
 from .attributes import lookalikes, text
 from .document import quote, read_document
 from .elements import Description, Joint, Link
@@ -39,7 +40,7 @@ def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> De
         MissingPackageError: if lxml is not installed.
     """
     description = read_description(path, check_inertia=check_inertia)
-    warn_of(description, stacklevel=3)
+    warn_of(description)
     return description
 
 
@@ -59,12 +60,12 @@ def read_description(path: str | os.PathLike[str], *, check_inertia: bool) -> De
     return Description(name, file, MappingProxyType(links), MappingProxyType(joints), base, tuple(remarks))
 
 
-def warn_of(description: Description, *, stacklevel: int) -> None:
+def warn_of(description: Description) -> None:
     """One UrdfWarning with the remarks on a file, if there are any."""
     remarks = description.remarks
     if remarks:
         more = f"\n… and {len(remarks) - _SHOWN} more" if len(remarks) > _SHOWN else ""
-        warnings.warn("\n".join(remarks[:_SHOWN]) + more, UrdfWarning, stacklevel=stacklevel)
+        warnings.warn("\n".join(remarks[:_SHOWN]) + more, UrdfWarning, stacklevel=caller_level())
 
 
 def _by_name(file: str, kind: str, things: list[_Named]) -> dict[str, _Named]:

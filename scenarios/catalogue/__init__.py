@@ -1,5 +1,6 @@
 """Ready scenarios, one file each."""
 
+from ...symbolic.arguments import check_exports
 from ..scenario import Scenario
 from .acrobot import acrobot
 from .andrews_squeezer import andrews_squeezer
@@ -66,3 +67,5 @@ __all__ = [
     "two_wheel_clothoid",
     "two_wheel_moving_obstacles",
 ]
+
+check_exports(globals())

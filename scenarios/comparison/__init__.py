@@ -1,5 +1,6 @@
 """Controllers side by side on the same runs, with statistics of the differences."""
 
+from ...symbolic.arguments import check_exports
 from .compare import compare
 from .comparison import Comparison
 from .estimate import Estimate
@@ -22,3 +23,5 @@ __all__ = [
     "Trial",
     "compare",
 ]
+
+check_exports(globals())

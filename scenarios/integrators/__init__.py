@@ -1,5 +1,6 @@
 """Integrators, one file each."""
 
+from ...symbolic.arguments import check_exports
 from .canonical_euler import CanonicalEuler
 from .cvodes import CVODES
 from .dop853 import DOP853
@@ -29,3 +30,5 @@ __all__ = [
     "Reduced",
     "Variational",
 ]
+
+check_exports(globals())

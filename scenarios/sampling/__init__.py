@@ -1,5 +1,6 @@
 """Distributions of what varies, and points at which it is sampled."""
 
+from ...symbolic.arguments import check_exports
 from .choice import Choice
 from .continuous import LogNormal, Normal, Uniform
 from .distribution import Distribution
@@ -22,3 +23,5 @@ __all__ = [
     "place",
     "seed_numbers",
 ]
+
+check_exports(globals())

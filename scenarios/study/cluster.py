@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ...symbolic.errors import StudyError, StudyWarning
+from ...symbolic.errors import StudyError, StudyWarning, caller_level
 from ...symbolic.extras import require
 from .job import Outcome, compute_packed
 
@@ -195,7 +195,8 @@ class ClusterTasks:
             if not self._threads and not self._told and now - self._began > PATIENCE:
                 self._told = True
                 warnings.warn(
-                    StudyWarning(f"the scheduler at {self._address} has no workers yet: waiting for them"), stacklevel=2
+                    StudyWarning(f"the scheduler at {self._address} has no workers yet: waiting for them"),
+                    stacklevel=caller_level(),
                 )
         return self._threads
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ...controllers.controller import Controller
-from ...symbolic.errors import StudyError, StudyWarning
+from ...symbolic.errors import StudyError, StudyWarning, caller_level
 from ...symbolic.extras import require
 from ..batch import thread_count, whole
 from .cluster import ClusterTasks
@@ -103,7 +103,7 @@ def execute(
         if changed:
             warnings.warn(
                 StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
         done = 0
         if resume:
@@ -251,5 +251,5 @@ def _require_factories(study: Study, client: Client | None) -> None:
             f"a law is in Python, and controller {names} is an instance, which stays in this process: one run at a "
             "time. Give functions that make controllers for a setup, and processes will do it on all cores"
         ),
-        stacklevel=4,
+        stacklevel=caller_level(),
     )

@@ -1,5 +1,6 @@
 """Expressions → C text, for numbers and for lanes of numbers."""
 
+from ..arguments import check_exports
 from .c_function import CFunction, c_function
 from .expressions import Expressions
 from .march import PARAMETERS, march_text
@@ -17,3 +18,5 @@ __all__ = [
     "march_text",
     "preamble",
 ]
+
+check_exports(globals())

@@ -1,0 +1,496 @@
+"""Checks of what public functions, constructors and methods are called with, against their own annotations.
+
+What a body would not notice is refused before it runs: another class, a truth value for a number, a text for a truth
+value, a word that is none of the allowed ones. What makes a body fail with an error that is not Erugin's is explained
+afterwards, by the arguments that do not fit. Numbers are left to the bodies, which know their units and ranges.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections.abc
+import contextlib
+import enum
+import functools
+import importlib.util
+import inspect
+import os
+import pathlib
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import number, reals, shown
+from .errors import EruginError, ModelError, NotFiniteError, ShapeError
+
+Test = Callable[[Any], bool]
+
+_TICKS = (("self", "t", "q", "v"), ("self", "p"))
+"""What methods take first that loops call at every tick, and that check their numbers themselves."""
+
+_ARRAY_LIKE = frozenset(typing.get_args(ArrayLike))
+
+
+class _Numbers:
+    """Stands for ``ArrayLike`` in annotations, which typing would dissolve into its many parts."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What an annotation allows.
+
+    Attributes:
+        text: completes "must be …".
+        passes: whether a value is let through to the body.
+        fits: whether a value is what the annotation says.
+        numeric: whether the value is an array of numbers.
+        iterable: whether the value may be an iterator, from which everything is taken before it is looked at.
+    """
+
+    text: str
+    passes: Test
+    fits: Test
+    numeric: bool = False
+    iterable: bool = False
+
+
+def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> None:
+    """Make every public function and class of a package check what it is called with.
+
+    Args:
+        namespace: ``globals()`` of the package, complete, with its ``__all__``.
+        but: names of records that control ticks make, and that must not cost more than they do.
+    """
+    for name in namespace["__all__"]:
+        value = namespace[name]
+        if name in but:
+            continue
+        if isinstance(value, type):
+            _check_class(value)
+        elif inspect.isfunction(value) and not hasattr(value, "__checked__"):
+            guarded = _guarded(value, value.__name__, value, sys.modules[value.__module__])
+            namespace[name] = guarded
+            # Where it was defined too, so that it is found there under its name when it is pickled.
+            setattr(sys.modules[value.__module__], value.__name__, guarded)
+
+
+def _check_class(cls: type) -> None:
+    """Replace the constructor and the public methods that a class defines itself, once."""
+    if "__checked__" in vars(cls) or issubclass(cls, enum.Enum | BaseException | tuple) or _is_protocol(cls):
+        return
+    for key, member in list(vars(cls).items()):
+        if key != "__init__" and key.startswith("_"):
+            continue
+        kind = type(member)
+        function = member.__func__ if kind in (classmethod, staticmethod) else member
+        if not inspect.isfunction(function) or getattr(function, "__isabstractmethod__", False):
+            continue
+        if key != "__init__" and tuple(inspect.signature(function).parameters)[:4] in _TICKS:
+            continue
+        label = cls.__name__ if key == "__init__" else f"{cls.__name__}.{key}"
+        guarded = _guarded(function, label, cls, sys.modules[cls.__module__])
+        setattr(cls, key, kind(guarded) if kind in (classmethod, staticmethod) else guarded)
+    cls.__checked__ = True  # type: ignore[attr-defined]
+
+
+def _is_protocol(cls: type) -> bool:
+    return bool(getattr(cls, "_is_protocol", False))
+
+
+def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types.ModuleType) -> Callable[..., Any]:  # noqa: ANN401
+    parameters = inspect.signature(function).parameters.values()
+    names = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    checks: list[tuple[int, Test]] | None = None
+    by_name: dict[str, Test] = {}
+    iterated: set[str] = set()
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        nonlocal checks
+        if checks is None:
+            kinds = _kinds(function, owner, module)
+            by_name.update({name: kind.passes for name, kind in kinds.items()})
+            iterated.update(name for name, kind in kinds.items() if kind.iterable)
+            checks = [
+                (i, by_name[name]) for i, name in enumerate(names) if by_name.get(name, _anything) is not _anything
+            ]
+        if iterated and any(isinstance(value, collections.abc.Iterator) for value in (*args, *kwargs.values())):
+            args = (
+                tuple(_unrolled(name, value, iterated) for name, value in zip(names, args, strict=False))
+                + args[len(names) :]
+            )
+            kwargs = {name: _unrolled(name, value, iterated) for name, value in kwargs.items()}
+        for i, passes in checks:
+            if i >= len(args):
+                break
+            if not passes(args[i]):
+                raise _refusal(label, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
+        for name, value in kwargs.items():
+            if name in by_name and not by_name[name](value):
+                raise _refusal(label, owner, name, _kinds(function, owner, module)[name], value)
+        try:
+            return function(*args, **kwargs)
+        except (EruginError, Warning):
+            raise
+        except Exception as error:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            for name, kind in _kinds(function, owner, module).items():
+                if name in given and not kind.fits(given[name]):
+                    raise _refusal(label, owner, name, kind, given[name]) from error
+            if explained := _explained(label, error, given):
+                raise explained from error
+            raise
+
+    guarded.__checked__ = True  # type: ignore[attr-defined]
+    return guarded
+
+
+def _unrolled(name: str, value: object, iterated: set[str]) -> object:
+    return tuple(value) if name in iterated and isinstance(value, collections.abc.Iterator) else value
+
+
+def _refusal(label: str, owner: Any, name: str, kind: _Kind, value: object) -> EruginError:  # noqa: ANN401
+    """The error for one argument, with what the docstring says of it."""
+    doc = inspect.getdoc(owner) or ""
+    found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", doc, re.MULTILINE)
+    meaning = f" ({name}: {' '.join(found[1].split())})" if found else ""
+    error = ShapeError if kind.numeric else ModelError
+    return error(f"{name} of {label} must be {kind.text}, got {shown(value)}{meaning}")
+
+
+_SIZES = re.compile(
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|casadi"
+    "|argument 2 is (long|short)er"
+)
+"""What NumPy and CasADi say where sizes do not fit."""
+
+
+_RANGES = re.compile("math domain error|negative dimensions")
+"""What Python and NumPy say of numbers that a function is not defined for."""
+
+
+def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> EruginError | None:
+    """What numbers, sizes or names of fitting arguments made a library fail; None for an error of another kind."""
+    text = str(error).strip().splitlines()[-1:] or [""]
+    whole = ", ".join(f"{k} = {v}" for k, v in given.items() if isinstance(v, float | int) and not isinstance(v, bool))
+    if isinstance(error, MemoryError) or "Maximum allowed" in text[0] or "bad_alloc" in text[0]:
+        return ModelError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
+    if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or _RANGES.search(text[0]):
+        return NotFiniteError(f"{label} leaves the range of numbers{' with ' + whole if whole else ''}: {text[0]}")
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        for name, value in given.items():
+            if isinstance(value, Mapping) and error.args[0] not in value:
+                return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {shown(list(value))}")
+    sizes = [
+        f"{k} {np.shape(v)}" for k, v in given.items() if isinstance(v, np.ndarray | list | tuple) and _is_array(v)
+    ]
+    sizes += [f"{k} {v.shape}" for k, v in given.items() if isinstance(v, ca.SX)]
+    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError)
+    if sizes and wrong and _SIZES.search(str(error)):
+        return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
+    return None
+
+
+def _kinds(function: Callable[..., Any], owner: Any, module: types.ModuleType) -> dict[str, _Kind]:  # noqa: ANN401
+    """What each annotated parameter allows, by name."""
+    kinds: dict[str, _Kind] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.annotation is inspect.Parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            continue
+        hint = _evaluated(parameter.annotation, _namespaces(name, owner, module))
+        kind = _ANYTHING if hint is None else _kind(hint)
+        if name == "name" and kind is not _ANYTHING:
+            kind = _Kind(f"{kind.text} that can be written", _writable(kind.passes), _writable(kind.fits))
+        if parameter.default is None and not kind.fits(None):
+            kind = _either([kind, _NONE])
+        kinds[name] = kind
+    return kinds
+
+
+def _namespaces(name: str, owner: Any, module: types.ModuleType) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Where the names in an annotation may be found: a field is annotated in the module of the class that has it."""
+    yield vars(module)
+    for base in getattr(owner, "__mro__", ()):
+        if name in inspect.get_annotations(base) and base.__module__ in sys.modules:
+            yield vars(sys.modules[base.__module__])
+
+
+def _evaluated(annotation: object, namespaces: Iterator[dict[str, Any]]) -> Any:  # noqa: ANN401
+    """An annotation as an object; None if a name of it is of a package that is not loaded."""
+    if not isinstance(annotation, str):
+        return annotation
+    for namespace in namespaces:
+        with contextlib.suppress(NameError, AttributeError):
+            return eval(annotation, {**namespace, "ArrayLike": _Numbers})
+        with contextlib.suppress(NameError, AttributeError, OSError, TypeError):
+            return eval(annotation, {**namespace, **_for_type_checkers(namespace["__name__"]), "ArrayLike": _Numbers})
+    return None
+
+
+@functools.cache
+def _imports_for_type_checkers(module: str) -> tuple[ast.stmt, ...]:
+    """What a module imports for type checkers only."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return tuple(node for block in blocks for node in block.body)
+
+
+def _for_type_checkers(module: str) -> dict[str, Any]:
+    """The names that a module has for type checkers only, of packages that are loaded."""
+    names: dict[str, Any] = {}
+    for node in _imports_for_type_checkers(module):
+        if isinstance(node, ast.Import):
+            names.update({(n.asname or n.name): sys.modules[n.name] for n in node.names if n.name in sys.modules})
+        elif isinstance(node, ast.ImportFrom):
+            name = importlib.util.resolve_name("." * node.level + (node.module or ""), module.rpartition(".")[0])
+            found = vars(sys.modules[name]) if name in sys.modules else {}
+            names.update({(n.asname or n.name): found[n.name] for n in node.names if n.name in found})
+    return names
+
+
+def _anything(value: object) -> bool:
+    return True
+
+
+def _is_number(value: object) -> bool:
+    try:
+        number("", value)
+    except ModelError:
+        return isinstance(value, float | np.floating)
+    return True
+
+
+def _is_array(value: object) -> bool:
+    try:
+        reals("", value)
+    except ShapeError:
+        return False
+    return True
+
+
+def _is_list_of_numbers(value: object) -> bool:
+    return isinstance(value, list | tuple) and _is_array(value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 1 << 63
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _writable(test: Test) -> Test:
+    """The test, and that a text has no lone surrogate, which no file takes, and no NUL, which ends names in C."""
+    return lambda value: test(value) and not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_no_flag(value: object) -> bool:
+    return not isinstance(value, bool | np.bool_)
+
+
+def _may_be_number(value: object) -> bool:
+    """False for what float() would take for a number; of the rest the body says what is wrong."""
+    if isinstance(value, str | bytes):
+        try:
+            float(value)
+        except ValueError:
+            return True
+        return False
+    if isinstance(value, np.ndarray | ca.DM | ca.SX):
+        return _is_number(value)
+    return not isinstance(value, bool | np.bool_ | complex | list | tuple | dict | set)
+
+
+def _may_be_whole(value: object) -> bool:
+    return _may_be_number(value) and not (isinstance(value, float) and value != value)
+
+
+def _is_unmasked(value: object) -> bool:
+    return type(value) is not np.ma.MaskedArray or not np.ma.is_masked(value)
+
+
+def _may_be_array(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "fiu" and _is_unmasked(value)
+    return not isinstance(value, bool | np.bool_ | complex)
+
+
+def _may_be_path(value: object) -> bool:
+    # A surrogate stands for a byte of a file's name that is no UTF-8.
+    return isinstance(value, str) and "\0" not in value
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+_ANYTHING = _Kind("anything", _anything, _anything)
+_NONE = _Kind("None", _is_none, _is_none)
+_PATH = _Kind(
+    "a path", lambda value: isinstance(value, str) and "\0" not in value, lambda value: isinstance(value, str)
+)
+_NUMBERS = _Kind("real numbers", _may_be_array, _is_array, numeric=True)
+_SIMPLE: dict[object, _Kind] = {
+    Any: _ANYTHING,
+    object: _ANYTHING,
+    None: _NONE,
+    type(None): _NONE,
+    float: _Kind("a number", _may_be_number, _is_number),
+    int: _Kind("a whole number", _may_be_whole, _is_whole),
+    complex: _Kind("a number", _is_no_flag, lambda value: isinstance(value, complex) or _is_number(value)),
+    bool: _Kind("True or False", _is_flag, _is_flag),
+    str: _Kind("a text", lambda value: value is None or _is_text(value), _is_text),
+    _Numbers: _NUMBERS,
+    ca.SX: _Kind("a casadi.SX expression", _is_no_flag, lambda value: isinstance(value, ca.SX)),
+}
+
+
+@functools.cache
+def _kind(hint: Any) -> _Kind:  # noqa: ANN401 - an annotation can be any object
+    """What an annotation allows."""
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if dissolved := any("_SupportsArray" in str(part) for part in parts):
+            parts = tuple(part for part in parts if part not in _ARRAY_LIKE)
+        is_path = any((typing.get_origin(part) or part) in (os.PathLike, pathlib.Path) for part in parts)
+        kinds = [_PATH if is_path and part is str else _kind(part) for part in parts]
+        return _either(kinds + [_NUMBERS] * dissolved)
+    if origin is typing.Literal:
+        return _one_of(parts)
+    if origin is np.ndarray:
+        return _array_of(typing.get_args(parts[-1]))
+    if origin is typing.Annotated:
+        return _kind(parts[0])
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
+        return _mapping(*map(_kind, parts))
+    if origin is tuple and parts[-1:] != (...,):
+        return _members([_kind(part) for part in parts])
+    if isinstance(origin, type) and issubclass(origin, collections.abc.Iterable) and parts:
+        return _several(origin, _kind(parts[0]))
+    if isinstance(hint, typing.TypeVar):
+        return _ANYTHING if hint.__bound__ is None else _kind(hint.__bound__)
+    return _of_class(origin or hint)
+
+
+def _array_of(types_: tuple[Any, ...]) -> _Kind:
+    """Arrays of one type of entries; whole numbers are taken for real ones."""
+    entry = types_[0] if types_ and isinstance(types_[0], type) else object
+    families = {"f": np.floating, "i": np.integer, "c": np.complexfloating, "b": np.bool_}
+    wanted = next((letter for letter, family in families.items() if issubclass(entry, family)), "")
+    kinds = {"f": "fiu", "i": "iu", "c": "cfiu"}.get(wanted, wanted)
+
+    def fits(value: object) -> bool:
+        return isinstance(value, np.ndarray) and (not kinds or value.dtype.kind in kinds) and _is_unmasked(value)
+
+    words = {"f": " of real numbers", "i": " of whole numbers", "c": " of numbers", "b": " of truth values"}
+
+    def passes(value: object) -> bool:
+        return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | np.bool_ | str | complex)
+
+    return _Kind(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)
+
+
+def _of_class(cls: object) -> _Kind:
+    """Instances of a class; of a protocol, what has its members."""
+    if cls is collections.abc.Callable:
+        return _Kind("a function", _anything, callable)
+    if not isinstance(cls, type) or cls is type:
+        return _ANYTHING
+    text = f"{'an' if cls.__name__[0] in 'AEIO' else 'a'} {cls.__name__}"
+    if _is_protocol(cls):
+        members = [key for key in vars(cls) if key == "__call__" or not key.startswith("_")]
+        return _Kind(text, _anything, lambda value: all(hasattr(value, key) for key in members))
+
+    def fits(value: object) -> bool:
+        return isinstance(value, cls)
+
+    # Parameters, coordinates: kept for later, where a stranger would surprise.
+    return _Kind(text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits)
+
+
+def _one_of(words: tuple[object, ...]) -> _Kind:
+    """One of some words."""
+
+    def is_one(value: object) -> bool:
+        return isinstance(value, str | int) and value in words
+
+    return _Kind(" or ".join(map(repr, words)), _anything, is_one)
+
+
+def _either(kinds: list[_Kind]) -> _Kind:
+    """Whatever one of several allows."""
+    if any(kind is _ANYTHING for kind in kinds):
+        return _ANYTHING
+    passes, fits = [kind.passes for kind in kinds], [kind.fits for kind in kinds]
+    return _Kind(
+        " or ".join(dict.fromkeys(kind.text for kind in kinds)),
+        lambda value: any(test(value) for test in passes),
+        lambda value: any(test(value) for test in fits),
+        numeric=any(kind.numeric for kind in kinds),
+        iterable=any(kind.iterable for kind in kinds),
+    )
+
+
+def _several(origin: type, member: _Kind) -> _Kind:
+    """A collection of one kind of members."""
+    ordered = issubclass(origin, collections.abc.Sequence)
+
+    def passes(value: object) -> bool:
+        if isinstance(value, list | tuple):
+            return all(map(member.passes, value))
+        return _is_unmasked(value)
+
+    def fits(value: object) -> bool:
+        if isinstance(value, np.ndarray):
+            return value.ndim > 0 and all(map(member.fits, value.tolist()))
+        if isinstance(value, str | bytes) or not isinstance(value, collections.abc.Collection):
+            return False
+        return not (ordered and not isinstance(value, collections.abc.Sequence)) and all(map(member.fits, value))
+
+    return _Kind(f"a sequence, each {member.text}", passes, fits, iterable=True)
+
+
+def _members(members: list[_Kind]) -> _Kind:
+    """A tuple of known length."""
+
+    def fits(value: object) -> bool:
+        return (
+            isinstance(value, tuple | list)
+            and len(value) == len(members)
+            and all(member.fits(part) for member, part in zip(members, value, strict=True))
+        )
+
+    return _Kind(f"({', '.join(member.text for member in members)})", _is_unmasked, fits)
+
+
+def _mapping(key: _Kind = _ANYTHING, entry: _Kind = _ANYTHING) -> _Kind:
+    """A mapping."""
+
+    def passes(value: object) -> bool:
+        return not isinstance(value, collections.abc.Mapping) or all(map(entry.passes, value.values()))
+
+    def fits(value: object) -> bool:
+        return (
+            isinstance(value, collections.abc.Mapping)
+            and all(map(key.fits, value))
+            and all(map(entry.fits, value.values()))
+        )
+
+    return _Kind(f"a mapping from {key.text} to {entry.text}", passes, fits)
