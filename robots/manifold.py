@@ -13,7 +13,6 @@ from ..constraints.constraint import row_names
 from ..symbolic.errors import ModelError
 from .robot import Robot
 
-
 Numbers = NDArray[np.intp]
 
 

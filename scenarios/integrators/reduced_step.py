@@ -178,7 +178,8 @@ class StepFunction:
     """A step, for loops inside CasADi.
 
     Attributes:
-        function: (k, x, h, t0, p, chart) → k + 1, x after the step, what is recorded at its start, strain, missed, left.
+        function: (k, x, h, t0, p, chart) → k + 1, x one step later, what is recorded at its start, strain, missed and
+            left.
         outputs: shapes of what comes out, by name.
     """
 
