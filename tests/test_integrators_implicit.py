@@ -118,3 +118,25 @@ def test_only_the_thread_that_asks_for_silence_has_it(capsys: pytest.CaptureFixt
         thread.join()
     print("after", file=sys.stderr)
     assert capsys.readouterr().err == "other\nafter\n"
+
+
+@pytest.mark.parametrize("integrator", [Variational(), GeneralizedAlpha()], ids=lambda one: type(one).__name__)
+def test_a_large_step_is_taken_from_python_and_never_written_down(
+    integrator: Integrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told by one iteration's equations, before elimination makes the graph grow with the cube of the unknowns."""
+    use_no_compiler(monkeypatch)
+
+    def built(*_: object) -> None:
+        raise AssertionError("the step was built")
+
+    robot = iftomm_four_bars(8)
+    q, v = np.zeros(17), np.zeros(17)
+    q[::2], v[::2] = 1.2, -1.0
+    for module in (variational, generalized_alpha):
+        monkeypatch.setattr(module, "ImplicitBlocks", built)
+    motion = simulate(robot, None, q, v, 0.02, step=1e-3, integrator=integrator)
+    exact = simulate(robot, None, q, v, 0.02, step=1e-3, integrator=Reduced())
+    np.testing.assert_allclose(motion.q, exact.q, atol=1e-6)
+    with pytest.raises(AssertionError, match="was built"):
+        simulate(crank_rocker(), None, [0.5, 0.5, 1.5], np.zeros(3), 0.02, step=1e-3, integrator=integrator)

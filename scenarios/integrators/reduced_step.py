@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
@@ -12,6 +13,7 @@ from ...robots.manifold import Manifold
 from ...symbolic.kernel import Kernel
 from ...symbolic.ldl import Ldl
 from ...symbolic.rotations import Rotations
+from ...symbolic.runge_kutta import rk4_step
 from ..closed_loop import SymbolicLoop
 
 Shapes = Mapping[str, tuple[int, int]]
@@ -200,54 +202,43 @@ class StepFunction:
         """
         s = loop.symbols
         recorded = _function("recorded", [s.t, s.x, s.p], list(loop.recorded.values()))
-        parts = _Parts(stage, recorded, loop.nx)
-        names = ["k", "x", "h", "t0", "p", *stage.shapes]
-        shapes = [(1, 1), s.x.shape, (1, 1), (1, 1), s.p.shape, *stage.shapes.values()]
-        size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
+        shapes = {"k": (1, 1), "x": s.x.shape, "h": (1, 1), "t0": (1, 1), "p": s.p.shape, **stage.shapes}
         keys = ["next", "after", *loop.recorded, "strain", "missed", "left"]
+        size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
         if size <= WORTH_FUSING:
-            symbols = [ca.SX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
-            outputs = dict(zip(keys, parts.step(symbols), strict=True))
-            kernel = Kernel("reduced_step", dict(zip(names, symbols, strict=True)), outputs)
+            symbols = {name: ca.SX.sym(name, *shape) for name, shape in shapes.items()}
+            outputs = dict(zip(keys, _step(stage, recorded, *symbols.values()), strict=True))
+            kernel = Kernel("reduced_step", symbols, outputs)
             return cls(kernel.function, kernel.outputs)
-        calls = [ca.MX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
-        labels = [f"i_{name}" for name in names], [f"o_{key}" for key in keys]
-        function = ca.Function("reduced_step", calls, parts.step(calls), *labels)
-        return cls(function, {key: function.size_out(f"o_{key}") for key in keys})
+        calls: list[Any] = [ca.MX.sym(name, *shape) for name, shape in shapes.items()]
+        labels = [f"i_{name}" for name in shapes], [f"o_{key}" for key in keys]
+        function = ca.Function("reduced_step", calls, _step(stage, recorded, *calls), *labels)
+        return cls(function, {key: (function.size1_out(f"o_{key}"), function.size2_out(f"o_{key}")) for key in keys})
 
 
-class _Parts:
-    """A step put together from functions, whether they are called or become one graph."""
+def _step(  # the same for one graph and for calls
+    stage: Stage,
+    recorded: ca.Function,
+    k: Any,  # noqa: ANN401
+    x: Any,  # noqa: ANN401
+    h: Any,  # noqa: ANN401
+    t0: Any,  # noqa: ANN401
+    p: Any,  # noqa: ANN401
+    *chart: Any,  # noqa: ANN401
+) -> list[Any]:
+    strains: list[Any] = []
 
-    def __init__(self, stage: Stage, recorded: ca.Function, nx: int) -> None:
-        self._stage, self._recorded = stage, recorded
-        x, h, k, t0 = ca.SX.sym("x", nx), ca.SX.sym("h"), ca.SX.sym("k"), ca.SX.sym("t0")
-        slopes, strains = [ca.SX.sym(f"k{i}", nx) for i in range(4)], ca.SX.sym("strains", 5)
-        # The time comes from the index, so that it does not gather rounding errors.
-        self._times = ca.Function("times", [k, h, t0], [t0 + k * h, t0 + k * h + h / 2, t0 + k * h + h, k + 1])
-        self._half = ca.Function("half", [x, h, slopes[0]], [x + h / 2 * slopes[0]])
-        self._whole = ca.Function("whole", [x, h, slopes[0]], [x + h * slopes[0]])
-        k1, k2, k3, k4 = slopes
-        self._mean = ca.Function("mean", [x, h, *slopes], [x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
-        self._worst = ca.Function("worst", strains.elements(), [ca.mmax(strains)])
+    def follow(time: Any, state: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        put_back, rate, strain = stage.follow.call([time, state, p, *chart])
+        strains.append(strain)
+        return put_back, rate
 
-    def step(self, symbols: Sequence[ca.SX] | Sequence[ca.MX]) -> list[ca.SX] | list[ca.MX]:
-        k, x, h, t0, p, *chart = symbols
-        follow = self._stage.follow
-        start, middle, end, after = self._times.call([k, h, t0])
-        _, k1, s1 = follow.call([start, x, p, *chart])
-        _, k2, s2 = follow.call([middle, self._half.call([x, h, k1])[0], p, *chart])
-        _, k3, s3 = follow.call([middle, self._half.call([x, h, k2])[0], p, *chart])
-        _, k4, s4 = follow.call([end, self._whole.call([x, h, k3])[0], p, *chart])
-        reached, _, s5 = follow.call([end, self._mean.call([x, h, k1, k2, k3, k4])[0], p, *chart])
-        strain = self._worst.call([s1, s2, s3, s4, s5])
-        return [
-            after,
-            reached,
-            *self._recorded.call([start, x, p]),
-            *strain,
-            *self._stage.ends.call([end, reached, p, *chart]),
-        ]
+    # The time comes from the index, so that it does not gather rounding errors.
+    t = t0 + k * h
+    ahead = rk4_step(lambda time, state: follow(time, state)[1], t, x, h)
+    reached, _ = follow(t + h, ahead)
+    ends = stage.ends.call([t + h, reached, p, *chart])
+    return [k + 1, reached, *recorded.call([t, x, p]), ca.mmax(ca.vertcat(*strains)), *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
