@@ -15,10 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Controller
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
-from erugin.scenarios import DOP853, SimulationError, Simulator, simulate
-from erugin.scenarios.integrators import CVODES, IDAS, Integrator, Radau
+from erugin.robots.examples import iftomm_four_bars
+from erugin.scenarios import DOP853, Reduced, SimulationError, Simulator, simulate
+from erugin.scenarios.integrators import (
+    CVODES,
+    IDAS,
+    GeneralizedAlpha,
+    Integrator,
+    Radau,
+    Variational,
+    generalized_alpha,
+    variational,
+)
 from erugin.scenarios.integrators.silence import silence
 
+from .kernels import use_no_compiler
 from .mechanisms import crank_rocker
 
 Array = NDArray[np.float64]
@@ -139,4 +150,4 @@ def test_a_large_step_is_taken_from_python_and_never_written_down(
     exact = simulate(robot, None, q, v, 0.02, step=1e-3, integrator=Reduced())
     np.testing.assert_allclose(motion.q, exact.q, atol=1e-6)
     with pytest.raises(AssertionError, match="was built"):
-        simulate(crank_rocker(), None, [0.5, 0.5, 1.5], np.zeros(3), 0.02, step=1e-3, integrator=integrator)
+        Simulator(crank_rocker(), integrator=integrator)
