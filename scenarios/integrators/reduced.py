@@ -36,8 +36,8 @@ class Reduced(Integrator):
     Redundant rows are harmless as long as they follow from the others; where they do not, the run ends by name. The
     mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on
     the branch that it came on; see :mod:`erugin.robots.crossing`. Mechanisms that no row ties together pass theirs each
-    by itself. It may start in one if its velocities tell the branch. Steps near them are taken from Python. Lengths of a
-    tenth of a metre and more are looked at there: curves that turn within a centimetre want other units, and are told
+    by itself. It may start in one if its velocities tell the branch. Steps near them are taken from Python. Lengths of
+    a tenth of a metre and more are looked at there: curves that turn within a centimetre want other units, and are told
     as lost in metres. Energy is not kept by construction: its error is that of a method of order 4.
 
     Without natural constraints it is :class:`RK4`.
