@@ -226,19 +226,23 @@ def _step(  # the same for one graph and for calls
     p: Any,  # noqa: ANN401
     *chart: Any,  # noqa: ANN401
 ) -> list[Any]:
-    strains: list[Any] = []
+    strains, reached = list[Any](), x
 
-    def follow(time: Any, state: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        put_back, rate, strain = stage.follow.call([time, state, p, *chart])
+    def rate(time: Any, state: Any) -> Any:  # noqa: ANN401
+        nonlocal reached
+        followed: list[Any] = stage.follow.call([time, state, p, *chart])
+        reached, slope, strain = followed
         strains.append(strain)
-        return put_back, rate
+        return slope
 
     # The time comes from the index, so that it does not gather rounding errors.
     t = t0 + k * h
-    ahead = rk4_step(lambda time, state: follow(time, state)[1], t, x, h)
-    reached, _ = follow(t + h, ahead)
-    ends = stage.ends.call([t + h, reached, p, *chart])
-    return [k + 1, reached, *recorded.call([t, x, p]), ca.mmax(ca.vertcat(*strains)), *ends]
+    # Once more at the end, to put the state there back on the constraints.
+    rate(t + h, rk4_step(rate, t, x, h))
+    ends: list[Any] = stage.ends.call([t + h, reached, p, *chart])
+    told: list[Any] = recorded.call([t, x, p])
+    all_strains: Any = ca.vertcat(*strains)
+    return [k + 1, reached, *told, ca.mmax(all_strains), *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
