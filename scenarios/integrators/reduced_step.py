@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 
@@ -31,9 +31,9 @@ LARGEST = 200_000
 def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
     """Shapes of what a step takes from its chart; what it does not need is left out.
 
-    ``U`` and ``U0`` are the free directions of velocities and places, ``N0`` the kinematic matrix, ``L`` and ``L0``
-    combinations of redundant rows, ``floor`` and ``floor0`` what the pivots of A and φ_q N₀ must not fall below, and
-    ``room`` how far each coordinate of the tangent may go away from U.
+    ``U`` and ``U0`` are the free directions of velocities and places, ``W`` and ``W0`` the held ones where these are
+    fewer, ``N0`` the kinematic matrix, ``L`` and ``L0`` combinations of redundant rows, ``floor`` and ``floor0`` what
+    the pivots of A and φ_q N₀ must not fall below, and ``room`` how far each coordinate of the tangent may go from U.
 
     Args:
         chart: any of the run.
@@ -43,8 +43,12 @@ def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
     r, r0 = chart.rank, chart.rank_of_places
     m, m0 = len(manifold.rows), manifold.place.numel()
     shapes = {"U": (nv, k), "room": (nv, 1), "floor": (r, 1), "floor0": (r0, 1)}
+    if r < k:
+        shapes["W"] = (nv, r)
     if 0 < m0 < m:
         shapes["U0"] = (nv, chart.free_places.shape[1])
+        if r0 < chart.free_places.shape[1]:
+            shapes["W0"] = (nv, r0)
     if m0 and not manifold.robot.coordinates.N.is_eye():
         shapes["N0"] = (nq, nv)
     if r < m:
@@ -61,10 +65,13 @@ def factored_operations(manifold: Manifold, shapes: Shapes) -> int:
         manifold: of the plant.
         shapes: of the chart's matrices.
     """
-    A = manifold.A
+    A = ca.sparsify(manifold.A)
     if "L" in shapes:
         A = ca.SX.ones(*shapes["L"]) @ A
-    return Rotations.plan_of(A).operations
+    if "W" in shapes:
+        A = A @ ca.SX.ones(*shapes["W"])
+    between = Rotations.plan_of(ca.SX.ones(shapes["U"][1], shapes["U"][1])).operations if "W" not in shapes else 0
+    return Rotations.plan_of(A).operations + between
 
 
 class Stage:
@@ -111,7 +118,9 @@ class Stage:
         slope = self._lifted(self._manifold.slope, right=True)
         if "L0" in self._given:
             slope = self._given["L0"] @ slope
-        return _Along.of(self._at(slope, q), self._given.get("U0", self._given["U"]))
+        whole = "U0" not in self._given
+        free, held = ("U", "W") if whole else ("U0", "W0")
+        return _Along.of(self._at(slope, q), self._given[free], self._given.get(held))
 
     def _change(self, along: _Along, q: ca.SX) -> ca.SX:
         phi = self._manifold.place
@@ -135,14 +144,15 @@ class Stage:
         c, U = robot.coordinates, given["U"]
         A, rho, b = (given["L"] @ e if "L" in given else e for e in (manifold.A, manifold.velocity, manifold.b))
         linear = not ca.depends_on(A, c.v)
-        along = _Along.of(self._at(A, q, v), U)
+        W = given.get("W")
+        along = _Along.of(self._at(A, q, v), U, W)
         strains = list[ca.SX]()
         for _ in range(1 if linear else NEWTON):
             # Twice with the same factors: once leaves rounding errors of the velocities themselves.
             for _ in range(2):
                 v = v - along.solve(self._at(rho, q, v))
             strains.append(ca.mmax(given["floor"] / along.factors.pivots))
-            along = along if linear else _Along.of(self._at(A, q, v), U)
+            along = along if linear else _Along.of(self._at(A, q, v), U, W)
         G, drift = along.tangent, along.solve(self._at(b, q, v))
         M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied, c.N))
         w_rate = Ldl.of(G.T @ (M @ G)).solve(G.T @ (f - h - M @ drift))
@@ -155,24 +165,29 @@ class _Along:
     """Solutions of A δ = r with Uᵀδ = 0.
 
     Attributes:
-        factors: of A.
-        free: U, shape (nv, k).
+        factors: of A, or of A W where W has fewer columns than U.
         tangent: G, shape (nv, k): A G = 0 and UᵀG = E.
+        free: U, shape (nv, k).
+        held: W, shape (nv, r), or None.
     """
 
     factors: Rotations
-    free: ca.SX
     tangent: ca.SX
+    free: ca.SX
+    held: ca.SX | None
 
     @classmethod
-    def of(cls, rows: ca.SX, free: ca.SX) -> _Along:
+    def of(cls, rows: ca.SX, free: ca.SX, held: ca.SX | None) -> _Along:
+        if held is not None:
+            factors = Rotations.of(rows @ held)
+            return cls(factors, free - held @ factors.solve(rows @ free), free, held)
         factors = Rotations.of(rows)
         Z = factors.null_space()
-        return cls(factors, free, Rotations.of(Z.T @ free).solve(Z.T).T)
+        return cls(factors, Rotations.of(Z.T @ free).solve(Z.T).T, free, None)
 
     def solve(self, right: ca.SX) -> ca.SX:
         least = self.factors.solve(right)
-        return least - self.tangent @ (self.free.T @ least)
+        return least - self.tangent @ (self.free.T @ least) if self.held is None else self.held @ least
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,8 +256,8 @@ def _step(  # the same for one graph and for calls
     rate(t + h, rk4_step(rate, t, x, h))
     ends: list[Any] = stage.ends.call([t + h, reached, p, *chart])
     told: list[Any] = recorded.call([t, x, p])
-    all_strains: Any = ca.vertcat(*strains)
-    return [k + 1, reached, *told, ca.mmax(all_strains), *ends]
+    worst = ca.mmax(cast(ca.SX, ca.vertcat(*strains)))
+    return [k + 1, reached, *told, worst, *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
