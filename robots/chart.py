@@ -57,12 +57,12 @@ class Chart:
     @property
     def rank(self) -> int:
         """r, how many rows of A are independent along the branch."""
-        return self.free.shape[0] - self.free.shape[1]
+        return len(self.free) - int(self.free.shape[1])
 
     @property
     def rank_of_places(self) -> int:
         """r₀, how many of its holonomic rows are."""
-        return self.free_places.shape[0] - self.free_places.shape[1]
+        return len(self.free_places) - int(self.free_places.shape[1])
 
     @property
     def each(self) -> tuple[Chart, ...]:

@@ -121,8 +121,7 @@ class Manifold:
             met = np.unique(groups[row])
             if len(met) > 1:
                 groups[np.isin(groups, met)] = met[0]
-        of_rows = [int(groups[np.argmax(row)]) if row.any() else -1 for row in tied[1]]
-        of_rows = np.array(of_rows, dtype=np.intp)
+        of_rows = np.array([groups[np.argmax(row)] if row.any() else -1 for row in tied[1]], dtype=np.intp)
         bound = np.unique(of_rows[of_rows >= 0])
         # A row that depends on no coordinate belongs nowhere; it goes with the first, where it is told as dependent.
         of_rows[of_rows < 0] = bound[0] if len(bound) else -1

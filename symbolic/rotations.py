@@ -38,43 +38,38 @@ class RotationPlan:
         Raises:
             ModelError: if the rows are dependent by their pattern.
         """
-        pattern: list[set[int]] = [set() for _ in range(columns)]
-        for i, row in enumerate(rows):
-            for j in row:
-                pattern[j].add(i)
-        open_columns, left = set(range(columns)), set(range(len(rows)))
-        meeting = [set(row) for row in rows]
+        met = [set(row) for row in rows]
+        pattern: list[set[int]] = [{i for i, row in enumerate(met) if j in row} for j in range(columns)]
+        left, free = set(range(len(rows))), set(range(columns))
         steps: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
         operations = 0
+
+        def fill(number: int) -> tuple[int, int]:
+            return len(met[number]) * max((len(pattern[j]) for j in met[number]), default=0), number
+
         while left:
-
-            def fill(i: int) -> tuple[int, int]:
-                return (len(meeting[i]) * max((len(pattern[j]) for j in meeting[i]), default=0), i)
-
             row = min(left, key=fill)
-            sparse = sorted(meeting[row], key=lambda j: (len(pattern[j]), j))
-            if not sparse:
+            if not met[row]:
                 raise ModelError(f"row {row} depends on the others by the pattern of the matrix")
+            pivot, *others = sorted(met[row], key=lambda j: (len(pattern[j]), j))
             pairs: list[tuple[int, int]] = []
-            pivot = sparse[0]
-            for other in sparse[1:]:
+            for other in others:
                 union = pattern[pivot] | pattern[other]
-                # The lighter of both keeps the row's element: it is done with then, and the other lives on.
+                # The lighter of both gives the row's element up; the other collects it, and is the pivot in the end.
                 pairs.append((other, pivot))
                 operations += 6 + 12 * len(union)
                 for i in union:
-                    meeting[i] |= {pivot, other}
-                pattern[pivot] = union - {row}
-                meeting[row].discard(pivot)
-                pattern[other] = union
+                    met[i] |= {pivot, other}
+                met[row].discard(pivot)
+                pattern[pivot], pattern[other] = union - {row}, union
                 pivot = other
             operations += 2 * len(pattern[pivot])
             for i in pattern[pivot]:
-                meeting[i].discard(pivot)
+                met[i].discard(pivot)
             left.discard(row)
-            open_columns.discard(pivot)
+            free.discard(pivot)
             steps.append((row, tuple(pairs), pivot))
-        return cls(tuple(steps), tuple(sorted(open_columns)), operations)
+        return cls(tuple(steps), tuple(sorted(free)), operations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +141,10 @@ class Rotations:
 
     def null_space(self) -> ca.SX:
         """Orthonormal Z with A Z = 0, shape (n, n − m)."""
-        free = self.plan.free
-        basis = [{k: ca.SX(1)} if j in free else {} for j, k in zip(range(self.columns), self._numbers(), strict=True)]
-        return self._back(basis, len(free))
+        basis: list[dict[int, ca.SX]] = [{} for _ in range(self.columns)]
+        for k, j in enumerate(self.plan.free):
+            basis[j] = {k: ca.SX(1)}
+        return self._back(basis, len(self.plan.free))
 
     def solve(self, right: ca.SX) -> ca.SX:
         """Least-norm x with A x = right, for a right side of shape (m, k)."""
@@ -162,11 +158,6 @@ class Rotations:
                     for i, value in found[pivot].items():
                         rows[other][i] = rows[other][i] - factor * value
         return self._back(found, k)
-
-    def _numbers(self) -> list[int]:
-        """Place of each column among the free ones; what it is for the others does not matter."""
-        places = {j: k for k, j in enumerate(self.plan.free)}
-        return [places.get(j, -1) for j in range(self.columns)]
 
     def _back(self, rows: list[dict[int, ca.SX]], k: int) -> ca.SX:
         """Q times a matrix that is given by its rows, shape (n, k)."""
@@ -185,9 +176,10 @@ def _turned(
     """Rows c a + s b and c b − s a."""
     one, other = dict[int, ca.SX](), dict[int, ca.SX]()
     for i in sorted(first.keys() | second.keys()):
-        a, b = first.get(i), second.get(i)
-        if a is None or b is None:
-            one[i], other[i] = (s * b, c * b) if a is None else (c * a, -s * a)
+        if i not in second:
+            one[i], other[i] = c * first[i], -s * first[i]
+        elif i not in first:
+            one[i], other[i] = s * second[i], c * second[i]
         else:
-            one[i], other[i] = c * a + s * b, c * b - s * a
+            one[i], other[i] = c * first[i] + s * second[i], c * second[i] - s * first[i]
     return one, other

@@ -59,7 +59,19 @@ def test_andrews_squeezer_ends_at_the_published_digits(monkeypatch: pytest.Monke
     assert ran(andrews_squeezer(parameters={"torque": 0.033 * 1.0005}))[1]["off the published digits, relative"] > 1e-5
 
 
-@pytest.mark.parametrize("cells", [1, 2, 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [1, 5, 10, 20, 40])
+def test_many_windows_keep_energy_through_every_flat_position(cells: int) -> None:
+    _, measured = ran(n_four_bar(cells=cells))
+    first = 9.81 * (cells + 1) / 2 + 9.81 * cells + ((cells + 1) / 3 + cells) / 2
+    assert measured["energy error"] <= 1e-8 * first
+    assert measured["singular positions passed"] == 10.0
+    assert measured["off the parallelograms"] < 2e-12
+    assert measured["off the pendulum in elliptic functions"] < 1e-8
+    assert measured["loops open by"] < 1e-12
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 8])
 def test_four_bar_windows_pass_where_all_bars_lie_flat(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)
     _, measured = ran(n_four_bar(cells=cells, duration=1.0, step=1e-3))

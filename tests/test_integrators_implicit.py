@@ -15,10 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Controller
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
-from erugin.scenarios import DOP853, SimulationError, Simulator, simulate
-from erugin.scenarios.integrators import CVODES, IDAS, Integrator, Radau
+from erugin.robots.examples import iftomm_four_bars
+from erugin.scenarios import DOP853, Reduced, SimulationError, Simulator, simulate
+from erugin.scenarios.integrators import (
+    CVODES,
+    IDAS,
+    GeneralizedAlpha,
+    Integrator,
+    Radau,
+    Variational,
+    generalized_alpha,
+    variational,
+)
 from erugin.scenarios.integrators.silence import silence
 
+from .kernels import use_no_compiler
 from .mechanisms import crank_rocker
 
 Array = NDArray[np.float64]
@@ -118,3 +129,25 @@ def test_only_the_thread_that_asks_for_silence_has_it(capsys: pytest.CaptureFixt
         thread.join()
     print("after", file=sys.stderr)
     assert capsys.readouterr().err == "other\nafter\n"
+
+
+@pytest.mark.parametrize("integrator", [Variational(), GeneralizedAlpha()], ids=lambda one: type(one).__name__)
+def test_a_large_step_is_taken_from_python_and_never_written_down(
+    integrator: Integrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told by one iteration's equations, before elimination makes the graph grow with the cube of the unknowns."""
+    use_no_compiler(monkeypatch)
+
+    def built(*_: object) -> None:
+        raise AssertionError("the step was built")
+
+    robot = iftomm_four_bars(8)
+    q, v = np.zeros(17), np.zeros(17)
+    q[::2], v[::2] = 1.2, -1.0
+    for module in (variational, generalized_alpha):
+        monkeypatch.setattr(module, "ImplicitBlocks", built)
+    motion = simulate(robot, None, q, v, 0.02, step=1e-3, integrator=integrator)
+    exact = simulate(robot, None, q, v, 0.02, step=1e-3, integrator=Reduced())
+    np.testing.assert_allclose(motion.q, exact.q, atol=1e-6)
+    with pytest.raises(AssertionError, match="was built"):
+        Simulator(crank_rocker(), integrator=integrator)

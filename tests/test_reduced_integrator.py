@@ -14,14 +14,19 @@ from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot, lagrangian_system
 from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.robots.branch import LostBranchError
+from erugin.robots.branch import Branch, LostBranchError
+from erugin.robots.branch_start import first_chart
+from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.examples.quaternion_body import heavy_top
 from erugin.robots.examples.two_wheel import fukao_robot
 from erugin.robots.manifold import Manifold
 from erugin.robots.mechanism import with_inputs
 from erugin.scenarios import DOP853, RK4, Reduced, Simulator, Trajectory, simulate
+from erugin.scenarios.closed_loop import SymbolicLoop
+from erugin.scenarios.integrators import reduced_blocks, reduced_step
+from erugin.scenarios.integrators.reduced_step import Stage, StepFunction, chart_shapes
 from erugin.scenarios.simulate import SimulationError
-from erugin.symbolic import ModelError, Parameters
+from erugin.symbolic import Kernel, ModelError, Parameters
 
 from .mechanisms import crank_rocker, engine
 from .reduced_models import G, Torque, bead, constant_speed, pendulum
@@ -180,6 +185,55 @@ def test_redundant_rows_change_no_motion() -> None:
     np.testing.assert_allclose(two.q, one.q, atol=1e-11)
     with pytest.raises(ModelError, match="at the start, natural constraints depend"):
         simulate(doubled, None, q, v, 0.5, step=1e-3, integrator=RK4())
+
+
+def stage_of(robot: Robot, q: Array, v: Array) -> tuple[SymbolicLoop, Stage]:
+    loop = SymbolicLoop(robot, None, None, judged=False, metrics=ca.SX(0, 1))
+    manifold = Manifold.of(robot)
+    chart = first_chart(Branch(manifold, robot.parameters.values()), 0.0, q, v)
+    return loop, Stage(loop, manifold, chart_shapes(chart, manifold))
+
+
+def windows_upright(windows: int) -> tuple[Robot, Array, Array]:
+    q, v = np.zeros(2 * windows + 1), np.zeros(2 * windows + 1)
+    q[::2], v[::2] = 1.2, -1.0
+    return iftomm_four_bars(windows), q, v
+
+
+def test_a_step_grows_with_the_number_of_loops_alone() -> None:
+    """Operations, which are the same on every machine; neither the step nor the rate of RK4 is written down for it."""
+    sizes = list[int]()
+    for windows in (6, 12, 24):
+        loop, stage = stage_of(*windows_upright(windows))
+        sizes.append(stage.follow.n_instructions())
+        assert "rate" not in vars(loop)
+    assert sizes[1] < 2.3 * sizes[0]
+    assert sizes[2] < 2.3 * sizes[1]
+
+
+@pytest.mark.parametrize(("windows", "fused"), [(1, True), (2, True), (12, False)])
+def test_only_a_small_step_becomes_one_graph(windows: int, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = list[str]()
+
+    def kernel(name: str, *given: object, **options: object) -> Kernel:
+        built.append(name)
+        return Kernel(name, *given, **{**options, "compiled": False})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reduced_step, "Kernel", kernel)
+    loop, stage = stage_of(*windows_upright(windows))
+    step = StepFunction.of(loop, stage).function
+    assert built == ["reduced_step"] * fused
+    assert step.is_a("MXFunction") is not fused
+
+
+def test_rows_far_from_sparse_are_eliminated_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, q, v = windows_upright(3)
+    compiled = simulate(robot, None, q, v, 0.9, step=1e-3, integrator=Reduced())
+    monkeypatch.setattr(reduced_blocks, "LARGEST", 10)
+    monkeypatch.setattr(reduced_blocks, "Stage", None)
+    called = simulate(robot, None, q, v, 0.9, step=1e-3, integrator=Reduced())
+    np.testing.assert_allclose(called.q, compiled.q, atol=1e-10)
+    assert np.ptp(called.energy) < 1e-10 * np.ptp(called.evaluate(robot.kinetic_energy))
 
 
 def test_controllers_called_and_symbolic_drive_it_alike() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.robots import assemble, assemble_velocities, branch_acceleration, together
+from erugin.constraints import holonomic, nonholonomic
+from erugin.robots import assemble, assemble_velocities, branch_acceleration, lagrangian_system, together
 from erugin.robots.branch import Branch
 from erugin.robots.branch_start import first_chart
-from erugin.robots.crossing import geometry, weights
+from erugin.robots.crossing import geometry, is_near, weights
+from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.manifold import Manifold
 from erugin.robots.mechanism import with_inputs
 from erugin.scenarios import RK4, Phase, Reduced, Simulator, Trajectory, simulate, simulate_phases
@@ -261,6 +264,62 @@ def test_two_mechanisms_cross_independently() -> None:
     alone = simulate(two, None, q2, v2, 0.4, step=1e-3, integrator=Reduced())
     np.testing.assert_allclose(motion.q[:, 3:], alone.q, atol=1e-9)
     assert np.abs(motion.q[:, 0] + motion.q[:, 1]).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("starts", "span"),
+    [
+        # Two that pass within a step of each other; one that creeps through while the other turns fast.
+        ([(UPRIGHT - 0.2, 2.0), (UPRIGHT - 0.201, 2.0)], 0.3),
+        ([(UPRIGHT - 0.01, 0.2), (UPRIGHT - 0.5, 8.0)], 0.2),
+    ],
+)
+def test_mechanisms_near_their_crossings_do_not_disturb_each_other(
+    starts: list[tuple[float, float]], span: float
+) -> None:
+    # Built anew for each: one robot cannot take the symbols of another twice.
+    robot = together({name: with_inputs(equal_arms.__wrapped__(), ()) for name in ("one", "other")})
+    q, v = (np.concatenate(values) for values in zip(*(upright(*start) for start in starts), strict=True))
+    motion = simulate(robot, None, q, v, span, step=1e-3, integrator=Reduced())
+    for first, start in zip((0, 3), starts, strict=True):
+        truth = equal_arms_motion(None, *start, motion.t)
+        assert (np.diff(np.sign(np.cos(truth[:, 0]))) != 0).any()
+        np.testing.assert_allclose(motion.q[:, first], truth[:, 0], atol=2e-8)
+        assert np.abs(motion.q[:, first] + motion.q[:, first + 1]).max() < 1e-11
+
+
+def test_the_parts_of_a_manifold_are_what_rows_tie_together() -> None:
+    """A linkage beside a pendulum; a gear beside a wheel whose heading is in the coefficients of its row alone."""
+    linkage, bob = crank_rocker(), pendulum(3)
+    robot = together({"crank": linkage, "bob": bob})
+    parts = Manifold.of(robot).parts
+    assert [part.v.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]
+    assert [part.rows.tolist() for part in parts] == [[0, 1], [2]]
+    q = ca.SX.sym("q", 4)
+    free = ca.SX.sym("v", 4)
+    rows = [holonomic(q[0] + q[2] - 1.0, name="gear"), nonholonomic(free[1] * ca.cos(q[3]), name="rolling")]
+    plain = lagrangian_system(q=q, v=free, T=ca.sumsqr(free) / 2, natural=rows)
+    parts = Manifold.of(plain).parts
+    assert [part.v.tolist() for part in parts] == [[0, 2], [1, 3]]
+    assert [(part.rows.tolist(), part.places) for part in parts] == [([0], 1), ([1], 0)]
+
+
+def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:
+    """Beside a linkage whose usual singular values are a tenth, the zone of another stays what it is."""
+    windows = iftomm_four_bars(20)
+    robot = together({"arms": with_inputs(equal_arms.__wrapped__(), ()), "windows": windows})
+    still, rates = np.zeros(41), np.zeros(41)
+    still[::2], rates[::2] = 1.3, 1.0
+    for distance, near in ((0.02, True), (0.05, False)):
+        q, v = upright(UPRIGHT + distance, 1.3)
+        q, v = np.append(q, still), np.append(v, rates)
+        branch = Branch(Manifold.of(robot), robot.parameters.values())
+        first_chart(branch, 0.0, np.append(upright(0.3, 1.3)[0], still), v)
+        chart = first_chart(branch, 0.0, q, v)
+        assert is_near(branch, chart, 0.0, q, v) is near
+        here = geometry(branch, chart, 0.0, q, v)
+        np.testing.assert_allclose(here.q, q, atol=1e-12)
+        np.testing.assert_allclose(here.tangent @ (chart.free.T @ v), v, atol=1e-10)
 
 
 def test_a_branch_that_is_lost_is_told() -> None:

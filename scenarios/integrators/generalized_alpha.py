@@ -12,7 +12,7 @@ from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
 from ..closed_loop import ClosedLoop
 from .generalized_alpha_equations import AlphaEquations
-from .implicit_blocks import ImplicitBlocks
+from .implicit_blocks import ImplicitBlocks, is_worth_fusing
 from .integrator import Advance, Integrator, StartRun, step_by_step
 from .newton_step import NewtonStep
 from .row_basis import RowBasis
@@ -72,7 +72,8 @@ class GeneralizedAlpha(Integrator):
         """The equations of a step and their slope, compiled."""
         equations, symbolic, robot = AlphaEquations.of(loop), loop.symbolic(), loop.robot
         blocks, coefficients = None, self.coefficients
-        if symbolic is not None and loop.correction is None and (robot.redundant == "refused" or not equations.rows):
+        regular = robot.redundant == "refused" or not equations.rows
+        if symbolic is not None and loop.correction is None and regular and is_worth_fusing(equations.newton):
             step = equations.step(symbolic.symbols.p, coefficients)
             blocks = ImplicitBlocks(symbolic, step, 2 * robot.coordinates.nv)
 

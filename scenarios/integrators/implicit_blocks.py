@@ -13,7 +13,7 @@ from ...symbolic.elimination import Elimination
 from ...symbolic.kernel import Kernel
 from ..closed_loop import SymbolicLoop
 from .integrator import BLOCK, Advance, Block, step_by_step
-from .newton_step import TOLERANCE
+from .newton_step import TOLERANCE, Equations
 
 Array = NDArray[np.float64]
 ITERATIONS = 3
@@ -75,6 +75,17 @@ def iterated(
 def largest(column: ca.SX) -> ca.SX:
     """Largest absolute element."""
     return ca.mmax(ca.fabs(column))
+
+
+def is_worth_fusing(equations: Equations) -> bool:
+    """Whether a step may be small enough to be compiled, told by the equations of one iteration alone.
+
+    Elimination makes the graph of a step grow with the cube of the unknowns: a large one is not even written down.
+
+    Args:
+        equations: residual and slope of an iteration.
+    """
+    return ITERATIONS * equations.function.n_instructions() <= WORTH_COMPILING
 
 
 class ImplicitBlocks:

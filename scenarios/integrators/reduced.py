@@ -25,16 +25,20 @@ class Reduced(Integrator):
 
     V₂ᵀM V₂ ẇ + V₂ᵀM (V̇₂ w + v̇_p) = V₂ᵀ(Q − h), where v_p answers for constraints that move in time. Around a state,
     v = U w + W σ and q = q₀ + N₀U₀ ξ + N₀W₀ η with fixed orthogonal [U W]; σ and η follow from the natural constraints,
-    by elimination and by Newton's method in the directions W. Places and velocities keep them to rounding, for any
-    number of steps, without gains; the order is 4 in q and v. U is turned towards V₂ and w₊ = U₊ᵀ v carried over when
-    the elimination asks for it: rows of |(A W)₀⁻¹(A W) − E| sum to more than 0.3.
+    by plane rotations of their rows and by Newton's method, without W being formed. Places and velocities keep them to
+    rounding, for any number of steps, without gains; the order is 4 in q and v. U is turned towards V₂ and w₊ = U₊ᵀ v
+    carried over when a coordinate of V₂ has gone away from U by more than 0.3 of the greatest in its mechanism, or when
+    what is left of a row outside those before it has fallen to a third.
+
+    The time of a step grows with the number of loops, not with its cube, as long as each row ties few coordinates
+    together. Steps of up to twelve thousand operations are compiled; larger ones run in the virtual machine.
 
     Redundant rows are harmless as long as they follow from the others; where they do not, the run ends by name. The
     mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on
-    the branch that it came on; see :mod:`erugin.robots.crossing`. It may start in one if its velocities tell the
-    branch. Steps near them are taken from Python. Lengths of a tenth of a metre and more are looked at there: curves
-    that turn within a centimetre want other units, and are told as lost in metres. Energy is not kept by construction:
-    its error is that of a method of order 4.
+    the branch that it came on; see :mod:`erugin.robots.crossing`. Mechanisms that no row ties together pass theirs each
+    by itself. It may start in one if its velocities tell the branch. Steps near them are taken from Python. Lengths of
+    a tenth of a metre and more are looked at there: curves that turn within a centimetre want other units, and are told
+    as lost in metres. Energy is not kept by construction: its error is that of a method of order 4.
 
     Without natural constraints it is :class:`RK4`.
 

@@ -186,6 +186,8 @@ class ReducedBlocks:
             "floor": np.zeros(r),
             "floor0": np.zeros(r0),
             "U0": chart.free_places,
+            "W": chart.held if "W" in stage.shapes else chart.free,
+            "W0": chart.held_places if "W0" in stage.shapes else chart.free,
             "N0": N,
         }
         # Redundant rows are combined as they are independent here.
@@ -196,7 +198,7 @@ class ReducedBlocks:
         pivots = [np.asarray(one).reshape(-1) for one in stage.pivots.call([t, x, p, *given.values()])]
         for key, values in zip(("floor", "floor0"), pivots, strict=True):
             if key in given:
-                given[key] = min(share, 1.0) * values
+                given[key] = min(share, 1.0 - TURNED) * values
         return given
 
     def _looped(self, stage: Stage, one: StepFunction, count: int, p: Array, step: float, t0: float) -> _Loop:

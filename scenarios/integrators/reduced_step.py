@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import casadi as ca
 
@@ -12,6 +13,7 @@ from ...robots.manifold import Manifold
 from ...symbolic.kernel import Kernel
 from ...symbolic.ldl import Ldl
 from ...symbolic.rotations import Rotations
+from ...symbolic.runge_kutta import rk4_step
 from ..closed_loop import SymbolicLoop
 
 Shapes = Mapping[str, tuple[int, int]]
@@ -29,9 +31,9 @@ LARGEST = 200_000
 def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
     """Shapes of what a step takes from its chart; what it does not need is left out.
 
-    ``U`` and ``U0`` are the free directions of velocities and places, ``N0`` the kinematic matrix, ``L`` and ``L0``
-    combinations of redundant rows, ``floor`` and ``floor0`` what the pivots of A and φ_q N₀ must not fall below, and
-    ``room`` how far each coordinate of the tangent may go away from U.
+    ``U`` and ``U0`` are the free directions of velocities and places, ``W`` and ``W0`` the held ones where these are
+    fewer, ``N0`` the kinematic matrix, ``L`` and ``L0`` combinations of redundant rows, ``floor`` and ``floor0`` what
+    the pivots of A and φ_q N₀ must not fall below, and ``room`` how far each coordinate of the tangent may go from U.
 
     Args:
         chart: any of the run.
@@ -41,8 +43,12 @@ def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
     r, r0 = chart.rank, chart.rank_of_places
     m, m0 = len(manifold.rows), manifold.place.numel()
     shapes = {"U": (nv, k), "room": (nv, 1), "floor": (r, 1), "floor0": (r0, 1)}
+    if r < k:
+        shapes["W"] = (nv, r)
     if 0 < m0 < m:
         shapes["U0"] = (nv, chart.free_places.shape[1])
+        if r0 < chart.free_places.shape[1]:
+            shapes["W0"] = (nv, r0)
     if m0 and not manifold.robot.coordinates.N.is_eye():
         shapes["N0"] = (nq, nv)
     if r < m:
@@ -59,10 +65,13 @@ def factored_operations(manifold: Manifold, shapes: Shapes) -> int:
         manifold: of the plant.
         shapes: of the chart's matrices.
     """
-    A = manifold.A
+    A = ca.sparsify(manifold.A)
     if "L" in shapes:
         A = ca.SX.ones(*shapes["L"]) @ A
-    return Rotations.plan_of(A).operations
+    if "W" in shapes:
+        A = A @ ca.SX.ones(*shapes["W"])
+    between = Rotations.plan_of(ca.SX.ones(shapes["U"][1], shapes["U"][1])).operations if "W" not in shapes else 0
+    return Rotations.plan_of(A).operations + between
 
 
 class Stage:
@@ -109,7 +118,9 @@ class Stage:
         slope = self._lifted(self._manifold.slope, right=True)
         if "L0" in self._given:
             slope = self._given["L0"] @ slope
-        return _Along.of(self._at(slope, q), self._given.get("U0", self._given["U"]))
+        whole = "U0" not in self._given
+        free, held = ("U", "W") if whole else ("U0", "W0")
+        return _Along.of(self._at(slope, q), self._given[free], self._given.get(held))
 
     def _change(self, along: _Along, q: ca.SX) -> ca.SX:
         phi = self._manifold.place
@@ -133,14 +144,15 @@ class Stage:
         c, U = robot.coordinates, given["U"]
         A, rho, b = (given["L"] @ e if "L" in given else e for e in (manifold.A, manifold.velocity, manifold.b))
         linear = not ca.depends_on(A, c.v)
-        along = _Along.of(self._at(A, q, v), U)
+        W = given.get("W")
+        along = _Along.of(self._at(A, q, v), U, W)
         strains = list[ca.SX]()
         for _ in range(1 if linear else NEWTON):
             # Twice with the same factors: once leaves rounding errors of the velocities themselves.
             for _ in range(2):
                 v = v - along.solve(self._at(rho, q, v))
             strains.append(ca.mmax(given["floor"] / along.factors.pivots))
-            along = along if linear else _Along.of(self._at(A, q, v), U)
+            along = along if linear else _Along.of(self._at(A, q, v), U, W)
         G, drift = along.tangent, along.solve(self._at(b, q, v))
         M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied, c.N))
         w_rate = Ldl.of(G.T @ (M @ G)).solve(G.T @ (f - h - M @ drift))
@@ -153,24 +165,29 @@ class _Along:
     """Solutions of A δ = r with Uᵀδ = 0.
 
     Attributes:
-        factors: of A.
-        free: U, shape (nv, k).
+        factors: of A, or of A W where W has fewer columns than U.
         tangent: G, shape (nv, k): A G = 0 and UᵀG = E.
+        free: U, shape (nv, k).
+        held: W, shape (nv, r), or None.
     """
 
     factors: Rotations
-    free: ca.SX
     tangent: ca.SX
+    free: ca.SX
+    held: ca.SX | None
 
     @classmethod
-    def of(cls, rows: ca.SX, free: ca.SX) -> _Along:
+    def of(cls, rows: ca.SX, free: ca.SX, held: ca.SX | None) -> _Along:
+        if held is not None:
+            factors = Rotations.of(rows @ held)
+            return cls(factors, free - held @ factors.solve(rows @ free), free, held)
         factors = Rotations.of(rows)
         Z = factors.null_space()
-        return cls(factors, free, Rotations.of(Z.T @ free).solve(Z.T).T)
+        return cls(factors, Rotations.of(Z.T @ free).solve(Z.T).T, free, None)
 
     def solve(self, right: ca.SX) -> ca.SX:
         least = self.factors.solve(right)
-        return least - self.tangent @ (self.free.T @ least)
+        return least - self.tangent @ (self.free.T @ least) if self.held is None else self.held @ least
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +195,8 @@ class StepFunction:
     """A step, for loops inside CasADi.
 
     Attributes:
-        function: (k, x, h, t0, p, chart) → k + 1, x after, what is recorded at the start, strain, missed, left.
+        function: (k, x, h, t0, p, chart) → k + 1, x one step later, what is recorded at its start, strain, missed and
+            left.
         outputs: shapes of what comes out, by name.
     """
 
@@ -199,54 +217,47 @@ class StepFunction:
         """
         s = loop.symbols
         recorded = _function("recorded", [s.t, s.x, s.p], list(loop.recorded.values()))
-        parts = _Parts(stage, recorded, loop.nx)
-        names = ["k", "x", "h", "t0", "p", *stage.shapes]
-        shapes = [(1, 1), s.x.shape, (1, 1), (1, 1), s.p.shape, *stage.shapes.values()]
-        size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
+        shapes = {"k": (1, 1), "x": s.x.shape, "h": (1, 1), "t0": (1, 1), "p": s.p.shape, **stage.shapes}
         keys = ["next", "after", *loop.recorded, "strain", "missed", "left"]
+        size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
         if size <= WORTH_FUSING:
-            symbols = [ca.SX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
-            outputs = dict(zip(keys, parts.step(symbols), strict=True))
-            kernel = Kernel("reduced_step", dict(zip(names, symbols, strict=True)), outputs)
+            symbols = {name: ca.SX.sym(name, *shape) for name, shape in shapes.items()}
+            outputs = dict(zip(keys, _step(stage, recorded, *symbols.values()), strict=True))
+            kernel = Kernel("reduced_step", symbols, outputs)
             return cls(kernel.function, kernel.outputs)
-        calls = [ca.MX.sym(name, *shape) for name, shape in zip(names, shapes, strict=True)]
-        labels = [f"i_{name}" for name in names], [f"o_{key}" for key in keys]
-        function = ca.Function("reduced_step", calls, parts.step(calls), *labels)
-        return cls(function, {key: function.size_out(f"o_{key}") for key in keys})
+        calls: list[Any] = [ca.MX.sym(name, *shape) for name, shape in shapes.items()]
+        labels = [f"i_{name}" for name in shapes], [f"o_{key}" for key in keys]
+        function = ca.Function("reduced_step", calls, _step(stage, recorded, *calls), *labels)
+        return cls(function, {key: (function.size1_out(f"o_{key}"), function.size2_out(f"o_{key}")) for key in keys})
 
 
-class _Parts:
-    """A step put together from functions, whether they are called or become one graph."""
+def _step(  # the same for one graph and for calls
+    stage: Stage,
+    recorded: ca.Function,
+    k: Any,  # noqa: ANN401
+    x: Any,  # noqa: ANN401
+    h: Any,  # noqa: ANN401
+    t0: Any,  # noqa: ANN401
+    p: Any,  # noqa: ANN401
+    *chart: Any,  # noqa: ANN401
+) -> list[Any]:
+    strains, reached = list[Any](), x
 
-    def __init__(self, stage: Stage, recorded: ca.Function, nx: int) -> None:
-        self._stage, self._recorded = stage, recorded
-        x, h, k, t0 = ca.SX.sym("x", nx), ca.SX.sym("h"), ca.SX.sym("k"), ca.SX.sym("t0")
-        slopes, strains = [ca.SX.sym(f"k{i}", nx) for i in range(4)], ca.SX.sym("strains", 5)
-        # The time comes from the index, so that it does not gather rounding errors.
-        self._times = ca.Function("times", [k, h, t0], [t0 + k * h, t0 + k * h + h / 2, t0 + k * h + h, k + 1])
-        self._half = ca.Function("half", [x, h, slopes[0]], [x + h / 2 * slopes[0]])
-        self._whole = ca.Function("whole", [x, h, slopes[0]], [x + h * slopes[0]])
-        k1, k2, k3, k4 = slopes
-        self._mean = ca.Function("mean", [x, h, *slopes], [x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
-        self._worst = ca.Function("worst", strains.elements(), [ca.mmax(strains)])
+    def rate(time: Any, state: Any) -> Any:  # noqa: ANN401
+        nonlocal reached
+        followed: list[Any] = stage.follow.call([time, state, p, *chart])
+        reached, slope, strain = followed
+        strains.append(strain)
+        return slope
 
-    def step(self, symbols: Sequence[ca.SX] | Sequence[ca.MX]) -> list[ca.SX] | list[ca.MX]:
-        k, x, h, t0, p, *chart = symbols
-        follow = self._stage.follow
-        start, middle, end, after = self._times.call([k, h, t0])
-        _, k1, s1 = follow.call([start, x, p, *chart])
-        _, k2, s2 = follow.call([middle, self._half.call([x, h, k1])[0], p, *chart])
-        _, k3, s3 = follow.call([middle, self._half.call([x, h, k2])[0], p, *chart])
-        _, k4, s4 = follow.call([end, self._whole.call([x, h, k3])[0], p, *chart])
-        reached, _, s5 = follow.call([end, self._mean.call([x, h, k1, k2, k3, k4])[0], p, *chart])
-        strain = self._worst.call([s1, s2, s3, s4, s5])
-        return [
-            after,
-            reached,
-            *self._recorded.call([start, x, p]),
-            *strain,
-            *self._stage.ends.call([end, reached, p, *chart]),
-        ]
+    # The time comes from the index, so that it does not gather rounding errors.
+    t = t0 + k * h
+    # Once more at the end, to put the state there back on the constraints.
+    rate(t + h, rk4_step(rate, t, x, h))
+    ends: list[Any] = stage.ends.call([t + h, reached, p, *chart])
+    told: list[Any] = recorded.call([t, x, p])
+    worst = ca.mmax(cast(ca.SX, ca.vertcat(*strains)))
+    return [k + 1, reached, *told, worst, *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:

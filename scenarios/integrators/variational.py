@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...symbolic.errors import SingularProgramError
 from ..closed_loop import ClosedLoop
-from .implicit_blocks import ImplicitBlocks
+from .implicit_blocks import ImplicitBlocks, is_worth_fusing
 from .integrator import Advance, Integrator, StartRun, step_by_step
 from .newton_step import NewtonStep
 from .row_basis import RowBasis
@@ -47,7 +47,8 @@ class Variational(Integrator):
         equations, symbolic = VariationalEquations.of(loop), loop.symbolic()
         n, robot = loop.robot.coordinates.nv, loop.robot
         blocks = None
-        if symbolic is not None and loop.correction is None and (robot.redundant == "refused" or not equations.rows):
+        regular = robot.redundant == "refused" or not equations.rows
+        if symbolic is not None and loop.correction is None and regular and is_worth_fusing(equations.newton):
             blocks = ImplicitBlocks(symbolic, equations.step(symbolic.symbols.p), n)
 
         def start(p: Array, step: float, t0: float) -> Advance:
