@@ -187,6 +187,20 @@ class Controller(ABC):
         """
         return ""
 
+    def verdict(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> tuple[Status, str]:
+        """Status of rows that do not hold at one state, and a sentence on them; OK and nothing if it cannot be told.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        said = self.contradiction(t, q, v, p)
+        return (Status.CONTRADICTORY, said) if said else (Status.OK, "")
+
     def advance(  # noqa: B027 - a law without memory has nothing to remember
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> None:
