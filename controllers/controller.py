@@ -198,6 +198,20 @@ class Controller(Portable, ABC):
         """
         return ""
 
+    def verdict(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> tuple[Status, str]:
+        """Status of rows that do not hold at one state, and a sentence on them; OK and nothing if it cannot be told.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        said = self.contradiction(t, q, v, p)
+        return (Status.CONTRADICTORY, said) if said else (Status.OK, "")
+
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.
 

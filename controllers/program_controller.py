@@ -25,7 +25,7 @@ from .program_kernels import ProgramKernels
 from .program_verdict import ERRORS, ProgramVerdict
 from .realization import Actuated, Bounded, Ideal, Realization
 from .solution import Solution
-from .status import Status, contradicting_rows
+from .status import Status, contradicting_rows, missed_rows
 from .traits import Trait
 
 Array = NDArray[np.float64]
@@ -309,11 +309,21 @@ class ProgramController(Controller):
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> str:
         """Which rows contradict others, and by how much; when bounded the status of each sample says what is missed."""
-        if self._bounded is not None:
-            return ""
-        arguments, _ = self._with_acceleration(self.arguments(t, q, v, p))
+        status, said = self.verdict(t, q, v, p)
+        return said if status is Status.CONTRADICTORY else ""
+
+    def verdict(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> tuple[Status, str]:
+        """Status of rows that a method for dependent rows does not meet, and which they are, by how much."""
+        if self._bounded is not None or not self.method.handles_dependence:
+            return Status.OK, ""
+        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
         pivots, misses, _ = map(np.atleast_1d, self._kernels.whole(*arguments)[-3:])
-        return contradicting_rows(self.program.rows, misses) if (pivots == 0.0).any() else ""
+        status = self._verdict.status(True, pivots, failure)
+        if status is Status.CONTRADICTORY:
+            return status, contradicting_rows(self.program.rows, misses)
+        return (Status.OK, "") if status is Status.OK or failure else (status, missed_rows(self.program.rows, misses))
 
     @functools.cached_property
     def _branch_models(self) -> BranchModels | None:

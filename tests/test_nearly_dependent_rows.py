@@ -402,7 +402,10 @@ def test_lanes_of_a_batch_end_where_steps_do_not_converge(compiled: bool, monkey
         runs = Simulator(robot, law).run_batch(q0, np.zeros(3), 0.01, step=1e-3)
         assert runs[0].ok
         assert runs[1].ok is not lost
-        assert not lost or "'other'" in runs[1].ending
+        if lost:
+            assert runs[1].status[-1] == Status.NOT_CONVERGED
+            assert re.search(r"Rows are missed by more than the tolerance: .*'other' by \d", runs[1].ending)
+            assert "LeastNormMultipliers()" in runs[1].ending
 
 
 @pytest.mark.parametrize("angle", ANGLES)
@@ -456,7 +459,15 @@ def test_a_large_residual_is_never_fine(monkeypatch: pytest.MonkeyPatch) -> None
     assert "'tip[0]' by" in found.message
 
 
-WAYS: tuple[Way, ...] = (Elimination(), WholeSystem(), LeastNorm(), Proximal(), Augmented(), UdwadiaPhohomsiri())
+WAYS: dict[Way, int] = {
+    Elimination(): 20,
+    WholeSystem(): 20,
+    LeastNorm(): 36,
+    Proximal(): 8,
+    Augmented(): 36,
+    UdwadiaPhohomsiri(): 36,
+}
+"""How many of forty motions each finds at least."""
 
 
 @functools.cache
@@ -489,7 +500,7 @@ def test_ways_in_numbers(way: Way) -> None:
         else:
             assert found.outcome in (Outcome.INACCURATE, Outcome.NOT_HANDLED)
             assert re.search(r"'row \d'|rows that depend on others|factorization failed", found.message)
-    assert solved >= {Proximal: 8, Elimination: 20, WholeSystem: 20}.get(type(way), 36)
+    assert solved >= WAYS[way]
 
 
 @pytest.mark.parametrize("angle", ANGLES)

@@ -50,7 +50,7 @@ class RowBasis:
                 may be rounding; one for all rows, or for each.
         """
         m = rows.size1()
-        shares = [tolerance] * m if isinstance(tolerance, float) else tolerance
+        shares = list(tolerance) if isinstance(tolerance, Sequence) else [float(tolerance)] * m
         basis: list[ca.SX] = []
         lower = ca.SX.zeros(m, m)
         kept: list[ca.SX] = []
