@@ -38,13 +38,17 @@ CONSTANT, SYMBOL = ca.OP_CONST, ca.OP_PARAMETER
 class _Symbol:
     """A symbol under a name that no other symbol of any process has."""
 
-    depth = 0
+    depth: int = 0
     sources: tuple[_Source, ...] = ()
 
     def __init__(self, key: bytes, symbol: ca.SX) -> None:
         self.key, self.values, self.places = key, (symbol,), {symbol.element_hash(): 0}
-        self.symbols = frozenset([self])
         _BY_HASH[symbol.element_hash()] = self
+
+    @property
+    def symbols(self) -> frozenset[_Symbol]:
+        """Itself."""
+        return frozenset([self])
 
     def __reduce__(self) -> tuple[object, ...]:
         return _symbol, (self.key, self.values[0].name())
@@ -52,6 +56,9 @@ class _Symbol:
 
 class _Batch:
     """Operations on nodes of other sources and on each other."""
+
+    depth: int
+    symbols: frozenset[_Symbol]
 
     def __init__(
         self,
@@ -211,7 +218,7 @@ class _Writer:
         return (*sources, batch), places
 
 
-def _reduced(expression: ca.SX) -> tuple[object, ...]:
+def _reduced(expression: ca.SX) -> tuple[Callable[..., ca.SX], tuple[Any, ...]]:
     """How a pickle writes an expression."""
     sources, places = _Writer().write(expression.nonzeros())
     _keep(expression, sources)
@@ -250,7 +257,9 @@ def _mapping(content: Mapping[object, object]) -> MappingProxyType[object, objec
     return MappingProxyType(dict(content))
 
 
-def _reduced_mapping(content: MappingProxyType[object, object]) -> tuple[object, ...]:
+def _reduced_mapping(
+    content: MappingProxyType[Any, Any],
+) -> tuple[Callable[..., MappingProxyType[Any, Any]], tuple[Any]]:
     return _mapping, (dict(content),)
 
 
@@ -294,7 +303,7 @@ class _Local:
 
 
 def _instance(local: _Local) -> object:
-    return local.kind.__new__(local.kind)
+    return object.__new__(local.kind)
 
 
 class _Function:
@@ -364,7 +373,7 @@ def _unpacked(value: object) -> object:
 
 def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: ANN401 - whatever an object may hold
     """The same object where nothing in it changes, so that what is shared stays shared."""
-    changed = change(value)
+    changed: Any = change(value)
     if changed is not value:
         return changed
     if type(value) in (tuple, list):
