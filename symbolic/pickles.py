@@ -272,7 +272,7 @@ class Portable:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """As usual, but for an object of a class that a function has made: that is refused with what to do."""
-        reduced = super().__reduce_ex__(protocol)
+        reduced: str | tuple[Any, ...] = super().__reduce_ex__(protocol)
         if "<locals>" in type(self).__qualname__ and not isinstance(reduced, str):
             return (_instance, (_Local(type(self)),), *reduced[2:])
         return reduced
@@ -351,12 +351,24 @@ def _complete(packed: _Function, state: tuple[list[object], tuple[Any, Any]]) ->
     function.__defaults__, function.__kwdefaults__ = cast("tuple[Any, Any]", _unpacked(given))
 
 
+_CACHED = type(functools.cache(int))
+
+
+class _Cached:
+    """A function with a cache, which a pickle leaves behind."""
+
+    def __init__(self, function: object, parameters: Any) -> None:  # noqa: ANN401 - of functools
+        self.function, self.parameters = function, parameters
+
+
 _PACKED: weakref.WeakValueDictionary[int, _Function] = weakref.WeakValueDictionary()
 """By the identity of the function, which each of them keeps alive: a pickle writes each function once."""
 
 
 def _packed(value: object, owner: str) -> object:
     def pack(each: object) -> object:
+        if isinstance(each, _CACHED) and "<locals>" in each.__wrapped__.__qualname__:
+            return _Cached(_packed(each.__wrapped__, owner), each.cache_parameters())
         if not isinstance(each, FunctionType):
             return each
         known = _PACKED.get(id(each))
@@ -368,7 +380,12 @@ def _packed(value: object, owner: str) -> object:
 
 
 def _unpacked(value: object) -> object:
-    return _changed(value, lambda each: each.function if isinstance(each, _Function) else each)
+    def unpack(each: object) -> object:
+        if isinstance(each, _Cached):
+            return functools.lru_cache(**each.parameters)(cast("Callable[..., Any]", _unpacked(each.function)))
+        return each.function if isinstance(each, _Function) else each
+
+    return _changed(value, unpack)
 
 
 def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: ANN401 - whatever an object may hold
@@ -383,8 +400,9 @@ def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: AN
         named = {key: _changed(each, change) for key, each in value.items()}
         return value if all(named[key] is value[key] for key in named) else type(value)(named)
     if type(value) is functools.partial:
-        function, arguments, keywords = (_changed(p, change) for p in (value.func, value.args, value.keywords))
-        same = function is value.func and arguments is value.args and keywords is value.keywords
+        whole = cast("functools.partial[Any]", value)
+        function, arguments, keywords = (_changed(p, change) for p in (whole.func, whole.args, whole.keywords))
+        same = function is whole.func and arguments is whole.args and keywords is whole.keywords
         return value if same else functools.partial(function, *arguments, **keywords)
     return value
 

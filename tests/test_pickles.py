@@ -234,11 +234,15 @@ def test_separate_pickles_share_their_symbols(monkeypatch: pytest.MonkeyPatch) -
         robot.evaluate(square, q=[0.1, 0.2])
 
 
+def evaluated(x: ca.SX, e: ca.SX | ca.DM, place: ca.DM) -> bytes:
+    return ca.Function("f", [x], [ca.SX(e)]).call([place])[0].full().tobytes()
+
+
 def test_expressions_come_back_as_they_were() -> None:
     x = ca.SX.sym("x", 3)
     sparse = ca.SX(4, 4)
     sparse[1, 2], sparse[3, 0] = ca.sin(x[0]), 0.0
-    given = [
+    given: list[ca.SX | ca.DM] = [
         sparse, ca.SX(2, 3), ca.SX(0, 1), ca.SX(0.1), ca.SX([np.inf, -np.inf, np.nan, 5e-324, 1 / 3]), x.T,
         ca.if_else(x[0] > 0, ca.atan2(x[1], x[2]), ca.fmod(x[0], 0.3)), ca.DM([[0.1, np.nan]]), ca.SX.eye(3) * x,
     ]  # fmt: skip
@@ -246,7 +250,7 @@ def test_expressions_come_back_as_they_were() -> None:
         assert type(other) is type(one)
         assert other.sparsity() == one.sparsity()
         place = ca.DM([0.3, 0.2, 0.1])
-        found = [ca.Function("f", [x], [ca.SX(e)]).call([place])[0].full().tobytes() for e in (one, other)]
+        found = [evaluated(x, e, place) for e in (one, other)]
         assert found[0] == found[1]
         assert str(one) == str(other)
     again = pickle.loads(pickle.dumps(x[1]))
