@@ -400,7 +400,7 @@ def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: AN
         named = {key: _changed(each, change) for key, each in value.items()}
         return value if all(named[key] is value[key] for key in named) else type(value)(named)
     if type(value) is functools.partial:
-        whole = cast("functools.partial[Any]", value)
+        whole: functools.partial[Any] = value
         function, arguments, keywords = (_changed(p, change) for p in (whole.func, whole.args, whole.keywords))
         same = function is whole.func and arguments is whole.args and keywords is whole.keywords
         return value if same else functools.partial(function, *arguments, **keywords)

@@ -20,6 +20,9 @@ from erugin.controllers import Controller, Program, ProgramController
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import franka_panda
 from erugin.scenarios import Trajectory
+from erugin.scenarios.catalogue import SCENARIOS
+from erugin.scenarios.scenario import Scenario
+from erugin.scenarios.setup import Setup
 from erugin.scenarios.simulator import Simulator
 from erugin.symbolic import EruginError, Kernel, ModelError, pickles
 
@@ -219,6 +222,15 @@ def test_another_process() -> None:
     expression = program.robot.points["tip"] * 2
     assert motion.evaluate(expression).tobytes() == here.evaluate(expression).tobytes()
     assert Program(program.robot, [holonomic(robot.points["tip"][0] - 0.5)]).theta.shape == (1, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_setups_of_the_catalogue(scenario: Scenario, passed_on: Callable[[Setup], Setup]) -> None:
+    setup = scenario()
+    again = passed_on(setup)
+    assert of_robot(again.robot)[0] == of_robot(setup.robot)[0]
+    assert set(again.pictures) == set(setup.pictures)
 
 
 def test_separate_pickles_share_their_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
