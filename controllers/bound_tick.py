@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from _thread import get_ident
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import get_ident
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,8 @@ class BoundTick:
     evaluate: Callable[[], None]
     tolerance: float
     _kernel: Kernel = field(repr=False)
-    _owners: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
+    _mine: threading.local = field(default_factory=threading.local, init=False, repr=False)
+    _callers: list[int] = field(default_factory=list[int], init=False, repr=False)
 
     @classmethod
     def of(cls, controller: Controller, p: Mapping[str, float] | ArrayLike | None = None) -> BoundTick:
@@ -81,20 +83,25 @@ class BoundTick:
 
     def __call__(self) -> None:
         """Evaluate the law at what the arrays hold."""
-        if get_ident() != self._owners[0]:
-            self._own()
-        self.evaluate()
+        try:
+            evaluate = self._mine.evaluate
+        except AttributeError:
+            evaluate = self._own()
+        evaluate()
 
-    def _own(self) -> None:
-        """Give the arrays to this thread, the first that calls."""
+    def _own(self) -> Callable[[], None]:
+        """Give the arrays to this thread, if it is the first that calls."""
         me = get_ident()
-        self._owners.append(me)
-        if self._owners[1] != me:
+        # Of two threads that come at once, one is the first in the list.
+        self._callers.append(me)
+        if self._callers[0] != me:
+            self._callers.pop()
             raise ModelError(
                 "the arrays of this bound tick are in use by another thread: make one for each thread by "
                 "BoundTick.of(controller), or call control(), which any number of threads may share"
             )
-        self._owners[0] = me
+        self._mine.evaluate = self.evaluate
+        return self.evaluate
 
     @property
     def status(self) -> Status:

@@ -217,7 +217,7 @@ class Controller(Portable, ABC):
 
         Only this changes the :attr:`memory`. ``control`` may then be called any number of times, at that state and at
         the stages that an integrator tries between it and the next sample, and changes nothing. A simulation calls it
-        once per sample, in the order of time.
+        once per sample, in the order of time. Each thread that calls it needs a law of its own: ``copy.deepcopy(law)``.
 
         Args:
             t: time [s].

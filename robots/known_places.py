@@ -24,10 +24,11 @@ class KnownPlaces(Portable):
 
     def __getstate__(self) -> dict[str, object]:
         """The points; hashes are those of one process."""
-        return super().__getstate__() | {"_positions": {}, "_velocities": {}}
+        return {key: value for key, value in super().__getstate__().items() if key == "_known"}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
         """Find them again."""
+        self._positions, self._velocities = {}, {}
         super().__setstate__(state)
         for known in self._known:
             self._find(known)

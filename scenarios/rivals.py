@@ -10,6 +10,7 @@ import casadi as ca
 from ..controllers.controller import Controller
 from ..controllers.reference import Reference
 from ..symbolic.errors import ModelError, put_before, unknown_name
+from ..symbolic.pickles import Portable
 from .setup import Setup
 from .simulation_errors import SimulationError
 from .trajectory import Trajectory
@@ -19,7 +20,7 @@ TOLERANCE = 2e-5
 
 
 @dataclass(frozen=True)
-class AlongMotion:
+class AlongMotion(Portable):
     """A law that follows a motion in time: the one that the setup's own controller makes.
 
     It is made once, with the setup's parameters or some others, such as an obstacle out of the way, and rests where it

@@ -87,8 +87,8 @@ class Simulator:
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy is built from the same parts, and begins without memory."""
-        stated = {"integrator": self._integrator, "stop": self._stop, "metrics": self.metrics}
-        return functools.partial(Simulator, **stated), (self.robot, self.controller)
+        build = functools.partial(Simulator, integrator=self._integrator, stop=self._stop, metrics=self.metrics)
+        return build, (self.robot, self.controller)
 
     @property
     def goes_side_by_side(self) -> bool:

@@ -167,7 +167,13 @@ class Kernel:
 
     def __reduce__(self) -> tuple[object, ...]:
         """A pickle holds the expressions; what it is read by builds the function when it is first used."""
-        return _unbuilt, self._recipe
+        return Kernel._unbuilt, self._recipe
+
+    @classmethod
+    def _unbuilt(cls, name: str, inputs: dict[str, ca.SX], outputs: dict[str, ca.SX], compiled: bool | None) -> Kernel:
+        kernel = cls.__new__(cls)
+        kernel._recipe = name, inputs, outputs, compiled
+        return kernel
 
     def __copy__(self) -> Kernel:
         """The same, as calls change nothing."""
@@ -179,7 +185,11 @@ class Kernel:
 
     def __getattr__(self, name: str) -> object:
         """Build a kernel from a pickle."""
-        if name.startswith("__") or "_recipe" not in self.__dict__ or "_calls" in self.__dict__:
+        # Asked first, as another thread may build it meanwhile.
+        built_before = "_calls" in self.__dict__
+        if name in self.__dict__:
+            return self.__dict__[name]
+        if name.startswith("__") or "_recipe" not in self.__dict__ or built_before:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         key, inputs, outputs, compiled = self._recipe
         built = Kernel(key, inputs, outputs, compiled=compiled)
@@ -312,13 +322,6 @@ def looped(
             piece()
 
     return run
-
-
-def _unbuilt(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX], compiled: bool | None) -> Kernel:
-    """A kernel that is built when it is first used."""
-    kernel = Kernel.__new__(Kernel)
-    kernel._recipe = name, dict(inputs), dict(outputs), compiled
-    return kernel
 
 
 def _bind(function: ca.Function, arguments: list[Array], results: list[Array]) -> Callable[[], None]:

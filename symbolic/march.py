@@ -109,7 +109,7 @@ class March:
             return call
         call.restype, call.argtypes = ctypes.c_int, ARGUMENTS
         sizes = (self.x.numel(), *(e.numel() for e in self.recorded.values()))
-        return CompiledMarch(lanes, self.x.numel(), self.p.numel(), sizes, call)
+        return CompiledMarch(lanes, self.x.numel(), self.p.numel(), sizes, call, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +128,15 @@ class CompiledMarch:
     parameters: int
     sizes: tuple[int, ...]
     _call: Callable[..., int]
+    _march: March
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A pickle holds the expressions; they are compiled again where it is read."""
+        return _compiled, (self._march, self.lanes)
+
+    def __deepcopy__(self, memo: object) -> CompiledMarch:
+        """The same, as runs change nothing in it."""
+        return self
 
     def run(
         self,
@@ -199,3 +208,10 @@ class CompiledMarch:
             if size > 1 and array.strides[2] != 8:
                 raise ShapeError("the numbers of one sample must be contiguous; lay out outputs as (K, n, size)")
         return steps
+
+
+def _compiled(march: March, lanes: int) -> CompiledMarch:
+    found = march.with_lanes(lanes)
+    if isinstance(found, str):
+        raise ModelError(f"the loop of a pickle cannot be compiled here: {found}")
+    return found

@@ -38,13 +38,17 @@ CONSTANT, SYMBOL = ca.OP_CONST, ca.OP_PARAMETER
 class _Symbol:
     """A symbol under a name that no other symbol of any process has."""
 
-    depth = 0
+    depth: int = 0
     sources: tuple[_Source, ...] = ()
 
     def __init__(self, key: bytes, symbol: ca.SX) -> None:
         self.key, self.values, self.places = key, (symbol,), {symbol.element_hash(): 0}
-        self.symbols = frozenset([self])
         _BY_HASH[symbol.element_hash()] = self
+
+    @property
+    def symbols(self) -> frozenset[_Symbol]:
+        """Itself."""
+        return frozenset([self])
 
     def __reduce__(self) -> tuple[object, ...]:
         return _symbol, (self.key, self.values[0].name())
@@ -52,6 +56,9 @@ class _Symbol:
 
 class _Batch:
     """Operations on nodes of other sources and on each other."""
+
+    depth: int
+    symbols: frozenset[_Symbol]
 
     def __init__(
         self,
@@ -211,7 +218,7 @@ class _Writer:
         return (*sources, batch), places
 
 
-def _reduced(expression: ca.SX) -> tuple[object, ...]:
+def _reduced(expression: ca.SX) -> tuple[Callable[..., ca.SX], tuple[Any, ...]]:
     """How a pickle writes an expression."""
     sources, places = _Writer().write(expression.nonzeros())
     _keep(expression, sources)
@@ -250,7 +257,9 @@ def _mapping(content: Mapping[object, object]) -> MappingProxyType[object, objec
     return MappingProxyType(dict(content))
 
 
-def _reduced_mapping(content: MappingProxyType[object, object]) -> tuple[object, ...]:
+def _reduced_mapping(
+    content: MappingProxyType[Any, Any],
+) -> tuple[Callable[..., MappingProxyType[Any, Any]], tuple[Any]]:
     return _mapping, (dict(content),)
 
 
@@ -263,7 +272,7 @@ class Portable:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """As usual, but for an object of a class that a function has made: that is refused with what to do."""
-        reduced = super().__reduce_ex__(protocol)
+        reduced: str | tuple[Any, ...] = super().__reduce_ex__(protocol)
         if "<locals>" in type(self).__qualname__ and not isinstance(reduced, str):
             return (_instance, (_Local(type(self)),), *reduced[2:])
         return reduced
@@ -294,7 +303,7 @@ class _Local:
 
 
 def _instance(local: _Local) -> object:
-    return local.kind.__new__(local.kind)
+    return object.__new__(local.kind)
 
 
 class _Function:
@@ -342,12 +351,24 @@ def _complete(packed: _Function, state: tuple[list[object], tuple[Any, Any]]) ->
     function.__defaults__, function.__kwdefaults__ = cast("tuple[Any, Any]", _unpacked(given))
 
 
+_CACHED = type(functools.cache(int))
+
+
+class _Cached:
+    """A function with a cache, which a pickle leaves behind."""
+
+    def __init__(self, function: object, parameters: Any) -> None:  # noqa: ANN401 - of functools
+        self.function, self.parameters = function, parameters
+
+
 _PACKED: weakref.WeakValueDictionary[int, _Function] = weakref.WeakValueDictionary()
 """By the identity of the function, which each of them keeps alive: a pickle writes each function once."""
 
 
 def _packed(value: object, owner: str) -> object:
     def pack(each: object) -> object:
+        if isinstance(each, _CACHED) and "<locals>" in each.__wrapped__.__qualname__:
+            return _Cached(_packed(each.__wrapped__, owner), each.cache_parameters())
         if not isinstance(each, FunctionType):
             return each
         known = _PACKED.get(id(each))
@@ -359,12 +380,17 @@ def _packed(value: object, owner: str) -> object:
 
 
 def _unpacked(value: object) -> object:
-    return _changed(value, lambda each: each.function if isinstance(each, _Function) else each)
+    def unpack(each: object) -> object:
+        if isinstance(each, _Cached):
+            return functools.lru_cache(**each.parameters)(cast("Callable[..., Any]", _unpacked(each.function)))
+        return each.function if isinstance(each, _Function) else each
+
+    return _changed(value, unpack)
 
 
 def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: ANN401 - whatever an object may hold
     """The same object where nothing in it changes, so that what is shared stays shared."""
-    changed = change(value)
+    changed: Any = change(value)
     if changed is not value:
         return changed
     if type(value) in (tuple, list):
@@ -374,8 +400,9 @@ def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: AN
         named = {key: _changed(each, change) for key, each in value.items()}
         return value if all(named[key] is value[key] for key in named) else type(value)(named)
     if type(value) is functools.partial:
-        function, arguments, keywords = (_changed(p, change) for p in (value.func, value.args, value.keywords))
-        same = function is value.func and arguments is value.args and keywords is value.keywords
+        whole: functools.partial[Any] = value
+        function, arguments, keywords = (_changed(p, change) for p in (whole.func, whole.args, whole.keywords))
+        same = function is whole.func and arguments is whole.args and keywords is whole.keywords
         return value if same else functools.partial(function, *arguments, **keywords)
     return value
 

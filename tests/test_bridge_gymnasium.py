@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import pickle
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import casadi as ca
@@ -61,6 +63,21 @@ def test_zero_residual_is_the_simulation_bit_for_bit(setup: Setup) -> None:
     states, _, ending = followed(env, NOTHING)
     assert np.array_equal(states, states_of(setup.run()))
     assert ending == "the duration is over"
+
+
+@pytest.mark.parametrize("through", [lambda env: pickle.loads(pickle.dumps(env)), copy.deepcopy])
+def test_an_environment_that_is_sent_or_copied_goes_on_from_where_it_is(
+    setup: Setup, through: Callable[[Environment], Environment]
+) -> None:
+    env = export(setup, dictionary=True)
+    env.reset(seed=3)
+    env.step(PUSH)
+    again = through(env)
+    for action in (PUSH, -PUSH, NOTHING):
+        (one, reward, *_), (other, same, *_) = again.step(action), env.step(action)
+        assert (reward, same) == (same, reward)
+        assert all(one[key].tobytes() == other[key].tobytes() for key in other)
+    assert followed(again, PUSH, seed=5)[0].tobytes() == followed(env, PUSH, seed=5)[0].tobytes()
 
 
 def test_a_longer_period_takes_every_so_manyth_sample_of_the_simulation(setup: Setup) -> None:

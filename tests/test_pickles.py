@@ -20,6 +20,9 @@ from erugin.controllers import Controller, Program, ProgramController
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import franka_panda
 from erugin.scenarios import Trajectory
+from erugin.scenarios.catalogue import SCENARIOS
+from erugin.scenarios.scenario import Scenario
+from erugin.scenarios.setup import Setup
 from erugin.scenarios.simulator import Simulator
 from erugin.symbolic import EruginError, Kernel, ModelError, pickles
 
@@ -221,6 +224,15 @@ def test_another_process() -> None:
     assert Program(program.robot, [holonomic(robot.points["tip"][0] - 0.5)]).theta.shape == (1, 2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_setups_of_the_catalogue(scenario: Scenario, passed_on: Callable[[Setup], Setup]) -> None:
+    setup = scenario()
+    again = passed_on(setup)
+    assert of_robot(again.robot)[0] == of_robot(setup.robot)[0]
+    assert set(again.pictures) == set(setup.pictures)
+
+
 def test_separate_pickles_share_their_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = two_link_arm()
     written = pickle.dumps(robot), pickle.dumps(robot.points["tip"] ** 2)
@@ -234,19 +246,24 @@ def test_separate_pickles_share_their_symbols(monkeypatch: pytest.MonkeyPatch) -
         robot.evaluate(square, q=[0.1, 0.2])
 
 
+def evaluated(x: ca.SX, e: ca.SX | ca.DM, place: ca.DM) -> bytes:
+    return ca.Function("f", [x], [ca.SX(e)]).call([place])[0].full().tobytes()
+
+
 def test_expressions_come_back_as_they_were() -> None:
     x = ca.SX.sym("x", 3)
     sparse = ca.SX(4, 4)
     sparse[1, 2], sparse[3, 0] = ca.sin(x[0]), 0.0
-    given = [
+    given: list[ca.SX | ca.DM] = [
         sparse, ca.SX(2, 3), ca.SX(0, 1), ca.SX(0.1), ca.SX([np.inf, -np.inf, np.nan, 5e-324, 1 / 3]), x.T,
         ca.if_else(x[0] > 0, ca.atan2(x[1], x[2]), ca.fmod(x[0], 0.3)), ca.DM([[0.1, np.nan]]), ca.SX.eye(3) * x,
     ]  # fmt: skip
     for one, other in zip(given, pickle.loads(pickle.dumps(given)), strict=True):
         assert type(other) is type(one)
         assert other.sparsity() == one.sparsity()
-        found = [ca.Function("f", [x], [e])(np.array([0.3, 0.2, 0.1])) for e in (one, other)]
-        assert np.asarray(found[0].full()).tobytes() == np.asarray(found[1].full()).tobytes()
+        place = ca.DM([0.3, 0.2, 0.1])
+        found = [evaluated(x, e, place) for e in (one, other)]
+        assert found[0] == found[1]
         assert str(one) == str(other)
     again = pickle.loads(pickle.dumps(x[1]))
     assert ca.is_equal(again, x[1])
@@ -267,7 +284,7 @@ def test_shared_operations_are_written_once() -> None:
     kept.append(y)
     again = pickle.loads(pickle.dumps([x, *kept]))
     assert len(pickle.dumps([x, *kept])) < 2 * len(pickle.dumps([x, y]))
-    values = [ca.Function("f", [s], [ca.vertcat(*e)])(0.3).full() for s, *e in ([x, *kept], again)]
+    values = [ca.Function("f", [s], [ca.vertcat(*e)]).call([ca.DM(0.3)])[0].full() for s, *e in ([x, *kept], again)]
     assert values[0].tobytes() == values[1].tobytes()
     whole = ca.Function("f", [again[0]], [ca.vertcat(*again[1:])])
     assert whole.n_instructions() == ca.Function("f", [x], [ca.vertcat(*kept)]).n_instructions()
