@@ -25,7 +25,7 @@ from .perturbations import (
     PrescribedTime,
     Sliding,
 )
-from .rehearsal import Rehearsal, rehearse
+from .rehearsal import Rehearsal, Standstill, rehearse
 from .relations import (
     bounded_tangential_acceleration,
     distance,
@@ -58,12 +58,13 @@ from .shapes import (
 )
 from .side import choose_side, choose_sides
 from .solvability import Dependence, Rank, Solvability, solvability
-from .start import require_start
+from .start import Advance, fastest_advances, require_start
 from .structure import EruginStructure, erugin_structure
 from .verification import CriticalPoint, FieldReport, verify
 
 __all__ = [
     "AccelerationForm",
+    "Advance",
     "Baumgarte",
     "Bounded",
     "Certificate",
@@ -98,6 +99,7 @@ __all__ = [
     "Sliding",
     "Solvability",
     "Spline",
+    "Standstill",
     "aligned",
     "bounded_tangential_acceleration",
     "box",
@@ -112,6 +114,7 @@ __all__ = [
     "ellipse",
     "energy_level",
     "erugin_structure",
+    "fastest_advances",
     "follow",
     "half_space",
     "holonomic",

@@ -202,7 +202,7 @@ def test_a_smooth_box_is_nearly_a_distance(n: int) -> None:
     f, gradient, _, hessian, _ = evaluate(shape, x, 0.0)
     outer, inner = (
         evaluate(sharp, x, 0.0)[0],
-        evaluate(box((0.0,) * n, np.subtract(sizes, 0.4), name="core"), x, 0.0)[0],
+        evaluate(box((0.0,) * n, [size - 0.4 for size in sizes], name="core"), x, 0.0)[0],
     )
     # Between the sharp box and the one rounded by balls, both of which have exact distances outside.
     round_box = inner - 0.2
@@ -231,7 +231,7 @@ def test_torques_along_smooth_corners_do_not_jump() -> None:
     arm = planar_manipulator([Link(0.6, 3.0, 0.3, 0.1), Link(0.55, 2.5, 0.25, 0.08)])
     tip = arm.points["tip"]
     for corner in ("arc", "smooth"):
-        around = box((0.6, 0.1), (0.4, 0.3), rounding=0.08, corner=corner)  # type: ignore[arg-type]
+        around = box((0.6, 0.1), (0.4, 0.3), rounding=0.08, corner=corner)
         program = Program(arm, follow(EruginField(around, speed=0.5), tip, perturbation=FirstOrder(10.0)))
         q0, v0 = start_on(program, [-0.9, 1.8], at=[(tip, (0.8, 0.1))])
         law = ProgramController(program, realization="actuated")
@@ -245,7 +245,7 @@ def test_torques_along_smooth_corners_do_not_jump() -> None:
 
 
 def test_every_shape_says_how_smooth_it_is() -> None:
-    arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))  # type: ignore[arg-type]
+    arc, smooth = (box((0, 0), (1, 1), rounding=0.2, corner=c) for c in ("arc", "smooth"))
     told = {
         "sharp": SHARP.smoothness,
         "arc": arc.smoothness,

@@ -227,7 +227,7 @@ def test_an_acceleration_out_of_all_proportion_is_a_fault() -> None:
 def test_a_boundary_whose_curvature_jumps_is_noted_with_the_place() -> None:
     notes: dict[str, list[str]] = {}
     for corner in ("arc", "smooth"):
-        crate = box((2.0, 0.1), (0.6, 0.6), rounding=0.1, corner=corner, name="crate")  # type: ignore[arg-type]
+        crate = box((2.0, 0.1), (0.6, 0.6), rounding=0.1, corner=corner, name="crate")
         field = EruginField(line((0.0, 0.0), (4.0, 0.0)), [crate], speed=0.8, margin=0.15)
         report = field.verify(low=(-0.5, -1.4), high=(4.5, 1.4), times=[0.0], samples=100)
         assert report.ok, str(report)

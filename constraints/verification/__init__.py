@@ -2,9 +2,9 @@
 
 from ...symbolic.arguments import check_exports
 from .critical_points import CriticalPoint
-from .report import Approach, Extreme, FieldReport, RowReport
+from .report import Approach, Extreme, FieldReport, Jump, RowReport
 from .verify import verify
 
-__all__ = ["Approach", "CriticalPoint", "Extreme", "FieldReport", "RowReport", "verify"]
+__all__ = ["Approach", "CriticalPoint", "Extreme", "FieldReport", "Jump", "RowReport", "verify"]
 
 check_exports(globals())

@@ -168,7 +168,8 @@ class FieldReport:
         clearances: of every barrier at the start, by name [m]; empty if no start was given.
         jumps: places where w jumps, the largest first.
         scale: smallest length that the field has to turn within [m]: a margin or a radius of curvature; infinite
-            where nothing bends. ``scale_of`` says of what.
+            where nothing bends.
+        scale_of: what that is the length of.
         turns: largest |∂w/∂x w + ∂w/∂t| ℓ/V², V the largest speed and ℓ the scale, or less in notches, at corners, and
             where the level lines of the program curve bend more; of the order of one where w turns as its curves do
             [-].
