@@ -106,6 +106,11 @@ def test_names_of_bodies_and_members_are_names_too() -> None:
             planar_linkage({name: Bar(Link(1.0, 1.0, 0.5, 0.1), (0.0, 0.0))})
 
 
+def test_the_name_of_a_study_has_an_end_too() -> None:
+    with pytest.raises(EruginError, match="the name of a study must be text, got 3,000 characters"):
+        Study(plain, name="x" * 3000)
+
+
 @pytest.mark.parametrize("name", ["a\x01b", "a\x1b[31m", "a\ufffeb"])
 @pytest.mark.parametrize("export", [mujoco.export, urdf.export])
 def test_what_xml_cannot_hold_is_refused_by_what_writes_xml(export: Callable[..., str], name: str) -> None:

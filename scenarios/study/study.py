@@ -89,9 +89,9 @@ class Study:
             whole("runs_per_task", self.runs_per_task)
         if not self.name:
             object.__setattr__(self, "name", self.scenario.name)
-        require_name("a study", self.name)
         if self.name != Path(self.name).name or self.name.startswith(".") or not self.name.isprintable():
             raise ModelError(f"the name of a study becomes that of a folder: {self.name!r} cannot")
+        require_name("a study", self.name)
         _ = self.work
 
     @functools.cached_property
