@@ -61,8 +61,7 @@ class Simulator:
             robot: the plant.
             controller: what drives it; its own model may differ from the plant. None for a free motion.
             integrator: fixed-step RK4 if not given.
-            stop: scalar expression in the plant's symbols and the controller's parameters; a run ends at the first
-                sample where it is positive.
+            stop: scalar, in symbols of plant and controller; a run ends at the first sample where it is positive.
             metrics: what is reckoned along a run, by name.
 
         Raises:
@@ -124,8 +123,7 @@ class Simulator:
             q0: coordinates, shape (nq,) or (batch, nq).
             v0: velocities, shape (nv,) or (batch, nv).
             duration: [s].
-            step: interval of samples, and of a fixed-step integrator [s]; made a little smaller if it does not divide
-                the duration.
+            step: interval of samples, and of a fixed-step integrator [s]; less if it does not divide the duration.
             p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the
                 whole vector, shape (np,) or (batch, np).
             law_p: the controller's parameters, likewise.

@@ -32,12 +32,9 @@ from .relative_degree import natural_rows, report, structure_of
 Array = NDArray[np.float64]
 
 EXTENSIONS = ("quasi-static", "integrators")
-LOST = (
-    "The row loses its relative degree here: no input moves its highest derivative, and near such a state inputs grow "
-    "without bound. Start elsewhere and keep the motion away (relative_degree, with near= and near_velocity= at a "
-    "state, tells what is left there), choose an output whose derivatives leave out the term that vanishes, or try "
-    "extension='integrators' if the row depends on others."
-)
+LOST = """\
+The row loses its relative degree here: no input moves its highest derivative. Keep the motion away from such states \
+(relative_degree at near= and near_velocity= tells what is left), or try another output or extension='integrators'."""
 
 
 class ServoController(Controller):
@@ -48,8 +45,7 @@ class ServoController(Controller):
     [DescusseMoog1985]_ the rows are differentiated further; what the integrators hold is the memory of the law. Or some
     rows are ruled at the order at which they block the others: their equations then give their further derivatives,
     which integrators would hold, as functions of the state [DelaleauRudolph1998]_. That quasi-static law is static,
-    symbolic and of lower order, but singular where such a row alone loses its degree; so it prefers rows that do not
-    near the given place.
+    symbolic and of lower order, but singular where such a row loses its degree; it prefers others near the given place.
 
     The perturbation equations of the program's constraints are not used: they are of order 2, and the rows here of
     another. What no row determines, the internal dynamics, is left to itself; where it is unstable the controller
@@ -83,13 +79,11 @@ class ServoController(Controller):
             program: rows of orders 0 and 1, at most as many as there are inputs.
             near: coordinates near which it is to work, shape (nq,).
             near_velocity: velocities likewise, shape (nv,); zero if not given.
-            rates: all poles of a row lie at −rate; one for all rows or one for each [1/s], 2 if neither these nor poles
-                are given. Each is a parameter.
+            rates: all poles of a row lie at −rate, a parameter; one for all rows or for each [1/s]; 2 without poles.
             poles: of each row, in place of rates, as many as the order of its equation [1/s]; the coefficients of that
                 are parameters then.
             extension: how dependent rows of A are dealt with; without them it makes no difference.
-            tolerance: a row is dependent when the square of what is left of it outside the rows before it, relative to
-                its typical size near the given place, is not above this.
+            tolerance: least square of what is left of a row outside those before it, relative to its usual size.
             allow_unstable_internal: go on although what is left over is unstable, or could not be judged.
 
         Raises:
