@@ -190,8 +190,9 @@ def exoskeletons(sizes: Sequence[int], rounds: int) -> list[Measured]:
     for n in sizes:
         state = rods_state(n)
         force, tick, theirs = rival.springs(state.q[n:]), rods_tick(n), rival.held_rods(n)
-        ways = {"tree": rival.rods_in_tree, "back": rival.rods_from_tree}
-        found.append(measure(f"exoskeleton, n = {n}", n, tick, state, theirs, rounds, force=force, **ways))
+        tree, back = rival.rods_in_tree, rival.rods_from_tree
+        one = measure(f"exoskeleton, n = {n}", n, tick, state, theirs, rounds, tree=tree, force=force, back=back)
+        found.append(one)
     return found
 
 

@@ -137,8 +137,7 @@ def test_the_free_memory_of_a_control_group_is_its_own(monkeypatch: pytest.Monke
         ("memory.stat", "anon 1000000000\ninactive_file 300000000\n"),
     ):
         (tmp_path / name).write_text(text)
-    real = arrays.Path
-    monkeypatch.setattr(arrays, "Path", lambda *parts: real(*(tmp_path if p == "/sys/fs/cgroup" else p for p in parts)))
+    monkeypatch.setattr(arrays, "Path", lambda *parts: Path(*(tmp_path if p == "/sys/fs/cgroup" else p for p in parts)))
     assert free_memory() == pytest.approx(8e8)
     (tmp_path / "memory.max").write_text("max\n")
     assert free_memory() > 8e8

@@ -37,7 +37,9 @@ def _client() -> Iterator[int]:
 def loaded(path: Path, client: int, **given: object) -> int:
     """A file in a world, as a user would load it."""
     with quiet():
-        body = pybullet.loadURDF(str(path), flags=pybullet.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client, **given)  # type: ignore[arg-type]
+        body: int = pybullet.loadURDF(
+            str(path), flags=pybullet.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client, **given
+        )
     pybullet.setGravity(0.0, 0.0, -9.81, client)
     return body
 
