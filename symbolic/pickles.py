@@ -272,10 +272,10 @@ class Portable:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """As usual, but for an object of a class that a function has made: that is refused with what to do."""
-        reduced: str | tuple[Any, ...] = super().__reduce_ex__(protocol)
-        if "<locals>" in type(self).__qualname__ and not isinstance(reduced, str):
-            return (_instance, (_Local(type(self)),), *reduced[2:])
-        return reduced
+        if "<locals>" not in type(self).__qualname__:
+            return super().__reduce_ex__(protocol)
+        reduced: Any = super().__reduce_ex__(protocol)
+        return _instance, (_Local(type(self)),), *reduced[2:]
 
     def __getstate__(self) -> dict[str, object]:
         """What the object holds, with its functions in a form that a pickle can hold."""
@@ -289,7 +289,7 @@ class Portable:
 class _Local:
     """A class that a function has made."""
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: type[object]) -> None:
         self.kind = kind
 
     def __deepcopy__(self, memo: object) -> _Local:
@@ -367,8 +367,9 @@ _PACKED: weakref.WeakValueDictionary[int, _Function] = weakref.WeakValueDictiona
 
 def _packed(value: object, owner: str) -> object:
     def pack(each: object) -> object:
-        if isinstance(each, _CACHED) and "<locals>" in each.__wrapped__.__qualname__:
-            return _Cached(_packed(each.__wrapped__, owner), each.cache_parameters())
+        cached: Any = each
+        if _is_a(each, _CACHED) and "<locals>" in cached.__wrapped__.__qualname__:
+            return _Cached(_packed(cached.__wrapped__, owner), cached.cache_parameters())
         if not isinstance(each, FunctionType):
             return each
         known = _PACKED.get(id(each))
@@ -382,7 +383,8 @@ def _packed(value: object, owner: str) -> object:
 def _unpacked(value: object) -> object:
     def unpack(each: object) -> object:
         if isinstance(each, _Cached):
-            return functools.lru_cache(**each.parameters)(cast("Callable[..., Any]", _unpacked(each.function)))
+            function = cast("Callable[..., object]", _unpacked(each.function))
+            return cast("object", functools.lru_cache(**each.parameters)(function))
         return each.function if isinstance(each, _Function) else each
 
     return _changed(value, unpack)
@@ -399,12 +401,17 @@ def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: AN
     if type(value) in (dict, MappingProxyType):
         named = {key: _changed(each, change) for key, each in value.items()}
         return value if all(named[key] is value[key] for key in named) else type(value)(named)
-    if type(value) is functools.partial:
-        whole: functools.partial[Any] = value
-        function, arguments, keywords = (_changed(p, change) for p in (whole.func, whole.args, whole.keywords))
-        same = function is whole.func and arguments is whole.args and keywords is whole.keywords
-        return value if same else functools.partial(function, *arguments, **keywords)
-    return value
+    return _changed_partial(value, change) if _is_a(value, functools.partial) else value
+
+
+def _is_a(value: object, kind: type[Any]) -> bool:
+    return type(value) is kind
+
+
+def _changed_partial(value: functools.partial[Any], change: Callable[[object], object]) -> object:
+    function, arguments, keywords = (_changed(part, change) for part in (value.func, value.args, value.keywords))
+    same = function is value.func and arguments is value.args and keywords is value.keywords
+    return value if same else functools.partial(function, *arguments, **keywords)
 
 
 def register() -> None:
