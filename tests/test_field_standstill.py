@@ -260,7 +260,7 @@ def test_in_random_scenes_nothing_is_entered_and_nobody_stands_still_in_silence(
 
 @pytest.mark.slow
 def test_in_many_random_scenes_nothing_is_entered_and_nobody_stands_still_in_silence() -> None:
-    outcomes = [judge(seed) for seed in range(8000, 8300)]
+    outcomes = [judge(seed) for seed in range(8000, 8150)]
     print({kind: outcomes.count(kind) for kind in set(outcomes)})
-    assert outcomes.count("told") >= 3
-    assert outcomes.count("passed") >= 200
+    assert outcomes.count("told") >= 1
+    assert outcomes.count("passed") >= 100
