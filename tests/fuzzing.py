@@ -779,10 +779,10 @@ def call_what_no_page_shows() -> None:
 def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
-    def foreign(x: float) -> Any:
+    def foreign(x: Any) -> Any:
         return x.missing if isinstance(x, list) else foreign_to(x)
 
-    def leaves(x: float) -> Any:
+    def leaves(x: Any) -> Any:
         return sys.exit(1) if x is None else foreign_to(x)
 
     def greedy(n: int) -> Any:

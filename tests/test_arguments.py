@@ -240,7 +240,7 @@ def test_the_check_of_a_package_serves_functions_classes_and_nothing_else() -> N
 
 def test_every_package_has_its_exports_checked() -> None:
     packages = [importlib.import_module(name) for name in read_pyproject()["tool"]["setuptools"]["packages"]]
-    exported = {name: vars(package)[name] for package in packages for name in getattr(package, "__all__", ())}
+    exported = {name: getattr(package, name) for package in packages for name in getattr(package, "__all__", ())}
     functions = {name: value for name, value in exported.items() if inspect.isfunction(value)}
     assert len(functions) > 150
     assert [name for name, value in functions.items() if not hasattr(value, "__checked__")] == []

@@ -2,7 +2,8 @@
 
 Valid calls are harvested from the documents and from ``fuzzing``; then one argument at a time is replaced. For longer
 runs set ERUGIN_FUZZ to the number of changes of each entry, ERUGIN_FUZZ_SEED to another seed and ERUGIN_FUZZ_SECONDS to
-the seconds that each of the two processes has for them; ERUGIN_FUZZ_ONLY keeps to entries with that text in their names.
+the seconds that each of the two processes has for them; ERUGIN_FUZZ_ONLY keeps to entries with that text in their
+names.
 """
 
 from __future__ import annotations
