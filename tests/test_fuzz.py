@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -48,6 +49,7 @@ SHOWN_ELSEWHERE = {
 UNUSED = {
     "erugin.controllers.Controller.advance": "a law without memory takes nothing in",
     "erugin.controllers.ProgramController.advance": "likewise, unless it is bounded",
+    "erugin.controllers.rivals.TimeVaryingLqr.deviation": "its law has no parameters",
     "erugin.controllers.wrappers.Supervised.control": "what a broken sensor tells is what it is for",
     "erugin.controllers.wrappers.Supervised.observe": "likewise",
     "erugin.controllers.wrappers.Supervised.advance": "likewise",
@@ -134,6 +136,8 @@ def reason_not_to_call(entry: str, value: object) -> str:
     """Why nothing can be changed in calls of an entry; empty if something can."""
     if isinstance(value, Scenario):
         return "a Scenario, of which Scenario.prepare is called"
+    if isinstance(value, type) and issubclass(value, Enum | BaseException):
+        return "values or an error"
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return "abstract"
     if not inspect.isroutine(value) and not isinstance(value, type):
