@@ -117,4 +117,4 @@ __all__ = [
     "traits",
 ]
 
-check_exports(globals(), but=("Observation", "Solution"))
+check_exports(globals(), but=("Observation",))

@@ -127,7 +127,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         """Check the order and that every joint has something to move."""
-        if not self.nodes:
+        if not len(self.nodes):
             raise ModelError("a tree needs at least one node, got none")
         if self.gravity.shape != (3, 1):
             raise ModelError(f"gravity must have shape (3,), got {self.gravity.shape}")

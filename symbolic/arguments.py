@@ -1,3 +1,4 @@
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 """Checks of what public functions, constructors and methods are called with, against their own annotations.
 
 What a body would not notice is refused before it runs: another class, a truth value for a number, a text for a truth
@@ -189,10 +190,8 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
         for name, value in given.items():
             if isinstance(value, Mapping) and error.args[0] not in value:
                 return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {shown(list(value))}")
-    sizes = [
-        f"{k} {np.shape(v)}" for k, v in given.items() if isinstance(v, np.ndarray | list | tuple) and _is_array(v)
-    ]
-    sizes += [f"{k} {v.shape}" for k, v in given.items() if isinstance(v, ca.SX)]
+    sizes = [f"{name} {value.shape}" for name, value in given.items() if isinstance(value, ca.SX | np.ndarray)]
+    sizes += [f"{name} {np.shape(value)}" for name, value in given.items() if _is_list_of_numbers(value)]
     wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError)
     if sizes and wrong and _SIZES.search(str(error)):
         return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
@@ -341,9 +340,7 @@ def _is_none(value: object) -> bool:
 
 _ANYTHING = _Kind("anything", _anything, _anything)
 _NONE = _Kind("None", _is_none, _is_none)
-_PATH = _Kind(
-    "a path", lambda value: isinstance(value, str) and "\0" not in value, lambda value: isinstance(value, str)
-)
+_PATH = _Kind("a path", _may_be_path, _may_be_path)
 _NUMBERS = _Kind("real numbers", _may_be_array, _is_array, numeric=True)
 _SIMPLE: dict[object, _Kind] = {
     Any: _ANYTHING,

@@ -1,3 +1,4 @@
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 """Checks at the border: what comes in from a user becomes a finite float64 array of a known shape, or an error."""
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -32,7 +33,7 @@ _DOUBLE = np.dtype(np.float64)
 _PLAIN = frozenset({float, int, np.float64})
 
 
-def reals(name: str, value: object, what: str = "real numbers") -> NDArray[np.float64]:
+def reals(name: str, value: Any, what: str = "real numbers") -> NDArray[np.float64]:  # noqa: ANN401
     """A copy of ``value`` as an array of real numbers, of any shape; whether they are finite is left to the caller.
 
     True, "2.0" and None are no numbers, though NumPy would convert them, and entries that are masked have no value.
@@ -48,10 +49,10 @@ def reals(name: str, value: object, what: str = "real numbers") -> NDArray[np.fl
     kind = type(value)
     if kind is np.ndarray:
         # The usual argument first: the questions about others cost more than the copy.
-        if value.dtype is _DOUBLE:  # type: ignore[attr-defined]
-            return value.copy()  # type: ignore[attr-defined, no-any-return]
+        if value.dtype is _DOUBLE:
+            return value.copy()
     elif kind is list or kind is tuple:
-        if _PLAIN.issuperset(map(type, value)):  # type: ignore[call-overload]
+        if _PLAIN.issuperset(map(type, value)):
             try:
                 return np.array(value, dtype=np.float64)
             except OverflowError as error:
@@ -92,7 +93,7 @@ def instant(name: str, value: object) -> float:
     return found
 
 
-def _foreign(value: object) -> list[object]:
+def _foreign(value: Any) -> list[object]:  # noqa: ANN401
     """Truth values and texts among nested sequences, which NumPy would turn into numbers."""
     if isinstance(value, bool | np.bool_ | str | bytes | None):
         return [value]
@@ -198,11 +199,11 @@ def require_distinct_times(start: float, duration: float, step: float) -> None:
         )
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:  # noqa: ANN401
     """A real number of Python, NumPy or CasADi as a float; raises TypeError, ValueError or OverflowError for others."""
     kind = type(value)
     if kind is float or kind is np.float64 or kind is int:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     # float() takes True for 1 and reads texts.
     if isinstance(value, ca.DM | ca.SX):
         if value.shape != (1, 1):

@@ -779,10 +779,10 @@ def call_what_no_page_shows() -> None:
 def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
-    def foreign(x: float) -> Any:
+    def foreign(x: Any) -> Any:
         return x.missing if isinstance(x, list) else foreign_to(x)
 
-    def leaves(x: float) -> Any:
+    def leaves(x: Any) -> Any:
         return sys.exit(1) if x is None else foreign_to(x)
 
     def greedy(n: int) -> Any:
@@ -847,7 +847,7 @@ def pages(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Harvest, change, judge: seed, changes of one entry, seconds, share i/n, then names of pages and modules."""
+    """Harvest, change, judge: seed, changes of one entry, seconds to judge them, share i/n, then names of pages."""
     seed, count, seconds = int(arguments[0]), int(arguments[1]), float(arguments[2])
     share, shares = map(int, arguments[3].split("/"))
     began = time.monotonic()
@@ -877,7 +877,7 @@ def main(arguments: list[str]) -> None:
         todo = [change for change in todo if entries.index(change.call.entry) % shares == share]
         print(json.dumps({"failed": failed, "entries": sorted(recorder.calls), "harvest": time.monotonic() - began}))
         sys.stdout.flush()
-        findings, judged = run(todo, began + seconds)
+        findings, judged = run(todo, time.monotonic() + seconds)
         for finding in findings:
             print(json.dumps(finding))
         print(json.dumps({"judged": judged, "planned": len(todo), "seconds": time.monotonic() - began}))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import fractions
+import importlib
+import inspect
 import math
 import pickle
 import warnings
@@ -28,6 +30,8 @@ from erugin.robots import (
 from erugin.scenarios import Phase, simulate, simulate_phases
 from erugin.symbolic import EruginError, ModelError, Parameters, ShapeError
 from erugin.symbolic.arguments import check_exports
+
+from .project import read_pyproject
 
 ARM = planar_manipulator([Link(0.7, 1.3, 0.3, 0.05), Link(0.6, 0.8, 0.25, 0.04)], gravity=3.7)
 PROGRAM = Program(ARM, [holonomic(ARM.points["tip"][1] - 0.4, name="height")])
@@ -232,6 +236,15 @@ def test_the_check_of_a_package_serves_functions_classes_and_nothing_else() -> N
         Planted(True)
     with pytest.raises(ModelError, match=r"by of Planted\.grown must be a number, got 'x'"):
         Planted.of(2).grown("x")  # type: ignore[arg-type]
+
+
+def test_every_package_has_its_exports_checked() -> None:
+    packages = [importlib.import_module(name) for name in read_pyproject()["tool"]["setuptools"]["packages"]]
+    exported = {name: getattr(package, name) for package in packages for name in getattr(package, "__all__", ())}
+    functions = {name: value for name, value in exported.items() if inspect.isfunction(value)}
+    assert len(functions) > 150
+    assert [name for name, value in functions.items() if not hasattr(value, "__checked__")] == []
+    assert hasattr(exported["Robot"], "__checked__")
 
 
 def test_checked_functions_can_be_pickled_and_copied() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import not_negative
 from ...symbolic.errors import BridgeError
 from ..matching import TOLERANCE, Match, compare_dynamics
 from ..suspected_units import suspected_ranges
@@ -56,6 +57,7 @@ def match(
         BridgeError: if joints do not match by name and kind; both sides are listed.
         MissingPackageError: without MuJoCo.
     """
+    not_negative("tolerance", tolerance)
     mujoco = loaded()
     if not isinstance(model, mujoco.MjModel):
         raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
@@ -211,6 +211,7 @@ class AdaptiveProgramController(Controller):
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
         """Deviation of the program's rows."""
+        vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p))[0])
 
     def sliding(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:

@@ -24,6 +24,10 @@ from .planar_chain import ChainForm, PlanarChain
 Array = NDArray[np.float64]
 
 
+MOST_STEPS = 10**7
+"""More would take hours."""
+
+
 @dataclass(frozen=True)
 class LegendreRow:
     """What one solver took on one chain, per step of the motion.
@@ -101,8 +105,8 @@ def compare_legendre(
     """
     epsilon, h = positive("tolerance", tolerance), positive("step", step)
     known_start(start)
-    if steps < 1:
-        raise ModelError(f"a comparison needs at least one step, got {steps!r}")
+    if not 1 <= steps <= MOST_STEPS:
+        raise ModelError(f"a comparison needs from 1 to {MOST_STEPS:,} steps, got {steps!r}")
     if link.inertia <= 0.0:
         raise ModelError("the inertia of the link bounds the eigenvalues of A: it must be greater than zero")
     rows: list[LegendreRow] = []

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite, vector
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import finite
+from ...symbolic.errors import ModelError, ShapeError
 from ..planar_manipulator import Link
 from .legendre_solver import not_positive_definite
 from .operations import Operations
@@ -160,7 +160,8 @@ class ChainForm(FactoredForm):
         A_ij = u_iᵀ w̃_j and A_jj = d̃_j with w̃_j = w_j − P u_j, d̃_j = d_j − u_jᵀP u_j, and adds w̃_j w̃_jᵀ/d̃_j to P.
         """
         n = self.size
-        right = vector("right", right, n)
+        if right.shape != (n,):
+            raise ShapeError(f"right must have shape ({n},), got {right.shape}")
         u, w = self._lengths.T.tolist(), self._moments.T.tolist()
         d, b = self.chain.inertias.tolist(), right.tolist()
         kept: list[tuple[float, float, float]] = []

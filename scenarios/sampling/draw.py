@@ -62,6 +62,8 @@ def place(name: str, distribution: Distribution, share: Array, nominal: Callable
     Raises:
         ParameterError: for a relative distribution without ``nominal``, and what that raises.
     """
+    if not (np.isfinite(share).all() and (np.abs(share - 0.5) <= 0.5).all()):
+        raise ModelError(f"share must be numbers from 0 to 1, got {share!r}")
     if not distribution.is_relative:
         return distribution.quantile(share)
     if nominal is None:
