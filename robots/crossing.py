@@ -125,9 +125,8 @@ def _interpolated(
     rest[1:-1] -= weights(nodes[1:-1])
     drifts = np.array([g.drift for g in parts])
     size = 1.0 + float(np.abs(drifts).max(initial=0.0))
-    error = float(np.abs(np.tensordot(rest, tangents, 1)).max(initial=0.0))
-    error = max(error, float(np.abs(np.tensordot(rest, drifts, 1)).max(initial=0.0)) / size)
-    return error, Geometry(
+    turned = float(np.abs(np.tensordot(rest, tangents, 1)).max(initial=0.0))
+    return max(turned, float(np.abs(np.tensordot(rest, drifts, 1)).max(initial=0.0)) / size), Geometry(
         *(
             np.tensordot(fine, np.array([getattr(g, name) for g in parts]), 1)
             for name in ("q", "v", "tangent", "place_tangent", "drift")

@@ -70,10 +70,14 @@ class Starts:
 
 def _lanes(*given: object) -> int:
     """Number of lanes of the arrays among these, or in mappings among them; at least 1."""
-    shapes = [getattr(value, "shape", ()) for value in given]
-    columns = [getattr(x, "shape", ()) for value in given if isinstance(value, Mapping) for x in value.values()]
+    shapes = [_shape(value) for value in given]
+    columns = [_shape(x) for value in given if isinstance(value, Mapping) for x in value.values()]
     sizes = [s[0] for s in shapes if len(s) == 2] + [s[0] for s in columns if len(s) == 1]
     return max([1, *sizes])
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    return value.shape if isinstance(value, np.ndarray) else ()
 
 
 def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:

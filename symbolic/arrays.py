@@ -50,7 +50,7 @@ def reals(name: str, value: Any, what: str = "real numbers") -> NDArray[np.float
     if kind is np.ndarray:
         # The usual argument first: the questions about others cost more than the copy.
         if value.dtype is _DOUBLE:
-            return value.copy()
+            return cast(NDArray[np.float64], value).copy()
     elif kind is list or kind is tuple:
         if _PLAIN.issuperset(map(type, value)):
             try:
