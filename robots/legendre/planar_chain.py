@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import finite, vector
 from ...symbolic.errors import ModelError, ShapeError
 from ..planar_manipulator import Link
 from .legendre_solver import not_positive_definite
