@@ -325,7 +325,7 @@ def _is_unmasked(value: object) -> bool:
 
 def _may_be_array(value: object) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fiu" and _is_unmasked(value)
+        return value.dtype.kind in "fiuO" and _is_unmasked(value)
     return not isinstance(value, bool | np.bool_ | complex)
 
 
@@ -399,6 +399,9 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
     words = {"f": " of real numbers", "i": " of whole numbers", "c": " of numbers", "b": " of truth values"}
 
     def passes(value: object) -> bool:
+        # Arrays of objects may hold numbers of another class, such as ones that count operations.
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            return True
         return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | np.bool_ | str | complex)
 
     return _Kind(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)

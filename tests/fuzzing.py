@@ -287,14 +287,14 @@ def alike(value: Any) -> dict[str, Any]:
         changes["as a set"] = set(map(id, value))
         number = isinstance(value[0], float | int) and not isinstance(value[0], bool)
         others = {"nan": math.nan, "True": True, "'2.0'": "2.0", "1e200": 1e200} if number else {}
-        for name, other in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
-            changes[f"an entry {name}"] = kind([other, *value[1:]])
+        for name, entry in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
+            changes[f"an entry {name}"] = kind([entry, *value[1:]])
     elif isinstance(value, Mapping) and value:
         key, first = next(iter(value.items()))
         number = isinstance(first, float | int) and not isinstance(first, bool)
         others = {"nan": math.nan, "True": True, "'2.0'": "2.0", "1e200": 1e200} if number else {}
-        for name, other in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
-            changes[f"an entry {name}"] = {**value, key: other}
+        for name, entry in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
+            changes[f"an entry {name}"] = {**value, key: entry}
         changes["unknown name"] = {**value, "nonsense": first}
         changes["a key None"] = {**value, None: first}
         changes["pairs"] = list(value.items())
@@ -780,7 +780,7 @@ def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
     def foreign(x: Any) -> Any:
-        return x.missing if isinstance(x, list) else foreign_to(x)
+        return getattr(x, "missing") if type(x) is list else foreign_to(x)  # noqa: B009 - not there
 
     def leaves(x: Any) -> Any:
         return sys.exit(1) if x is None else foreign_to(x)

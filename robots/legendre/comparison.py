@@ -105,8 +105,10 @@ def compare_legendre(
     """
     epsilon, h = positive("tolerance", tolerance), positive("step", step)
     known_start(start)
-    if not 1 <= steps <= MOST_STEPS:
-        raise ModelError(f"a comparison needs from 1 to {MOST_STEPS:,} steps, got {steps!r}")
+    if steps > MOST_STEPS:
+        raise ModelError(f"steps must be at most {MOST_STEPS}, got {steps!r}")
+    if steps < 1:
+        raise ModelError(f"a comparison needs at least one step, got {steps!r}")
     if link.inertia <= 0.0:
         raise ModelError("the inertia of the link bounds the eigenvalues of A: it must be greater than zero")
     rows: list[LegendreRow] = []
