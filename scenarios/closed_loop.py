@@ -47,14 +47,14 @@ class ClosedLoop(ABC):
 
     Attributes:
         robot: the plant.
-        controller: what drives it; None for a free motion.
+        driver: the controller; None for a free motion.
         nx: size of the state x = (q, v).
         sizes: how many numbers are recorded under each of :data:`RECORDED`.
         correction: (t, x, p of the plant) → x, applied after each step; None for no correction.
     """
 
     robot: Robot
-    controller: Controller | None
+    driver: Controller | None
     nx: int
     sizes: dict[str, int]
     correction: ca.Function | None = None
@@ -154,7 +154,7 @@ class SymbolicLoop(ClosedLoop):
         Raises:
             ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
         """
-        self.robot, self.controller = robot, controller
+        self.robot, self.driver = robot, controller
         c = robot.coordinates
         self.nx = c.nq + c.nv
         output = deviation = pivots = relative = active = law_p = ca.SX(0, 1)
@@ -224,7 +224,7 @@ class SymbolicLoop(ClosedLoop):
 
         The expressions of a law do not know the branch that a motion is on at a singular position; ``control`` does.
         """
-        kernel, controller, plant = self._force_kernel, self.controller, len(self.robot.parameters)
+        kernel, controller, plant = self._force_kernel, self.driver, len(self.robot.parameters)
         if controller is None or not controller.robot.natural:
             return lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
         nq, own, act, apply = self.robot.coordinates.nq, p[plant:], controller.control, self._applied_kernel
@@ -258,7 +258,7 @@ class SymbolicLoop(ClosedLoop):
     @functools.cached_property
     def _applied_kernel(self) -> Kernel:
         s, robot = self.symbols, self.robot
-        forced = self.controller is not None and self.controller.applies_force
+        forced = self.driver is not None and self.driver.applies_force
         u = ca.SX.sym("output", robot.coordinates.nv if forced else robot.u.numel())
         inputs = {"t": s.t, "x": s.x, "u": u, "p": robot.p}
         return Kernel("applied", inputs, {"force": u if forced else robot.input_matrix @ u}, compiled=False)

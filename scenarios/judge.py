@@ -214,7 +214,8 @@ class Judge:
 
     def _singular_row(self, relative: _Pivots, pivots: _Pivots, j: int, i: int) -> str:
         """A sentence on the row that is dependent at a sample, or else on the one that will be first after it."""
-        here = np.where(pivots.now[j, i] > 0.0, relative.now[j, i], np.minimum(relative.now[j, i], 0.0))
+        least: Array = np.minimum(relative.now[j, i], 0.0)
+        here: Array = np.where(pivots.now[j, i] > 0.0, relative.now[j, i], least)
         if not (here > self._tolerance).all():
             return dependent_row(self._rows, here)
         row = int(np.argmin((relative.ahead[j, i] > self._tolerance) & (pivots.ahead[j, i] > 0.0)))

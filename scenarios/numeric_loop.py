@@ -23,9 +23,11 @@ Array = NDArray[np.float64]
 
 
 class NumericLoop(ClosedLoop):
-    """A loop whose controller is any Python object: the plant is compiled, the controller is called."""
+    """A loop whose controller is any Python object: the plant is compiled, the controller is called.
 
-    controller: Controller
+    Attributes:
+        controller: what is called.
+    """
 
     def __init__(
         self,
@@ -45,7 +47,8 @@ class NumericLoop(ClosedLoop):
             judged: whether the pivots of natural rows are recorded.
             metrics: expressions that are recorded, shape (k,).
         """
-        self.robot, self.controller = robot, controller
+        self.robot = robot
+        self.driver = self.controller = controller
         c = robot.coordinates
         self.nx = c.nq + c.nv
         self._nu = c.nv if controller.applies_force else robot.u.numel()

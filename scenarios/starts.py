@@ -71,13 +71,14 @@ class Starts:
 def _lanes(*given: object) -> int:
     """Number of lanes of the arrays among these, or in mappings among them; at least 1."""
     shapes = [_shape(value) for value in given]
-    columns = [_shape(x) for value in given if isinstance(value, Mapping) for x in value.values()]
+    mappings = [cast(Mapping[str, object], value) for value in given if isinstance(value, Mapping)]
+    columns = [_shape(x) for values in mappings for x in values.values()]
     sizes = [s[0] for s in shapes if len(s) == 2] + [s[0] for s in columns if len(s) == 1]
     return max([1, *sizes])
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    return value.shape if isinstance(value, np.ndarray) else ()
+    return cast(Array, value).shape if isinstance(value, np.ndarray) else ()
 
 
 def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:

@@ -6,8 +6,8 @@ Leaves also inherit the built-in that a caller would expect, so that ``except Va
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
-import sys
 from collections.abc import Iterable
 
 
@@ -147,10 +147,10 @@ def with_notes(error: BaseException) -> str:
 
 def caller_level() -> int:
     """How far above the function that asks the code is that called Erugin: the ``stacklevel`` of a warning."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back
-    return level
+    return max(1, level)
 
 
 _PACKAGE = __name__.partition(".")[0]

@@ -287,14 +287,14 @@ def alike(value: Any) -> dict[str, Any]:
         changes["as a set"] = set(map(id, value))
         number = isinstance(value[0], float | int) and not isinstance(value[0], bool)
         others = {"nan": math.nan, "True": True, "'2.0'": "2.0", "1e200": 1e200} if number else {}
-        for name, entry in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
-            changes[f"an entry {name}"] = kind([entry, *value[1:]])
+        for name, part in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
+            changes[f"an entry {name}"] = kind([part, *value[1:]])
     elif isinstance(value, Mapping) and value:
         key, first = next(iter(value.items()))
         number = isinstance(first, float | int) and not isinstance(first, bool)
         others = {"nan": math.nan, "True": True, "'2.0'": "2.0", "1e200": 1e200} if number else {}
-        for name, entry in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
-            changes[f"an entry {name}"] = {**value, key: entry}
+        for name, part in {**others, "None": None, "object()": object(), "nonsense": "nonsense"}.items():
+            changes[f"an entry {name}"] = {**value, key: part}
         changes["unknown name"] = {**value, "nonsense": first}
         changes["a key None"] = {**value, None: first}
         changes["pairs"] = list(value.items())
@@ -707,7 +707,7 @@ def call_what_no_page_shows() -> None:
     signals.Step(1.0, 0.1, 0.05)
     rows = legendre.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
     legendre.fewest_multiplications(rows)
-    legendre.Cholesky(1e-13), legendre.ConjugateDirections(1e-9), legendre.MinimalResiduals(1e-9, None)
+    _ = legendre.Cholesky(1e-13), legendre.ConjugateDirections(1e-9), legendre.MinimalResiduals(1e-9, None)
     examples.body_model(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0)
     examples.leg(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0, hip_load=50.0)
 
@@ -754,8 +754,8 @@ def call_what_no_page_shows() -> None:
         "var": sc.Variation(x),
         "settling": sc.Settling(x - 0.8, 0.1)})  # fmt: skip
     trajectory.evaluate(x)
-    sc.Normal(0.0, 1.0), sc.LogNormal(1.0, 0.1), sc.Choice((1.0, 2.0), (1.0, 3.0)), sc.Uniform(0.0, 1.0)
-    sc.Rebound(y, 0.5), sc.StateMap(arm.q, arm.v)
+    _ = sc.Normal(0.0, 1.0), sc.LogNormal(1.0, 0.1), sc.Choice((1.0, 2.0), (1.0, 3.0)), sc.Uniform(0.0, 1.0)
+    _ = sc.Rebound(y, 0.5), sc.StateMap(arm.q, arm.v)
     sampling.LatinHypercube(8, 1)
     sampling.Sobol(8, 1)
     sampling.seed_numbers(3)
@@ -780,7 +780,8 @@ def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
     def foreign(x: Any) -> Any:
-        return getattr(x, "missing") if type(x) is list else foreign_to(x)  # noqa: B009 - not there
+        name = "missing"
+        return getattr(x, name) if type(x) is list else foreign_to(x)
 
     def leaves(x: Any) -> Any:
         return sys.exit(1) if x is None else foreign_to(x)

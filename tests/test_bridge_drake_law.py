@@ -188,7 +188,7 @@ def test_an_integrator_that_drake_does_not_have_is_refused() -> None:
 def test_a_number_that_would_end_the_process_or_never_end_is_refused(wrong: dict[str, Any], said: str) -> None:
     """Drake answers some of these by SystemExit, and others by steps that it takes without end."""
     with pytest.raises(EruginError, match=said):
-        drake.simulate(chain(), None, [0.2, 0.9], [0.0, 0.0], 0.05, **{"step": 1e-2, **wrong})
+        drake.simulate(chain(), None, [0.2, 0.9], [0.0, 0.0], 0.05, **{"step": 1e-2, **wrong})  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("time_step", [-1.0, -1e-300, np.nan, -np.inf])

@@ -159,9 +159,9 @@ def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None
 def test_every_method_serves_the_realizations_that_it_says(method: MultiplierMethod, realization: Realization) -> None:
     if not realization.applies_force and Capability.ACTUATED not in method.handles:
         with pytest.raises(ModelError, match="serves realization='ideal' only"):
-            ProgramController(disc_program(), realization=realization.name, method=method)  # type: ignore[arg-type]
+            ProgramController(disc_program(), realization=realization.name, method=method)
         return
-    controller = ProgramController(disc_program(), realization=realization.name, method=method)  # type: ignore[arg-type]
+    controller = ProgramController(disc_program(), realization=realization.name, method=method)
     solution = controller.solve(0.0, [0.3, 0.8], [0.2, -0.1])
     assert solution.program_residual < 1e-10
     assert solution.motion_residual < 1e-10

@@ -90,7 +90,7 @@ class ReducedSteps:
             p: parameters of plant and controller.
         """
         loop = self._shared.loop
-        observe, controller = loop.observer(p), loop.controller
+        observe, controller = loop.observer(p), loop.driver
         if controller is None:
             return observe
         nq, own = self._nq, p[len(loop.robot.parameters) :]
