@@ -70,8 +70,8 @@ class Recorder:
         if controller is not None:
             controller.reset()
         run = Run(self._loop, controller, samples, positive("step", step), finite("t0", t0))
-        require_distinct_times(run.t0, max(samples - 1, 1) * run.step, run.step)
         self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
+        require_distinct_times(run.t0, max(samples - 1, 1) * run.step, run.step)
         self._started = time.perf_counter()
 
     def times(self) -> Iterator[float]:

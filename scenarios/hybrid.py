@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector
 from ..symbolic.errors import EruginError, ModelError, ParameterError, unknown_name
 from .batch import whole
 from .hybrid_accumulation import Accumulation
@@ -20,6 +20,7 @@ from .hybrid_run import Happened, ModeRunner
 from .integrators import Integrator
 from .phase_record import PhasedSimulationError, PhaseRecord, own_values, require_values
 from .phased_trajectory import PhasedTrajectory
+from .record import Run
 from .simulator import Values
 from .stands import require_names
 from .trajectory import Trajectory
@@ -85,7 +86,9 @@ def simulate_hybrid(
     """
     _require_modes(modes, start)
     end = finite("t0", t0) + positive("duration", duration)
-    require_distinct_times(float(t0), float(duration), positive("step", step))
+    samples = step_count(duration, step) + 1
+    with room_for(float(samples) * (robot.coordinates.nq + robot.coordinates.nv), f"{samples:,} samples", Run.advice):
+        require_distinct_times(float(t0), float(duration), positive("step", step))
     positive("tolerance", tolerance)
     most = None if switches is None else whole("switches", switches)
     crowd = Accumulation(1e4 * tolerance if shortest is None else positive("shortest", shortest))

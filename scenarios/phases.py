@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector
 from ..symbolic.errors import ModelError
 from .crossing import cut_at_crossing
 from .integrators import Integrator
 from .phase import Phase
 from .phase_record import PhasedSimulationError, PhasedSimulationInterrupted, PhaseRecord, require_values
 from .phased_trajectory import PhasedTrajectory
+from .record import Run
 from .simulator import Simulator, Values
 from .stands import require_names
 from .trajectory import Trajectory
@@ -69,7 +70,9 @@ def simulate_phases(
     """
     order = checked_phases(phases)
     end = finite("t0", t0) + positive("duration", duration)
-    require_distinct_times(float(t0), float(duration), positive("step", step))
+    samples = step_count(duration, step) + 1
+    with room_for(float(samples) * (robot.coordinates.nq + robot.coordinates.nv), f"{samples:,} samples", Run.advice):
+        require_distinct_times(float(t0), float(duration), positive("step", step))
     positive("tolerance", tolerance)
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)

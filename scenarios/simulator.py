@@ -214,8 +214,6 @@ class Simulator:
         plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
         steps = step_count(span, interval)
         h = span / steps
-        if anew:
-            require_distinct_times(t0, span, h)
         advice = "take a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
         advice += f", or every=, which keeps one of so many samples (of {every:,} so far)"
         run = Run(
@@ -233,6 +231,8 @@ class Simulator:
         # Before all lanes are looked at, which takes its time.
         with run.memory(lanes):
             pass
+        if anew:
+            require_distinct_times(t0, span, h)
         with self._lock:
             if self._natural is not None and anew:
                 self._natural.look(x, plant, t0, batch=starts.batch)

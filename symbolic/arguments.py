@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import number, reals, shown
-from .errors import EruginError, ModelError, NotFiniteError, ShapeError
+from .errors import EruginError, ModelError, NotFiniteError, ShapeError, require_name
 
 Test = Callable[[Any], bool]
 
@@ -142,6 +142,8 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
         except (EruginError, Warning):
             raise
         except Exception as error:
+            if not _is_ours_to_explain(error, module):
+                raise
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             for name, kind in _kinds(function, owner, module).items():
                 if name in given and not kind.fits(given[name]):
@@ -154,12 +156,38 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
     return guarded
 
 
+def _is_ours_to_explain(error: Exception, module: types.ModuleType) -> bool:
+    """Whether a call from outside Erugin failed in Erugin or in a library; what users' functions raise is theirs.
+
+    Within Erugin errors of libraries are caught by those who expect them.
+    """
+    calling = inspect.currentframe()
+    for _ in range(2):
+        calling = None if calling is None else calling.f_back
+    if calling is not None and _package(calling) == _OWN:
+        return False
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is None or _package(last.tb_frame) in {*_LIBRARIES, module.__name__.partition(".")[0]}
+
+
+def _package(frame: types.FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+_OWN = __name__.partition(".")[0]
+_LIBRARIES = {_OWN, "casadi", "numpy", "scipy"}
+
+
 def _unrolled(name: str, value: object, iterated: set[str]) -> object:
     return tuple(value) if name in iterated and isinstance(value, collections.abc.Iterator) else value
 
 
 def _refusal(label: str, owner: Any, name: str, kind: _Kind, value: object) -> EruginError:  # noqa: ANN401
     """The error for one argument, with what the docstring says of it."""
+    if name == "name":
+        require_name(label, value)
     doc = inspect.getdoc(owner) or ""
     found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", doc, re.MULTILINE)
     meaning = f" ({name}: {' '.join(found[1].split())})" if found else ""
@@ -209,7 +237,7 @@ def _kinds(function: Callable[..., Any], owner: Any, module: types.ModuleType) -
         hint = _evaluated(parameter.annotation, _namespaces(name, owner, module))
         kind = _ANYTHING if hint is None else _kind(hint)
         if name == "name" and kind is not _ANYTHING:
-            kind = _Kind(f"{kind.text} that can be written", _writable(kind.passes), _writable(kind.fits))
+            kind = _Kind(kind.text, _may_be_name, kind.fits)
         if parameter.default is None and not kind.fits(None):
             kind = _either([kind, _NONE])
         kinds[name] = kind
@@ -289,9 +317,9 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _writable(test: Test) -> Test:
-    """The test, and that a text has no lone surrogate, which no file takes, and no NUL, which ends names in C."""
-    return lambda value: test(value) and not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
+def _may_be_name(value: object) -> bool:
+    """False for what many bodies would keep as a name unseen; of the rest they say themselves what is wrong."""
+    return not (isinstance(value, float) or (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value)))
 
 
 def _is_flag(value: object) -> bool:
@@ -312,7 +340,7 @@ def _may_be_number(value: object) -> bool:
         return False
     if isinstance(value, np.ndarray | ca.DM | ca.SX):
         return _is_number(value)
-    return not isinstance(value, bool | np.bool_ | complex | list | tuple | dict | set)
+    return not isinstance(value, bool | np.bool_ | list | tuple | dict | set)
 
 
 def _may_be_whole(value: object) -> bool:

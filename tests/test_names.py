@@ -129,5 +129,5 @@ def test_names_that_are_given_to_exports_are_names_too(name: str, tmp_path: Path
         lambda: c.export(law, tmp_path / "c", name=name),
     ]
     for write in exports:
-        with pytest.raises(BridgeError, match="1 to 200 characters, without NUL"):
+        with pytest.raises(EruginError, match="1 to 200 characters, without NUL"):
             write()
