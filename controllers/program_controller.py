@@ -284,6 +284,8 @@ class ProgramController(Controller):
         message = verdict.message(status, pivots, failure, misses, left)
         if told is not None:
             status, message = told.status, told.message
+        elif status is Status.NOT_FINITE and (said := verdict.of_natural_rows(data)):
+            status, message = Status.SINGULAR, said
         elif status is Status.OK:
             status, said = verdict.of_residuals(data, a)
             message = message if status is Status.OK else f"{said} {status.sentence}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..constraints.solvability import REMAINDER, remainders
 from ..constraints.solvability import TOLERANCE as SAME
 from ..robots.natural import dependent_rows
+from ..robots.natural_factor import SMALLEST
 from ..symbolic.errors import (
     ContradictoryProgramError,
     EruginError,
@@ -142,6 +143,23 @@ class ProgramVerdict:
     @property
     def _name(self) -> str:
         return type(self.method).__name__
+
+    def of_natural_rows(self, data: ProgramData) -> str:
+        """Sentence on natural rows of which nothing but rounding is left, so that no reaction is a number; or nothing.
+
+        Args:
+            data: the equations at this state.
+        """
+        robot, A = self.program.robot, data.natural
+        if not A.size or not (np.isfinite(A).all() and np.isfinite(data.mass).all()):
+            return ""
+        names = [repr(robot.natural_rows[i]) for i in dependent_rows(A * data.units, data.natural_sizes, SMALLEST**0.5)]
+        if not names:
+            return ""
+        return (
+            f"Natural rows {', '.join(names)} of {robot.name} depend on others, but for rounding. Leave them out with "
+            "without_rows(robot, rows), or keep them by mechanism(..., redundant='least-norm')."
+        )
 
     def of_reactions(self, data: ProgramData) -> str:
         """Sentence on natural rows that depend on each other; empty where none does.

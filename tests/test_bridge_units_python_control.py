@@ -128,5 +128,8 @@ def test_parameters_and_rates_that_do_not_fit_are_refused() -> None:
 def test_units_that_are_no_strings_are_refused(units: Any) -> None:  # noqa: ANN401
     A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.eye(2), np.zeros((2, 2))]])
     system = control.ss(A, np.eye(4)[:, 2:], np.eye(4), 0, name="pair")
-    with pytest.raises(ModelError, match=r"pair: units are 2 strings, one for each coordinate, such as .*, got"):
+    with pytest.raises(
+        ModelError,
+        match=r"units (are 2 strings, one for each coordinate|of load must be a sequence, each a text).*, got",
+    ):
         python_control.load(system, units=units)

@@ -66,7 +66,7 @@ def test_parameters_of_a_field() -> None:
     custom = EruginField(LINE, [disc], speed=0.4, margin=0.2, rounding=0.03)
     assert custom.parameters.nominal["field.rounding"] == 0.03
     for name, bad in itertools.product(("speed", "attraction", "margin", "rounding"), (0.0, -0.1, math.nan, math.inf)):
-        with pytest.raises(ParameterError, match=rf"'flow\.{name}' must be greater than zero, got {bad}"):
+        with pytest.raises(ParameterError, match=rf"'flow\.{name}' must be (greater than zero|finite), got {bad}"):
             w.parameters.values({f"flow.{name}": bad})
     for side in (0.0, 0.5, 2.0):
         with pytest.raises(ParameterError, match=rf"'flow\.side' must be \+1 or -1, got {side}"):

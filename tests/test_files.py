@@ -1,4 +1,4 @@
-"""Source files are short, and no file holds a path of somebody's machine."""
+"""No file holds a path of somebody's machine."""
 
 from __future__ import annotations
 
@@ -6,23 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from .project import ROOMS, ROOT
+from .project import ROOT
 
-LONGEST = 300
 MACHINE_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|root|srv|opt|work|mnt)/[a-z]", re.MULTILINE)
-
-
-def too_long(root: Path, longest: int = LONGEST) -> list[str]:
-    """Source files of the rooms with more lines than allowed."""
-    files = sorted(file for room in ROOMS for file in (root / room).rglob("*.py"))
-    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
-    return [f"{file.relative_to(root)}: {lines} lines" for file, lines in lengths.items() if lines > longest]
-
-
-def test_files_are_short() -> None:
-    assert too_long(ROOT) == []
-    # The check does read the files.
-    assert any("robots/robot.py" in line for line in too_long(ROOT, 100))
 
 
 def list_files(root: Path) -> list[Path]:

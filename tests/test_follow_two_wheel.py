@@ -14,7 +14,7 @@ from erugin.robots import Robot
 from erugin.robots.examples import fukao_robot
 from erugin.robots.examples.two_wheel import Form
 from erugin.scenarios import Trajectory, simulate
-from erugin.symbolic.errors import NotConvergedError
+from erugin.symbolic.errors import ContradictoryProgramError
 
 SPEED, MARGIN = 0.8, 0.2
 CENTER, DRIFT, RADIUS = np.array([3.4, 0.9]), np.array([-0.1, -0.25]), 0.5
@@ -112,5 +112,5 @@ def test_a_point_on_the_axle_cannot_follow(form: Form) -> None:
     velocities = [0.5, 0.0, 0.0, 0.5 / 0.15, 0.5 / 0.15] if form == "full" else [0.5, 0.0]
     solution = ProgramController(own, realization="actuated").solve(0.0, np.zeros(5), velocities)
     assert solution.status is Status.SINGULAR
-    with pytest.raises(NotConvergedError, match="no velocities found on the program"):
+    with pytest.raises(ContradictoryProgramError, match="no velocities satisfy the program"):
         start_on(own, [0.0, 0.0, -0.5, 0.0, 0.0], at=[(ahead(own.robot, 0.0), PATH.at(0.0))])

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 
-from erugin.controllers import Controller, ProgramController, start_on
+from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import lagrangian_system
 from erugin.scenarios import (
     DOP853,
@@ -99,14 +99,15 @@ def test_a_start_that_is_the_end_has_a_mean_all_the_same() -> None:
     }  # fmt: skip
 
 
-def test_a_state_that_is_not_finite_makes_no_number_of_them() -> None:
+def test_measures_of_a_run_that_runs_away_end_with_it() -> None:
     q, v = ca.SX.sym("x"), ca.SX.sym("v")
     runaway = lagrangian_system(q=q, v=v, T=v**2 / 2, V=-(q**4) / 4, name="runaway")
     with pytest.raises(SimulationError) as caught:
         simulate(
             runaway, None, [2.0], [0.0], 5.0, step=1e-3, metrics={"end": Final(runaway.q[0]), "t": Final(runaway.t)}
         )
-    assert not np.isfinite(caught.value.trajectory.metrics["end"])
+    assert caught.value.trajectory.status[-1] == Status.DIVERGED
+    assert caught.value.trajectory.metrics["end"] == caught.value.trajectory.q[-1, 0] > 1e6
     assert caught.value.trajectory.metrics["t"] == caught.value.trajectory.t[-1]
 
 

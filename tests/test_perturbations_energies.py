@@ -17,6 +17,7 @@ from erugin.constraints import Baumgarte, Energies, Linear, holonomic, nonholono
 from erugin.controllers import Program, ProgramController
 from erugin.scenarios import RK4, simulate
 from erugin.symbolic import ModelError
+from erugin.symbolic.parameters import Range
 
 from .arms import two_link_arm
 from .perturbations import (
@@ -231,7 +232,7 @@ def test_bad_quadratic_energies_are_refused(given: tuple[Any, Any, Any], message
     ("given", "message"),
     [
         ({"rows": 0}, "at least one row"),
-        ({"limits": {"c": None}}, "has ranges for c, but gains"),
+        ({"limits": {"c": Range.POSITIVE}}, "has ranges for c, but gains"),
         ({"values": {"c": -1.0}}, "c of Energies(order=0, rows=1, c=-1.0) must be greater than zero"),
         ({"radius": 0.0}, "radius must be greater than zero"),
     ],

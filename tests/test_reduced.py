@@ -267,7 +267,7 @@ def test_bad_input_is_named() -> None:
         reduced(arm)
     with pytest.raises(ModelError, match="a Robot or a Program can be reduced, got 3"):
         reduced(3)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="unknown method of null_space 'lu'"):
+    with pytest.raises(ModelError, match="unknown method of reduced 'lu'"):
         reduced(pendulum(2), method="lu").at([0.0, -1.0], [0.0, 0.0])  # type: ignore[arg-type]
     a = arm.coordinates.a
     with pytest.raises(ModelError, match="'round' are not affine in the accelerations"):

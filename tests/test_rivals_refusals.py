@@ -64,7 +64,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
         with pytest.raises(ModelError, match=r"pieces (of .*sampled )?must be a whole number, (one at least|got True)"):
             Reference.sampled(arm, t, np.zeros((40, 2)), pieces=pieces)  # type: ignore[arg-type]
     # Few pieces are used where they do, and no more than are allowed.
-    with pytest.raises(ModelError, match=r"by 2 pieces of degree 5, .* more pieces"):
+    with pytest.raises(ModelError, match=r"by 2 pieces of degree 5, .*larger pieces="):
         Reference.sampled(arm, t, np.column_stack([np.sin(20 * t), t]), pieces=2)
 
 

@@ -88,7 +88,7 @@ def test_scenes_are_refused_that_are_none() -> None:
     with pytest.raises(ParameterError, match=r"two different parameters are called 'disc.x'"):
         with_scene(robot, circle((0.0, 0.0), 1.0, name="disc").parameters)
     bad: object = "disc"
-    with pytest.raises(ModelError, match="must be Parameters"):
+    with pytest.raises(ModelError, match="must be a Parameters"):
         with_scene(robot, bad)  # type: ignore[arg-type]  # that is what is looked at
     with pytest.raises(ModelError, match="a scene is added to a Robot, got 'disc'"):
         with_scene(bad, DISC.parameters)  # type: ignore[arg-type]  # likewise
@@ -110,7 +110,7 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
         r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: what it has by the same name belongs to "
         r"another robot, curve or field\. Build each once, and pass the same object"
     )
-    place = ([-0.7, 1.4], [0.0, 0.0])
+    place = ([-1.2, 1.4], [0.0, 0.0])
     assert simulate(robot, around(first), *place, 0.05, step=1e-2, stop=-gap).ok
     with pytest.raises(ModelError, match=f"stop {said}"):
         simulate(robot, around(second), *place, 0.05, step=1e-2, stop=-gap)

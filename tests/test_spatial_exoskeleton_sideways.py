@@ -91,6 +91,6 @@ def test_accelerations_grow_but_stay_right(gap: float) -> None:
 
 
 def test_exactly_sideways_with_a_turn_ends_with_an_error() -> None:
-    """No number is returned in silence: the run stops where numbers cease to be finite, and says so."""
-    with pytest.raises(SimulationError, match=r"not finite: phi1.*mass matrix is singular"):
+    """No number is returned in silence: the run stops where numbers mean nothing, and says so."""
+    with pytest.raises(SimulationError, match=r"not finite: phi1.*mass matrix is singular|phi1 = .* exceeds the bound"):
         simulate(ROBOT, None, [0.3, np.pi / 2.0, 0.8], [1.0, 0.3, 0.0], 0.1, step=0.01)

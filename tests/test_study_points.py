@@ -52,7 +52,7 @@ def test_seeds_make_different_points() -> None:
 @pytest.mark.parametrize("n", [0, -1, 2.5, True])
 @pytest.mark.parametrize("kind", [LatinHypercube, Sobol])
 def test_numbers_of_points_are_whole(kind: type[Sampler], n: int) -> None:
-    with pytest.raises(ModelError, match="needs a whole n of at least 1"):
+    with pytest.raises(ModelError, match="whole n"):
         kind(n)
 
 
