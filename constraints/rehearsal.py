@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive
+from ..symbolic.arrays import step_count
 from ..symbolic.errors import ModelError
 from .field import EruginField
 from .start import require_start
@@ -236,13 +236,13 @@ class Stage:
         t0: float = 0.0,
     ) -> Stage:
         """Check the start, the motions of the barriers and the number of steps."""
-        count = max(1, round(positive("duration", duration) / positive("step", step)))
+        count = step_count(duration, step)
         place = require_start(field, start, p, t=t0, duration=duration)
         if count > LONGEST:
             raise ModelError(
                 f"{count} steps are too many to look ahead (at most {LONGEST}): shorten duration= or lengthen step="
             )
-        return cls(field, place, count, step, t0)
+        return cls(field, place, count, duration / count, t0)
 
     def rehearse(self, values: Array) -> Rehearsal:
         """The motion with these values of all parameters."""

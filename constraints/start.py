@@ -243,7 +243,7 @@ class _Front:
             sooner = first - O >= O - last
             low, first = np.where(sooner, low, middle), np.where(sooner, first, O)
             high, last = np.where(sooner, middle, high), np.where(sooner, O, last)
-        fallen = (first - last) / size
+        fallen = np.nan_to_num((first - last) / np.maximum(size, 1e-6))
         # What is left of an interval is a millionth of a millionth of it: no boundary gets anywhere in it.
         i = int(np.argmax(fallen))
         return (x[i], float(high[i])) if fallen[i] > 1e-6 * float(self._radius.max()) else None

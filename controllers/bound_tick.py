@@ -14,6 +14,8 @@ from ..symbolic.arrays import all_finite
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .controller import Controller
+from .program_controller import ProgramController
+from .program_kernels import held_rows
 from .status import Status, judge
 
 Array = NDArray[np.float64]
@@ -51,6 +53,8 @@ class BoundTick:
     evaluate: Callable[[], None]
     tolerance: float
     _kernel: Kernel = field(repr=False)
+    _held: Array = field(repr=False)
+    _natural: int = field(repr=False)
     _mine: threading.local = field(default_factory=threading.local, init=False, repr=False)
     _callers: list[int] = field(default_factory=list[int], init=False, repr=False)
 
@@ -73,13 +77,18 @@ class BoundTick:
             )
         c, parameters = controller.robot.coordinates, controller.parameters
         symbols = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols}
-        kernel = Kernel("bound_tick", symbols, {"output": law.output, "pivots": law.relative_pivots})
+        outputs = {"output": law.output, "pivots": law.relative_pivots}
+        natural = 0
+        if isinstance(controller, ProgramController) and controller.robot.redundant == "refused":
+            outputs |= held_rows(controller.robot)
+            natural = len(controller.robot.natural_rows)
+        kernel = Kernel("bound_tick", symbols, outputs)
         state = np.zeros(1), np.zeros(c.nq), np.zeros(c.nv), parameters.values(p)
-        return _bound(kernel, *state, controller.tolerance)
+        return _bound(kernel, *state, controller.tolerance, natural)
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy has arrays of its own, with the same state and without an output."""
-        return _bound, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance)
+        return _bound, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance, self._natural)
 
     def __call__(self) -> None:
         """Evaluate the law at what the arrays hold."""
@@ -105,10 +114,18 @@ class BoundTick:
 
     @property
     def status(self) -> Status:
-        """Of the last tick: OK, SINGULAR or NOT_FINITE."""
+        """Of the last tick: OK, SINGULAR or NOT_FINITE.
+
+        It is SINGULAR near a singular position of a mechanism too, where only ``control`` knows the branch.
+        """
+        if self._held.size and not self._held[0] >= self._natural:
+            return Status.SINGULAR
         return judge(all_finite(self.output), self.pivots, self.tolerance)
 
 
-def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float) -> BoundTick:
-    output, pivots = (np.zeros(rows) for rows, _ in kernel.outputs.values())
-    return BoundTick(t, q, v, p, output, pivots, kernel.bind([t, q, v, p], [output, pivots]), tolerance, kernel)
+def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float, natural: int) -> BoundTick:
+    state = [x.copy() for x in (t, q, v, p)]
+    results = [np.zeros(rows) for rows, _ in kernel.outputs.values()]
+    evaluate = kernel.bind(state, results)
+    held = results[2] if len(results) > 2 else np.zeros(0)
+    return BoundTick(*state, *results[:2], evaluate, tolerance, kernel, held, natural)

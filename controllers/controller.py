@@ -185,19 +185,6 @@ class Controller(Portable, ABC):
         """
         return np.zeros(0)
 
-    def contradiction(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> str:
-        """A sentence on rows that contradict each other at one state; empty if there are none, or it cannot be told.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        return ""
-
     def verdict(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
@@ -209,8 +196,21 @@ class Controller(Portable, ABC):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        said = self.contradiction(t, q, v, p)
-        return (Status.CONTRADICTORY, said) if said else (Status.OK, "")
+        return Status.OK, ""
+
+    def contradiction(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> str:
+        """The sentence of :meth:`verdict` if rows contradict each other at one state; empty otherwise.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        status, said = self.verdict(t, q, v, p)
+        return said if status is Status.CONTRADICTORY else ""
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.

@@ -90,6 +90,17 @@ class Program:
         program.beta = self.beta + by
         return program
 
+    def on(self, robot: Robot) -> Program:
+        """The same rows for another model in the same coordinates.
+
+        Args:
+            robot: with the parameters of this program's robot, and then maybe others.
+        """
+        program = copy.copy(self)
+        program.robot = robot
+        program.parameters = Parameters.collect([robot.parameters, self.parameters])
+        return program
+
     @property
     def p(self) -> ca.SX:
         """Parameters, in the order of ``nominal``."""

@@ -288,7 +288,7 @@ class ProgramController(Controller):
             status, message = Status.SINGULAR, said
         elif status is Status.OK:
             status, said = verdict.of_residuals(data, a)
-            message = message if status is Status.OK else f"{said} {status.sentence}"
+            message = message if status is Status.OK else said
         unique = data.unique(not self.applies_force, verdict.relations)
         if left.size:
             unique &= left != 0.0
@@ -307,20 +307,18 @@ class ProgramController(Controller):
             message=message + verdict.of_reactions(data),
         )
 
-    def contradiction(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> str:
-        """Which rows contradict others, and by how much; when bounded the status of each sample says what is missed."""
-        status, said = self.verdict(t, q, v, p)
-        return said if status is Status.CONTRADICTORY else ""
-
     def verdict(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
         """Status of rows that a method for dependent rows does not meet, and which they are, by how much."""
         if self._bounded is not None or not self.method.handles_dependence:
             return Status.OK, ""
-        arguments, failure = self._with_acceleration(self.arguments(t, q, v, p))
+        known = self.arguments(t, q, v, p)
+        if self.robot.natural:
+            branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
+            if branch is not None:
+                return branch[0].verdict(*branch[1])
+        arguments, failure = self._with_acceleration(known)
         pivots, misses, _ = map(np.atleast_1d, self._kernels.whole(*arguments)[-3:])
         status = self._verdict.status(True, pivots, failure)
         if status is Status.CONTRADICTORY:
@@ -353,7 +351,7 @@ class ProgramController(Controller):
         try:
             if self._natural_rank is None:
                 self._natural_rank = self._branch_models.rank(t, q, v, p[:n])
-                if held == self._natural_rank:
+                if self._natural_rank is None or held == self._natural_rank:
                     return None
             found = self._branch_models.at(t, q, v, p[:n])
         except NotFiniteError:
@@ -374,7 +372,7 @@ class ProgramController(Controller):
         if rank not in self._branch_laws:
             limits, priorities, solver = self._given
             law = ProgramController(
-                Program(model, self.program.constraints),
+                self.program.on(model),
                 realization=self.realization.name,
                 method=self.method,
                 tolerance=self._tolerance,

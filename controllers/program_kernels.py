@@ -83,14 +83,23 @@ class ProgramKernels:
 
     @functools.cached_property
     def _held(self) -> dict[str, ca.SX]:
-        pivots = _natural_pivots(self._program.robot)
-        held = [ca.if_else(pivots[i] > NEARLY_SINGULAR, 1, 0) for i in range(pivots.numel())]
-        return {"held": sum(held, ca.SX(0))} if held else {}
+        return held_rows(self._program.robot)
 
     @functools.cached_property
     def data(self) -> ProgramMatrices:
         """What the solution is checked against."""
         return ProgramMatrices(self._program)
+
+
+def held_rows(robot: Robot) -> dict[str, ca.SX]:
+    """Number of natural rows whose relative pivots are large enough to determine accelerations; nothing without any.
+
+    Args:
+        robot: the model.
+    """
+    pivots = _natural_pivots(robot)
+    held = [ca.if_else(pivots[i] > NEARLY_SINGULAR, 1, 0) for i in range(pivots.numel())]
+    return {"held": sum(held, ca.SX(0))} if held else {}
 
 
 def _natural_pivots(robot: Robot) -> ca.SX:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -121,6 +122,9 @@ class ProgramVerdict:
         right = np.concatenate([data.natural_right, data.right])
         made, missed = np.abs(every), right - every @ a
         size, floor = np.abs(right) + made @ np.abs(a), ROUNDING * np.maximum(made.sum(axis=1), ROUNDING)
+        # Rows of one natural constraint share a unit: one that is short is missed by what the long ones are made of.
+        for first, last in itertools.pairwise(np.cumsum([0, *data.natural_sizes]).tolist()):
+            size[first:last] = size[first:last].max(initial=0.0)
         # Natural rows that depend on each other agree as far as q and v are on them, which runs drift away from.
         misses = np.where(
             np.abs(missed) > np.where(np.arange(len(right)) < k, DRIFTED, ACCURATE) * size + floor, missed, 0
@@ -129,7 +133,8 @@ class ProgramVerdict:
             said = contradicting_rows(program.robot.natural_rows, misses[:k])
             return Status.CONTRADICTORY, f"{said} They are natural ones: q and v are not on them."
         if misses[k:].any():
-            return Status.NOT_CONVERGED, missed_rows(program.rows, misses[k:])
+            status = Status.NOT_CONVERGED
+            return status, f"{missed_rows(program.rows, misses[k:])} {status.sentence}"
         rest, left = remainders(every * data.units, missed)
         open_ = (left > REMAINDER) & (np.abs(rest) > left * (ACCURATE * size + floor))
         if program.robot.redundant != "refused":
@@ -137,7 +142,8 @@ class ProgramVerdict:
         if open_.any():
             names = (*program.robot.natural_rows, *program.rows)
             row = dependent_row(names, np.where(open_, -(left**2), 1.0))
-            return Status.SINGULAR, f"{row} That is too little for {self._name}."
+            status = Status.SINGULAR
+            return status, f"{row} That is too little for {self._name}. {status.sentence}"
         return Status.OK, ""
 
     @property

@@ -94,6 +94,10 @@ def acceleration_along(here: Geometry, M: Array, f: Array, name: str) -> Array:
         ) from error
 
 
+MET = 1e-9
+"""What natural constraints may miss, or their rates, where redundant rows are told from independent ones."""
+
+
 class BranchModels:
     """Models of one robot whose natural constraints are replaced by rows that hold the branch of a motion.
 
@@ -117,8 +121,10 @@ class BranchModels:
         self._kernels = BranchKernels(self._manifold)
         self._models: dict[int, Robot] = {}
 
-    def rank(self, t: float, q: Array, v: Array, p: Array) -> int:
-        """Number of independent natural rows along the branch of a state.
+    def rank(self, t: float, q: Array, v: Array, p: Array) -> int | None:
+        """Number of independent natural rows along the branch of a state; None for one off the constraints.
+
+        Where rows that depend on each other are not met, what is left of them is no row.
 
         Args:
             t: time [s].
@@ -130,7 +136,10 @@ class BranchModels:
             SingularProgramError: where velocities do not tell the branch.
             NotFiniteError: if a gradient of the constraints is NaN or infinite.
         """
-        return int(first_chart(Branch(self._manifold, p, self._kernels), t, q, v).held.shape[1])
+        phi, rho = self._kernels.place(t, q, p)[0], self._kernels.speed(t, q, v, p)[0]
+        if not np.abs(np.concatenate([phi, rho])).max(initial=0.0) <= MET:
+            return None
+        return int(first_chart(Branch(self._manifold, p, self._kernels), t, q, v).rank)
 
     def at(self, t: float, q: Array, v: Array, p: Array) -> tuple[Robot, Array] | None:
         """The model for a state near a singular position, and the numbers of its rows; None for another state.

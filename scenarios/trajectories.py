@@ -114,7 +114,7 @@ class Trajectories(Recorded):
             for first, last in found.spans:
                 within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
                 status[i, within] = Status.BLOCKED
-            notes[i] = (*notes[i], *found.notes)
+            notes[i] = tuple(sorted((*notes[i], *found.notes)))
             told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
             endings[i] = "; ".join([endings[i], *told])
         return cls(

@@ -166,10 +166,13 @@ def _is_ours_to_explain(error: Exception, module: types.ModuleType) -> bool:
         calling = None if calling is None else calling.f_back
     if calling is not None and _package(calling) == _OWN:
         return False
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is None or _package(last.tb_frame) in {*_LIBRARIES, module.__name__.partition(".")[0]}
+    raised, trace = _OWN, error.__traceback__
+    while trace is not None:
+        # What the standard library raises was asked of it by the frame before.
+        if (package := _package(trace.tb_frame)) not in sys.stdlib_module_names:
+            raised = package
+        trace = trace.tb_next
+    return raised in {*_LIBRARIES, module.__name__.partition(".")[0]}
 
 
 def _package(frame: types.FrameType) -> str:

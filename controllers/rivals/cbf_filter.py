@@ -150,9 +150,9 @@ class CbfFilter(Wrapper[None]):
         """Of the nominal law."""
         return super().deviation(t, q, v, a, self._nominals(self.arguments(t, q, v, p)[3]))
 
-    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the nominal law."""
-        return super().contradiction(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
+        return super().verdict(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
 
     def values(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """h of each barrier, shape (m,).

@@ -255,12 +255,12 @@ class IntegralProgramController(Controller):
         inner, whole = self._restored(numbers, time)
         return inner.solve(time, q, v, whole)
 
-    def contradiction(
+    def verdict(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> str:
-        """Which rows contradict others, and by how much."""
+    ) -> tuple[Status, str]:
+        """Of the program with what the integrals add."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        return self._inner.contradiction(time, q, v, self._whole(numbers, time))
+        return self._inner.verdict(time, q, v, self._whole(numbers, time))
 
     @classmethod
     def refusal(cls, robot: Robot) -> str:

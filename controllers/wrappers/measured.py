@@ -16,6 +16,7 @@ from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ..controller import Controller, Law, Observation
+from ..status import Status
 from .wrapper import Values, Wrapper
 
 Array = NDArray[np.float64]
@@ -168,7 +169,7 @@ class Measured(Wrapper[None]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law inside, at the state that it sees.
 
         Args:
@@ -177,7 +178,7 @@ class Measured(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().contradiction(*self.seen(t, q, v, p))
+        return super().verdict(*self.seen(t, q, v, p))
 
     def seen(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[float, Array, Array, Array]:
         """t, q + n and v + w, and the parameters of the law inside.

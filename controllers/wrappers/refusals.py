@@ -37,11 +37,14 @@ def refused(
     status = judge(bool(np.isfinite(told.output).all()), told.relative_pivots, controller.tolerance)
     if status is Status.OK:
         return None
-    if status is Status.SINGULAR and (said := controller.contradiction(t, q, v, p)):
-        return ContradictoryProgramError(f"at t = {t:g}: {said} {Status.CONTRADICTORY.sentence}")
+    if status is Status.SINGULAR:
+        found, said = controller.verdict(t, q, v, p)
+        kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
+        if kind is not None:
+            return kind(f"at t = {t:g}: {said} {found.sentence}")
     row = dependent_row(controller.rows, told.relative_pivots) if status is Status.SINGULAR else ""
-    kind = SingularProgramError if status is Status.SINGULAR else NotFiniteError
-    return kind(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
+    error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
+    return error(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
 
 
 def as_end(error: EruginError, message: str) -> EruginError:

@@ -210,7 +210,7 @@ class Supervised(Wrapper[Watched]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law that is watched.
 
         Args:
@@ -219,7 +219,7 @@ class Supervised(Wrapper[Watched]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().contradiction(t, q, v, self._split(p)[0])
+        return super().verdict(t, q, v, self._split(p)[0])
 
     def _split(self, p: Values) -> tuple[Values, Values]:
         """Parameters of the law, which come first, and of the other."""

@@ -14,6 +14,7 @@ from ...constraints.constraint import Constraint
 from ...symbolic.arrays import instant, vector
 from ...symbolic.errors import ModelError
 from ..controller import Controller
+from ..status import Status
 from ..traits import Trait
 from .entries import per_entry
 
@@ -109,7 +110,7 @@ class Wrapper(Controller, Generic[Own]):
         self.recall()
         return self.inner.deviation(t, q, v, a, p)
 
-    def contradiction(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> str:
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law inside.
 
         Args:
@@ -119,7 +120,7 @@ class Wrapper(Controller, Generic[Own]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.contradiction(t, q, v, p)
+        return self.inner.verdict(t, q, v, p)
 
     def reset(self) -> None:
         """Forget all samples, and let the law inside forget."""

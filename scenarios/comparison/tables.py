@@ -224,7 +224,8 @@ def cell_text(text: str) -> str:
     Args:
         text: of a cell, which may be a name that somebody else gave.
     """
-    return f"'{text}" if len(text) > 1 and text.lstrip()[:1] in FORMULA else text
+    begins = len(text) > 1 and (text[:1] in FORMULA or text.lstrip()[:1] in FORMULA)
+    return f"'{text}" if begins else text
 
 
 def _share(estimate: Estimate) -> str:

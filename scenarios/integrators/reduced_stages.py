@@ -11,7 +11,7 @@ from ...robots.branch import Branch, LostBranchError
 from ...robots.branch_acceleration import acceleration_along
 from ...robots.branch_start import first_chart
 from ...robots.chart import Chart
-from ...robots.crossing import geometry, next_chart
+from ...robots.crossing import geometry, is_near, next_chart
 from ...symbolic.errors import NotFiniteError
 from ...symbolic.kernel import Kernel
 from ..closed_loop import ClosedLoop
@@ -100,11 +100,13 @@ class ReducedSteps:
             if not np.isfinite(x).all():
                 return values
             q, v = x[:nq], x[nq:]
-            if not np.isfinite(values["output"]).all():
+            chart = self.chart_at(t, x) if self.chart is None else self.chart
+            if not is_near(self.branch, chart, t, q, v):
+                return values
+            if controller.robot.natural and controller.law is not None:
                 seen = controller.observe(t, q, v, own)
                 values |= {"output": seen.output, "pivots": seen.pivots, "relative_pivots": seen.relative_pivots}
-            if not np.isfinite(values["deviation"]).all():
-                chart = self.chart_at(t, x) if self.chart is None else self.chart
+            if values["deviation"].size:
                 values["deviation"] = controller.deviation(t, q, v, self._slope(chart, t, x)[nq:], own)
             return values
 

@@ -116,7 +116,10 @@ def defect(data: bytes, identity: str, task: Task) -> str:
     import pyarrow as pa  # late, for it is large
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(pa.BufferReader(data))
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+    except pa.ArrowException:
+        return "is no file of results"
     if (file.schema_arrow.metadata or {}).get(IDENTITY.encode(), b"").decode() != identity:
         return "is of another study"
     table = file.read(["task", "run"])
