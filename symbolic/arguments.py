@@ -166,13 +166,14 @@ def _is_ours_to_explain(error: Exception, module: types.ModuleType) -> bool:
         calling = None if calling is None else calling.f_back
     if calling is not None and _package(calling) == _OWN:
         return False
-    raised, trace = _OWN, error.__traceback__
+    own = {_OWN, module.__name__.partition(".")[0]}
+    ours, trace = True, error.__traceback__
     while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
         # What the standard library raises was asked of it by the frame before.
-        if (package := _package(trace.tb_frame)) not in sys.stdlib_module_names:
-            raised = package
-        trace = trace.tb_next
-    return raised in {*_LIBRARIES, module.__name__.partition(".")[0]}
+        if (package := _package(frame)) not in sys.stdlib_module_names:
+            ours = package in own or _INSTALLED.search(frame.f_code.co_filename) is not None
+    return ours
 
 
 def _package(frame: types.FrameType) -> str:
@@ -180,7 +181,8 @@ def _package(frame: types.FrameType) -> str:
 
 
 _OWN = __name__.partition(".")[0]
-_LIBRARIES = {_OWN, "casadi", "numpy", "scipy"}
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+"""Part of the path of a library's file."""
 
 
 def _unrolled(name: str, value: object, iterated: set[str]) -> object:
@@ -322,7 +324,7 @@ def _is_text(value: object) -> bool:
 
 def _may_be_name(value: object) -> bool:
     """False for what many bodies would keep as a name unseen; of the rest they say themselves what is wrong."""
-    return not (isinstance(value, float) or (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value)))
+    return not (isinstance(value, bool | float) or (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value)))
 
 
 def _is_flag(value: object) -> bool:

@@ -55,7 +55,7 @@ THOUSAND = np.arange(1.0, 1001.0)
         ({}, {"controllers": {"mine": 3.0}}, "controller 'mine' must be a function that makes one for a setup"),
         ({}, {"runs_per_task": 0}, "runs_per_task must be"),
         ({}, {"name": "../elsewhere"}, "the name of a study becomes that of a folder"),
-        ({}, {"name": "no\0thing"}, "name of Study must be a text that can be written"),
+        ({}, {"name": "no\0thing"}, "name of Study must be text"),
     ],
 )
 def test_what_does_not_fit_is_refused_at_once(
