@@ -124,8 +124,8 @@ class BoundTick:
 
 
 def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float, natural: int) -> BoundTick:
-    state = [x.copy() for x in (t, q, v, p)]
-    results = [np.zeros(rows) for rows, _ in kernel.outputs.values()]
-    evaluate = kernel.bind(state, results)
-    held = results[2] if len(results) > 2 else np.zeros(0)
-    return BoundTick(*state, *results[:2], evaluate, tolerance, kernel, held, natural)
+    t, q, v, p = t.copy(), q.copy(), v.copy(), p.copy()
+    output, pivots, *held = (np.zeros(rows) for rows, _ in kernel.outputs.values())
+    evaluate = kernel.bind([t, q, v, p], [output, pivots, *held])
+    last = held[0] if held else np.zeros(0)
+    return BoundTick(t, q, v, p, output, pivots, evaluate, tolerance, kernel, last, natural)
