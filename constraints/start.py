@@ -135,6 +135,9 @@ def fastest_advances(
         start: where a point is at its beginning, shape (n,) [m].
         level: of the functions O_j = level in place of the boundaries [m].
     """
+    first, last, level = finite("first", first), finite("last", last), finite("level", level)
+    values = vector("values", values, len(field.parameters))
+    start = vector("start", start, field.dimension)
     curves = (*field.obstacles, *field.inside)
     if not curves:
         return ()

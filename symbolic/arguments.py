@@ -142,13 +142,14 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
         except (EruginError, Warning):
             raise
         except Exception as error:
-            if not _is_ours_to_explain(error, module):
+            if _is_called_by_erugin():
                 raise
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             for name, kind in _kinds(function, owner, module).items():
                 if name in given and not kind.fits(given[name]):
                     raise _refusal(label, owner, name, kind, given[name]) from error
-            if explained := _explained(label, error, given):
+            explained = _explained(label, error, given) if _is_ours(error, module) else None
+            if explained:
                 raise explained from error
             raise
 
@@ -156,16 +157,16 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
     return guarded
 
 
-def _is_ours_to_explain(error: Exception, module: types.ModuleType) -> bool:
-    """Whether a call from outside Erugin failed in Erugin or in a library; what users' functions raise is theirs.
-
-    Within Erugin errors of libraries are caught by those who expect them.
-    """
+def _is_called_by_erugin() -> bool:
+    """Whether the call that failed came from within Erugin, where errors of libraries are caught by who expects them."""
     calling = inspect.currentframe()
     for _ in range(2):
         calling = None if calling is None else calling.f_back
-    if calling is not None and _package(calling) == _OWN:
-        return False
+    return calling is not None and _package(calling) == _OWN
+
+
+def _is_ours(error: Exception, module: types.ModuleType) -> bool:
+    """Whether Erugin failed, or a library; what users' functions raise is theirs."""
     own = {_OWN, module.__name__.partition(".")[0]}
     ours, trace = True, error.__traceback__
     while trace is not None:
@@ -324,7 +325,9 @@ def _is_text(value: object) -> bool:
 
 def _may_be_name(value: object) -> bool:
     """False for what many bodies would keep as a name unseen; of the rest they say themselves what is wrong."""
-    return not (isinstance(value, bool | float) or (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value)))
+    if not (value is None or callable(value) or (isinstance(value, str | int) and not isinstance(value, bool))):
+        return False
+    return not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
 
 
 def _is_flag(value: object) -> bool:

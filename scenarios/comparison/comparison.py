@@ -237,9 +237,10 @@ class Comparison:
         """
         from .tables import comparison_text
 
-        for metric in metrics or ():
+        shown = tuple(self.quantities if metrics is None else metrics)
+        for metric in shown if metrics is not None else ():
             self._require_metric(metric)
-        return comparison_text(self, tuple(self.quantities if metrics is None else metrics), width)
+        return comparison_text(self, shown, width)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per controller and seed, with everything that is known of the run."""
