@@ -158,7 +158,7 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
 
 
 def _is_called_by_erugin() -> bool:
-    """Whether the call that failed came from Erugin itself, where errors of libraries are caught by who expects them."""
+    """Whether the call that failed came from Erugin itself, where those who expect errors of libraries catch them."""
     calling = inspect.currentframe()
     for _ in range(2):
         calling = None if calling is None else calling.f_back
