@@ -59,6 +59,7 @@ def judged(report: FieldReport, *, speed_limit: float | None, acceleration_limit
             "that follows; take a shape of continuous curvature, such as box(..., corner='smooth') or an ellipse, if "
             "they must not"
         )
+    notes += [f"a motion was not rehearsed: {said}" for said in report.unseen]
     still = [one for one in report.stagnation_points if not one.inside and not one.trap]
     if still:
         notes.append(

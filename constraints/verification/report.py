@@ -178,6 +178,7 @@ class FieldReport:
         speeds: of every barrier, how fast its boundary advances at most.
         rehearsals: what came of points that were sent along, by their starts.
         problems: sentences that name what is wrong, where, and by how much.
+        unseen: why motions from some starts were not rehearsed, other than that a barrier covers the start.
         notes: sentences on what is worth knowing and no fault.
     """
 
@@ -207,6 +208,7 @@ class FieldReport:
     bends: dict[str, Extreme] = field(default_factory=dict[str, Extreme])
     speeds: tuple[Advance, ...] = ()
     rehearsals: tuple[tuple[Array, Rehearsal], ...] = ()
+    unseen: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

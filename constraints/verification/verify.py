@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -131,7 +130,7 @@ def verify(
     seen = Places(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])
     )
-    advances, rehearsals = _sent_along(field, values, region, given, looks[0][1])
+    advances, rehearsals, unseen = _sent_along(field, values, region, given, looks[0][1])
     clear = np.asarray((probe.flow.at(seen.x, seen.t)["O"].reshape(len(seen), -1) > -1e-9 * region.size).all(axis=1))
     path = np.concatenate([_places_of_path(field, values, region, looks[0][1]), *(x[None, :] for x, _ in rehearsals)])
     jumps, steep = find_jumps(probe, region, seen.only(clear), path, np.random.default_rng(seed))
@@ -181,6 +180,7 @@ def verify(
             bends=curvature_jumps(probe, rows, tuple(on for _, on in looks)),
             speeds=advances,
             rehearsals=rehearsals,
+            unseen=unseen,
         ),
         speed_limit=limits[0],
         acceleration_limit=limits[1],
@@ -189,14 +189,14 @@ def verify(
 
 def _sent_along(
     field: Subject, values: Array, region: Region, start: Array | None, on: Places
-) -> tuple[tuple[Advance, ...], tuple[tuple[Array, Rehearsal], ...]]:
+) -> tuple[tuple[Advance, ...], tuple[tuple[Array, Rehearsal], ...], tuple[str, ...]]:
     """How fast the boundaries of an Erugin field advance, and what comes of points that are sent along it."""
     # These look at fields with what is in this folder.
     from ..rehearsal import Stage
     from ..start import fastest_advances
 
     if not isinstance(field, EruginField) or not field.barriers:
-        return (), ()
+        return (), (), ()
     first, last = float(region.times.min()), float(region.times.max())
     names = field.parameters.names
     limit, margin = (float(values[names.index(f"{field.name}.{key}")]) for key in ("limit", "margin"))
@@ -204,18 +204,22 @@ def _sent_along(
     place = middle if start is None else start
     advances = fastest_advances(field, values, first, last, place)
     if any(one.too_fast for one in advances):
-        return advances, ()
+        return advances, (), ()
     outer = fastest_advances(field, values, first, last, place, level=margin)
     advances = tuple(replace(one, at_margin=other.speed) for one, other in zip(advances, outer, strict=True))
     early, marks = on.only(on.t == first).x, _landmarks(field, values, first)
     starts = [start] if start is not None else [*marks[:1], *early[:: max(len(early) // SENT, 1)][:SENT]]
     found: list[tuple[Array, Rehearsal]] = []
+    unseen: list[str] = []
     for place in starts if last > first else ():
-        # A start inside of a barrier is told by its clearance.
-        with contextlib.suppress(ModelError):
+        try:
             stage = Stage.set_up(field, place, last - first, 0.25 * margin / limit, values, t0=first)
             found.append((place, stage.rehearse(values)))
-    return advances, tuple(found)
+        except ModelError as error:
+            # A start inside of a barrier is told by its clearance.
+            if "m deep" not in str(error):
+                unseen.append(str(error))
+    return advances, tuple(found), tuple(dict.fromkeys(unseen))
 
 
 def _landmarks(field: Subject, values: Array, time: float) -> Array:
