@@ -92,3 +92,10 @@ def test_bad_arguments_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(ModelError, match=message):
         make()
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.0, 1.0, 2.0, np.nan])
+@pytest.mark.parametrize("kind", [Normal(0.0, 1.0), LogNormal(1.0, 0.3)])
+def test_shares_without_a_finite_value_are_refused(kind: Distribution, share: float) -> None:
+    with pytest.raises(ModelError, match="between 0 and 1"):
+        kind.quantile(np.array([0.5, share]))

@@ -107,4 +107,6 @@ class LogNormal(Distribution):
 def _standard_normal(share: Array) -> Array:
     from scipy.special import ndtri  # late, for SciPy takes its time
 
+    if not ((np.asarray(share) > 0.0) & (np.asarray(share) < 1.0)).all():
+        raise ModelError(f"shares of a distribution without bounds must lie between 0 and 1, got {share!r}")
     return np.asarray(ndtri(share), dtype=np.float64)
