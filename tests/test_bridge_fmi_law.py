@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -287,29 +288,34 @@ def test_an_instance_that_nobody_closes_is_freed_when_it_is_collected(law: dict[
 def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version: str) -> None:
     """What one thread saved, restored and read is never mixed with what another does."""
     with Instance(law[version]) as instance:
-        states = [instance.save()]
+        names = ["q.q1", "v.q2", "u.M1", "u.M2"]
+        states, expected = [instance.save()], [instance.get(names).tolist()]
         instance.set({"q.q1": 0.3, "v.q2": 0.4})
         states.append(instance.save())
-        wrong: list[object] = []
+        expected.append(instance.get(names).tolist())
+        read: list[list[float]] = []
+        said: list[str] = []
 
         def work(k: int) -> None:
             for _ in range(200):
                 try:
                     instance.restore(states[k])
-                    instance.get(["u.M1", "u.M2"])
-                    instance.step(0.0, 1e-3)
+                    read.append(instance.get(names).tolist())
                 except BridgeError as error:
-                    wrong.append(error)
+                    said.append(str(error))
                     return
 
         threads = [threading.Thread(target=work, args=(k % 2,)) for k in range(4)]
         for thread in threads:
             thread.start()
-        instance.get(["u.M1"])
+        while len(read) < 40 and not said:
+            time.sleep(1e-3)
         instance.close()
         for thread in threads:
             thread.join()
-        assert all("is closed" in str(error) for error in wrong)
+    assert expected[0] != expected[1]
+    assert all(values in expected for values in read)
+    assert all("is closed" in each for each in said)
 
 
 def test_what_is_no_number_is_refused_by_name(law: dict[str, Path]) -> None:
