@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
 
-from ..symbolic.arrays import finite, vector
+from ..symbolic.arrays import finite, reals, vector
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from .cruise import FOLLOWED
@@ -38,7 +39,7 @@ class Advance:
 
     Attributes:
         name: of the barrier.
-        speed: [m/s]; infinite where the boundary jumps.
+        speed: [m/s]; infinite where the boundary jumps, NaN where it was not searched for.
         place: where on the boundary, shape (n,) [m]; None where a bound of the whole boundary is below what is allowed.
         time: when [s].
         allowed: what the field follows, 0.8 of its limit [m/s].
@@ -64,6 +65,11 @@ class Advance:
         where = (
             "" if self.place is None else f" at ({', '.join(f'{x:.4g}' for x in self.place)}), t = {self.time:.4g} s"
         )
+        if np.isnan(self.speed):
+            return (
+                f"{self.name!r} was not searched for its fastest place, so that it may overrun a point that follows "
+                f"{self.field!r}: call require_start or verify with these parameters"
+            )
         if np.isinf(self.speed):
             return (
                 f"{self.name!r} jumps{where}, so that no bounded velocity keeps off it: let it move, turn or grow "
@@ -119,7 +125,14 @@ def require_start(
 
 
 def fastest_advances(
-    field: EruginField, values: Array, first: float, last: float, start: Array, *, level: float = 0.0
+    field: EruginField,
+    values: Array,
+    first: float,
+    last: float,
+    start: Array,
+    *,
+    level: float = 0.0,
+    search: bool = True,
 ) -> tuple[Advance, ...]:
     """How fast the boundary of each barrier advances at most in an interval of time.
 
@@ -132,12 +145,13 @@ def fastest_advances(
         values: of its parameters, shape (np,).
         first: beginning of the interval [s].
         last: its end [s].
-        start: where a point is at its beginning, shape (n,) [m].
+        start: places of points at its beginning, shape (n,) or (k, n) [m].
         level: of the functions O_j = level in place of the boundaries [m].
+        search: whether boundaries are searched that no bound decides on; their speeds are NaN otherwise.
     """
     first, last, level = finite("first", first), finite("last", last), finite("level", level)
     values = vector("values", values, len(field.parameters))
-    start = vector("start", start, field.dimension)
+    starts = reals("start", start).reshape(-1, field.dimension)
     curves = (*field.obstacles, *field.inside)
     if not curves:
         return ()
@@ -158,7 +172,10 @@ def fastest_advances(
         if bound <= sure * allowed * (1 + ROUNDING):
             found.append(Advance(curve.name, bound, None, first, allowed, field.name))
             continue
-        front = _Front(field, j, values, times, start, level)
+        if not search:
+            found.append(Advance(curve.name, float("nan"), None, first, allowed, field.name))
+            continue
+        front = _Front(field, j, values, times, starts, level)
         found.append(Advance(curve.name, *front.fastest(), allowed, field.name))
     return tuple(found)
 
@@ -166,15 +183,15 @@ def fastest_advances(
 class _Front:
     """A boundary, or a level of its function, that is searched for its fastest place in an interval of time."""
 
-    def __init__(self, field: EruginField, j: int, values: Array, times: Array, start: Array, level: float) -> None:
+    def __init__(self, field: EruginField, j: int, values: Array, times: Array, starts: Array, level: float) -> None:
         self._probe, self._j, self._times, self._level = Probe(_fronts(field), values), j, times, level
-        self._n, self._start, self._rng = field.dimension, start, np.random.default_rng(1952)
+        self._n, self._starts, self._rng = field.dimension, cKDTree(starts), np.random.default_rng(1952)
         self._limit = float(values[field.parameters.names.index(f"{field.name}.limit")])
         self._gap = float(np.diff(times).max(initial=0.0))
         n, count = self._n, len(times)
         balls = self._probe.at(np.zeros((count, n)), times)["balls"].reshape(count, -1, n + 1)[:, j]
         self._bounded = bool(np.isfinite(balls).all())
-        self._center = balls[:, :n] if self._bounded else np.tile(start, (count, 1))
+        self._center = balls[:, :n] if self._bounded else starts[np.arange(count) % len(starts)]
         self._radius = balls[:, n] + level if self._bounded else self._reach(times)
 
     def fastest(self) -> tuple[float, Array | None, float]:
@@ -207,7 +224,7 @@ class _Front:
         return float(speed[i]), x[i], float(t[i])
 
     def _reach(self, t: Array) -> Array:
-        """How far a point can have come from the start."""
+        """How far a point can have come from its start."""
         return np.asarray(self._limit * (t - self._times[0] + 1e-3) + self._level, dtype=np.float64)
 
     def _values(self, x: Array, t: Array) -> tuple[Array, Array, Array]:
@@ -229,7 +246,7 @@ class _Front:
         counts = (np.abs(O[:, self._j] - self._level) <= 1e-6 * radius) & (size > 1e-3)
         counts &= (np.delete(O, self._j, axis=1) > -1e-9).all(axis=1)
         if not self._bounded:
-            counts &= np.linalg.norm(x - self._start, axis=1) <= self._reach(t)
+            counts &= self._starts.query(x)[0] <= self._reach(t)
         speed = np.where(counts, -rate, -np.inf) / np.where(counts, size, 1.0)
         return x, np.where(np.isnan(speed), -np.inf, speed)
 

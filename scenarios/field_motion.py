@@ -33,7 +33,7 @@ MOST = 200_000
 """Samples that are looked at in all lanes together, unless that leaves fewer than 20 for each."""
 
 SEVERAL = 8
-"""Sets of parameters for which the speeds of barriers are looked for in a batch."""
+"""Sets of parameters of a batch for which barriers are searched whose speeds have no bound in closed form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,22 +177,47 @@ def blocked(
         lanes = np.repeat(np.arange(len(kept)), [len(each) for each in order])
         at = np.concatenate(order) if order else np.zeros(0, dtype=np.intp)
         advance, gaps = evaluate_each(probe, [t[lanes, at][:, None], q[lanes, at], numbers], lanes)
-        seen: dict[bytes, tuple[str, ...]] = {}
+        fronts = _too_fast(field, t, kept, numbers[:, places], lanes, advance[:, : field.dimension])
         for i in range(len(kept)):
-            mine, values = lanes == i, np.ascontiguousarray(numbers[i, places])
-            times = t[i, order[i]]
+            mine, times = lanes == i, t[i, order[i]]
             if not len(times):
                 continue
-            key = values.tobytes()
-            if key not in seen and len(seen) < SEVERAL:
-                n = field.dimension
-                found = fastest_advances(field, values, float(times[0]), float(times[-1]), advance[mine][0, :n])
-                seen[key] = tuple(str(one) for one in found if one.too_fast)
-            notes[i] += [(float(times[0]), f"{name!r}: {said}") for said in seen.get(key, ())]
+            notes[i] += [(float(times[0]), f"{name!r}: {said}") for said in fronts[i]]
             for first, said, last in _told(field, times, advance[mine].T, gaps[mine].T):
                 notes[i].append((first, f"{name!r}: {said}"))
                 spans[i].append((first, last))
     return [Blocked(tuple(sorted(said)), tuple(span)) for said, span in zip(notes, spans, strict=True)]
+
+
+def _too_fast(
+    field: EruginField, t: Array, kept: Sequence[int], values: Array, lanes: NDArray[np.intp], places: Array
+) -> list[tuple[str, ...]]:
+    """What there is to say of the speeds of barriers in each lane; lanes with the same parameters are taken together.
+
+    Args:
+        field: whose barriers.
+        t: times, shape (lanes, N) [s].
+        kept: number of samples of each lane.
+        values: parameters of the field, shape (lanes, np).
+        lanes: to which places belong, in ascending order.
+        places: of the points, each lane's in the order of time, shape (number of them, n) [m].
+    """
+    said: list[tuple[str, ...]] = [()] * len(kept)
+    alike: dict[bytes, list[int]] = {}
+    for i, count in enumerate(kept):
+        if count:
+            alike.setdefault(np.ascontiguousarray(values[i]).tobytes(), []).append(i)
+    searched = 0
+    for members in alike.values():
+        first, last = float(t[members, 0].min()), max(float(t[i, kept[i] - 1]) for i in members)
+        starts = places[np.searchsorted(lanes, members)]
+        found = fastest_advances(field, values[members[0]], first, last, starts, search=False)
+        if any(np.isnan(one.speed) for one in found) and searched < SEVERAL:
+            searched += 1
+            found = fastest_advances(field, values[members[0]], first, last, starts)
+        for i in members:
+            said[i] = tuple(str(one) for one in found if one.too_fast or np.isnan(one.speed))
+    return said
 
 
 def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from erugin.constraints import (
     Curve,
@@ -30,8 +31,8 @@ from erugin.constraints import (
     union,
 )
 from erugin.controllers import Program, ProgramController, Status, start_on
-from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import Trajectory, move_along, simulate
+from erugin.robots import Link, Robot, planar_manipulator
+from erugin.scenarios import Trajectories, Trajectory, move_along, simulate
 from erugin.symbolic import ModelError
 
 LINE = line((0.0, 0.0), (6.0, 0.0), name="path")
@@ -54,6 +55,10 @@ def squeezing(t: ca.SX) -> ca.SX:
 
 def thrown(t: ca.SX) -> ca.SX:
     return ca.vertcat(0, ca.if_else(t > 4.321, -1.5, 0))
+
+
+def thrusting(t: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.fmax(0, t - 1) ** 2, 0)
 
 
 def swinging(factor: float) -> Callable[[ca.SX], ca.SX]:
@@ -174,14 +179,19 @@ def test_a_boundary_behind_another_barrier_does_not_count() -> None:
 
 
 def arm_among(obstacle: Curve, parameters: dict[str, float] | None = None) -> Trajectory:
-    """Three links, of which the tip goes up along a line at 0.2 m/s, where 0.24 m/s are followed."""
+    """Two links, of which the tip goes up along a line at 0.2 m/s, where 0.24 m/s are followed."""
+    arm, controller, q0, v0 = climbing(obstacle)
+    return simulate(arm, controller, q0, v0, 2.5, step=2e-3, law_p=parameters)
+
+
+def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.float64], NDArray[np.float64]]:
+    """The arm, its law and its start."""
     arm = planar_manipulator([Link(0.4, 1.0, 0.2, 0.02), Link(0.35, 0.8, 0.17, 0.01)])
     tip = arm.points["tip"]
     w = EruginField(line((0.45, -0.4), (0.45, 0.4), name="path"), [obstacle], speed=0.2, margin=0.03)
     program = Program(arm, follow(w, tip, perturbation=FirstOrder(12.0)))
     q0, v0 = start_on(program, [-0.9, 1.5], at=[(tip, (0.45, -0.4))])
-    controller = ProgramController(program, realization="actuated")
-    return simulate(arm, controller, q0, v0, 2.5, step=2e-3, law_p=parameters)
+    return arm, ProgramController(program, realization="actuated"), q0, v0
 
 
 def test_a_run_among_barriers_that_are_too_fast_says_so() -> None:
@@ -207,3 +217,46 @@ def test_values_of_a_run_count_not_the_nominal_ones() -> None:
     grown = arm_among(disc, {"disc.radius_rate": 0.6})
     assert any("'disc' moves at 0.6 m/s" in text for _, text in grown.notes)
     assert not grown.ok
+
+
+def batch_among(obstacle: Curve, name: str, values: list[float], duration: float = 0.2) -> Trajectories:
+    """Lanes that differ in one parameter of the obstacle."""
+    arm, controller, q0, v0 = climbing(obstacle)
+    law_p = np.tile(controller.parameters.values(None), (len(values), 1))
+    law_p[:, controller.parameters.names.index(name)] = values
+    runs = simulate(arm, controller, np.tile(q0, (len(values), 1)), v0, duration, step=2e-3, law_p=law_p)
+    assert isinstance(runs, Trajectories)
+    return runs
+
+
+def test_every_lane_of_a_batch_is_looked_at() -> None:
+    """Bounds in closed form decide in each lane, however many sets of parameters there are."""
+    drifts = [1e-3 * i for i in range(20)]
+    drifts[13] = 0.6
+    runs = batch_among(circle((0.75, 0.9), 0.05, name="disc"), "disc.vx", drifts)
+    assert [i for i, notes in enumerate(runs.notes) if notes] == [13]
+    assert "'disc' moves at 0.6 m/s" in runs.notes[13][0][1]
+
+
+def test_a_lane_in_which_a_barrier_was_not_searched_says_so() -> None:
+    """No bound is known of what grows, and boundaries are searched for the first sets of parameters only."""
+    disc = changing(circle((0.75, 0.9), 0.05, name="disc"), rates={"radius": 0.02})
+    rates = [0.02 + 1e-3 * i for i in range(12)]
+    rates[3] = 0.6
+    runs = batch_among(disc, "disc.radius_rate", [*rates, rates[0], 0.6])
+    assert [i for i, notes in enumerate(runs.notes) if not notes] == [0, 1, 2, 4, 5, 6, 7, 12]
+    assert all("'disc' moves at 0.6 m/s" in runs.notes[i][0][1] for i in (3, 13))
+    assert all("'disc' was not searched" in runs.notes[i][0][1] for i in range(8, 12))
+
+
+def test_lanes_of_the_same_parameters_count_to_the_end_of_the_longest() -> None:
+    """The disc is fast enough from 1 s on only; the first lane has ended by then."""
+    thrust = moving(circle((0.9, 0.9), 0.05, name="disc"), displacement=thrusting, name="thrust")
+    arm, controller, q0, v0 = climbing(thrust)
+    p = np.tile(arm.parameters.values(None), (2, 1))
+    p[0, arm.parameters.names.index("m1")] = 1.1
+    stop = ca.fmin(arm.t - 0.1, arm.parameters["m1"] - 1.05)
+    runs = simulate(arm, controller, np.stack([q0, q0]), v0, 1.5, step=2e-3, p=p, stop=stop)
+    assert isinstance(runs, Trajectories)
+    assert runs.count[0] < runs.count[1]
+    assert all(any("'thrust' moves at" in text for _, text in notes) for notes in runs.notes)
