@@ -54,7 +54,6 @@ class BoundTick:
     tolerance: float
     _kernel: Kernel = field(repr=False)
     _held: Array = field(repr=False)
-    _natural: int = field(repr=False)
     _mine: threading.local = field(default_factory=threading.local, init=False, repr=False)
     _callers: list[int] = field(default_factory=list[int], init=False, repr=False)
 
@@ -78,17 +77,15 @@ class BoundTick:
         c, parameters = controller.robot.coordinates, controller.parameters
         symbols = {"t": c.t, "q": c.q, "v": c.v, "p": parameters.symbols}
         outputs = {"output": law.output, "pivots": law.relative_pivots}
-        natural = 0
-        if isinstance(controller, ProgramController) and controller.robot.redundant == "refused":
+        if isinstance(controller, ProgramController):
             outputs |= held_rows(controller.robot)
-            natural = len(controller.robot.natural_rows)
         kernel = Kernel("bound_tick", symbols, outputs)
         state = np.zeros(1), np.zeros(c.nq), np.zeros(c.nv), parameters.values(p)
-        return _bound(kernel, *state, controller.tolerance, natural)
+        return _bound(kernel, *state, controller.tolerance)
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy has arrays of its own, with the same state and without an output."""
-        return _bound, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance, self._natural)
+        return _bound, (self._kernel, self.t, self.q, self.v, self.p, self.tolerance)
 
     def __call__(self) -> None:
         """Evaluate the law at what the arrays hold."""
@@ -116,16 +113,17 @@ class BoundTick:
     def status(self) -> Status:
         """Of the last tick: OK, SINGULAR or NOT_FINITE.
 
-        It is SINGULAR near a singular position of a mechanism too, where only ``control`` knows the branch.
+        It is SINGULAR near a singular position of a mechanism too, where only ``control`` knows the branch, and where
+        redundant natural rows do not agree.
         """
-        if self._held.size and not self._held[0] >= self._natural:
+        if self._held.size and self._held[1] > 0.0:
             return Status.SINGULAR
         return judge(all_finite(self.output), self.pivots, self.tolerance)
 
 
-def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float, natural: int) -> BoundTick:
+def _bound(kernel: Kernel, t: Array, q: Array, v: Array, p: Array, tolerance: float) -> BoundTick:
     t, q, v, p = t.copy(), q.copy(), v.copy(), p.copy()
     output, pivots, *held = (np.zeros(rows) for rows, _ in kernel.outputs.values())
     evaluate = kernel.bind([t, q, v, p], [output, pivots, *held])
     last = held[0] if held else np.zeros(0)
-    return BoundTick(t, q, v, p, output, pivots, evaluate, tolerance, kernel, last, natural)
+    return BoundTick(t, q, v, p, output, pivots, evaluate, tolerance, kernel, last)

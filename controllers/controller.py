@@ -188,7 +188,7 @@ class Controller(Portable, ABC):
     def verdict(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Status of rows that do not hold at one state, and a sentence on them; OK and nothing if it cannot be told.
+        """Status at one state, from residuals, and its message; OK and nothing where all holds or nothing can be told.
 
         Args:
             t: time [s].
@@ -197,20 +197,6 @@ class Controller(Portable, ABC):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         return Status.OK, ""
-
-    def contradiction(
-        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
-    ) -> str:
-        """The sentence of :meth:`verdict` if rows contradict each other at one state; empty otherwise.
-
-        Args:
-            t: time [s].
-            q: coordinates, shape (nq,).
-            v: velocities, shape (nv,).
-            p: parameters: nominal, overridden by name, or the whole vector.
-        """
-        status, said = self.verdict(t, q, v, p)
-        return said if status is Status.CONTRADICTORY else ""
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Take in one sample of the motion: the tick of a digital controller, before ``control`` is called for it.

@@ -22,10 +22,10 @@ from .newton_branch import NewtonBranch
 from .program import Program
 from .program_data import reactions_like
 from .program_kernels import ProgramKernels
-from .program_verdict import ERRORS, ProgramVerdict
+from .program_verdict import ERRORS, NEARLY_DEPENDENT, ProgramVerdict
 from .realization import Actuated, Bounded, Ideal, Realization
 from .solution import Solution
-from .status import Status, contradicting_rows, missed_rows
+from .status import Status
 from .traits import Trait
 
 Array = NDArray[np.float64]
@@ -205,12 +205,16 @@ class ProgramController(Controller):
             return bounded.decide(self.memory, *known).input.copy()
         arguments, failure = self._with_acceleration(known)
         output, pivots, *held = map(np.atleast_1d, self._kernels.tick(*arguments))
-        if held and (branch := self._on_branch(known, float(held[0][0]))) is not None:
+        if held and (branch := self._on_branch(known, held[0][0])) is not None:
             return branch[0].control(*branch[1])
         status = self._verdict.status(all_finite(output), pivots, failure)
         if status is not Status.OK:
             message = self._verdict.message(status, pivots, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
+        if min(pivots.tolist(), default=1.0) < NEARLY_DEPENDENT or (held and held[0][1] > 0.0):
+            status, message = self.verdict(*known)
+            if status is not Status.OK:
+                raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return output
 
     def observe(
@@ -224,7 +228,7 @@ class ProgramController(Controller):
             told = bounded.tell(self.memory, *at)
         arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
         output, relative, pivots, active, *held = map(np.atleast_1d, self._kernels.observed(*arguments))
-        if told is None and held and (branch := self._on_branch(known, float(held[0][0]))) is not None:
+        if told is None and held and (branch := self._on_branch(known, held[0][0])) is not None:
             return branch[0].observe(*branch[1])
         if told is not None:
             return Observation(output, pivots, relative, active, told.status, told.message)
@@ -269,7 +273,7 @@ class ProgramController(Controller):
         known = self.arguments(t, q, v, p)
         if self.robot.natural:
             try:
-                branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
+                branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
             except SingularProgramError as error:
                 return self._undetermined(known, str(error))
             if branch is not None:
@@ -310,20 +314,11 @@ class ProgramController(Controller):
     def verdict(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
-        """Status of rows that a method for dependent rows does not meet, and which they are, by how much."""
-        if self._bounded is not None or not self.method.handles_dependence:
+        """Status and message of :meth:`solve`; OK and nothing for bounded inputs, which tell their own."""
+        if self._bounded is not None:
             return Status.OK, ""
-        known = self.arguments(t, q, v, p)
-        if self.robot.natural:
-            branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
-            if branch is not None:
-                return branch[0].verdict(*branch[1])
-        arguments, failure = self._with_acceleration(known)
-        pivots, misses, _ = map(np.atleast_1d, self._kernels.whole(*arguments)[-3:])
-        status = self._verdict.status(True, pivots, failure)
-        if status is Status.CONTRADICTORY:
-            return status, contradicting_rows(self.program.rows, misses)
-        return (Status.OK, "") if status is Status.OK or failure else (status, missed_rows(self.program.rows, misses))
+        found = self.solve(t, q, v, p)
+        return found.status, "" if found.status is Status.OK else found.message
 
     @functools.cached_property
     def _branch_models(self) -> BranchModels | None:
@@ -390,7 +385,7 @@ class ProgramController(Controller):
         """What decides on bounded inputs at a state, on its branch near a singular position, and its arguments."""
         assert self._bounded is not None
         if self.robot.natural:
-            branch = self._on_branch(known, float(np.ravel(self._kernels.held(*known)[0])[0]))
+            branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
             if branch is not None and branch[0]._bounded is not None:
                 return branch[0]._bounded, branch[1]
         return self._bounded, known

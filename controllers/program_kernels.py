@@ -6,7 +6,7 @@ import functools
 
 import casadi as ca
 
-from ..robots.natural_factor import natural_factor
+from ..robots.natural_factor import NaturalFactor, natural_factor
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
@@ -62,7 +62,7 @@ class ProgramKernels:
 
     @functools.cached_property
     def held(self) -> Kernel:
-        """Number of natural rows whose relative pivots are large enough to determine accelerations."""
+        """Outputs of :func:`held_rows`."""
         return Kernel("program_held", self._state, self._held, compiled=self._compiled)
 
     @functools.cached_property
@@ -92,22 +92,26 @@ class ProgramKernels:
 
 
 def held_rows(robot: Robot) -> dict[str, ca.SX]:
-    """Number of natural rows whose relative pivots are large enough to determine accelerations; nothing without any.
+    """How many natural rows determine accelerations well, and how many others are used, shape (2,); or nothing at all.
+
+    Rows of the second kind nearly depend on others: near a singular position, or where redundant rows do not agree
+    because q has left them.
 
     Args:
         robot: the model.
     """
-    pivots = _natural_pivots(robot)
-    held = [ca.if_else(pivots[i] > NEARLY_SINGULAR, 1, 0) for i in range(pivots.numel())]
-    return {"held": sum(held, ca.SX(0))} if held else {}
-
-
-def _natural_pivots(robot: Robot) -> ca.SX:
-    """Relative pivots of the natural rows; in the metric of velocities where M has no inverse without the program."""
     if not robot.natural:
-        return ca.SX(0, 1)
+        return {}
+    factor = _natural_factor(robot)
+    well = [ca.if_else(pivot > NEARLY_SINGULAR, 1, 0) for pivot in ca.vertsplit(factor.relative_pivots)]
+    badly = [ca.if_else(kept == 0, 0, 1 - one) for kept, one in zip(ca.vertsplit(factor.kept), well, strict=True)]
+    return {"held": ca.vertcat(sum(well, ca.SX(0)), sum(badly, ca.SX(0)))}
+
+
+def _natural_factor(robot: Robot) -> NaturalFactor:
+    """Of the natural rows; in the metric of velocities where M has no inverse without the program."""
     try:
-        return robot.natural_factor.relative_pivots
+        return robot.natural_factor
     except ModelError:
         A, _ = robot.natural_form
-        return natural_factor(A @ A.T, robot.natural, robot.coordinates, robot.redundant).relative_pivots
+        return natural_factor(A @ A.T, robot.natural, robot.coordinates, robot.redundant)

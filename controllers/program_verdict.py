@@ -45,6 +45,8 @@ REALISED = (
 NOTHING: Array = np.zeros(0)
 NEAR = 0.01
 """Square of what is left of a row, as a share of its scale, below which it is near those before it."""
+NEARLY_DEPENDENT = 1e-6
+"""Relative pivot of a row, the square of what is left of it, below which the numbers of a tick are verified."""
 DRIFTED = 1e-5
 """Natural rows contradict each other from this share of what they are made of."""
 

@@ -45,6 +45,11 @@ class NaturalFactor:
         share = [ca.if_else(self.scale[i] > 0, self.pivots[i] / self.scale[i], 0) for i in rows]
         return ca.vertcat(ca.SX(0, 1), *share)
 
+    @property
+    def kept(self) -> ca.SX:
+        """1 where a row is used, 0 where it is left out as one that depends on others, shape (k,)."""
+        return self.factor.kept if isinstance(self.factor, SemidefiniteLdl) else ca.SX.ones(self.pivots.numel())
+
     def solve(self, right: ca.SX) -> ca.SX:
         """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).
 

@@ -283,4 +283,4 @@ class Record:
                 status, said = run.controller.verdict(t, x[:nq], x[nq:], self.p[lane, split:])
             if said:
                 self.failure[lane] = status
-                self.ending[lane] = f"at t = {t:g} s: {said} {status.sentence}"
+                self.ending[lane] = f"at t = {t:g} s: {said}"

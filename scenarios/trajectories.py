@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..controllers.controller import Controller
+from ..controllers.program_verdict import NEARLY_DEPENDENT
 from ..controllers.status import Status
 from ..robots.robot import Robot
 from .field_motion import blocked
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
+
+CONFIRMED = 20
+"""Samples confirmed one after the other, the most doubtful first, by which all others are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,13 @@ class Trajectories(Recorded):
             notes[i] = tuple(sorted((*notes[i], *found.notes)))
             told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
             endings[i] = "; ".join([endings[i], *told])
+        if controller is not None:
+            failing = sorted(_failing(controller, record, t, data["relative_pivots"], status, law))
+            for i, k, verdict, _ in failing:
+                status[i, k] = verdict
+            for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
+                _, k, _, said = next(lane)
+                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), said))))
         return cls(
             t=t,
             q=record.states[:, :, :nq],
@@ -270,6 +282,28 @@ class Trajectories(Recorded):
     def _last(self, samples: Array) -> Array:
         # Without samples the first is NaN, as all beyond the end are.
         return samples[np.arange(len(self)), np.maximum(self.count - 1, 0)]
+
+
+def _failing(
+    controller: Controller, record: Record, t: Array, pivots: Array, status: NDArray[np.int64], law: Array
+) -> Iterator[tuple[int, int, Status, str]]:
+    """Lane and number of samples whose rows nearly depend on each other and that a verification does not confirm.
+
+    Those with the smallest pivots come first, until :data:`CONFIRMED` in a row are confirmed.
+    """
+    nq = record.run.loop.robot.coordinates.nq
+    least = pivots.min(axis=2, initial=np.inf)
+    lanes, samples = np.nonzero((status == Status.OK) & (least < NEARLY_DEPENDENT))
+    confirmed = 0
+    for j in np.argsort(least[lanes, samples]).tolist():
+        i, k = int(lanes[j]), int(samples[j])
+        x = record.states[i, k]
+        verdict, said = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
+        confirmed = confirmed + 1 if verdict is Status.OK else 0
+        if confirmed == CONFIRMED:
+            return
+        if verdict is not Status.OK:
+            yield i, k, verdict, said
 
 
 def _statuses(told: Array, record: Record) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from erugin.constraints.ways import (
     Way,
     WholeSystem,
 )
-from erugin.controllers import Program, ProgramController, Status, analyse
+from erugin.controllers import BoundTick, Program, ProgramController, Status, analyse
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
     CanonicalMultipliers,
@@ -50,13 +50,20 @@ from erugin.robots import (
     planar_manipulator,
     two_wheel_robot,
 )
-from erugin.scenarios import Simulator
-from erugin.symbolic import ContradictoryProgramError, ModelError, NotConvergedError, SingularProgramError
+from erugin.scenarios import Simulator, simulate
+from erugin.symbolic import (
+    ContradictoryProgramError,
+    ModelError,
+    NotConvergedError,
+    NotFiniteError,
+    SingularProgramError,
+)
 
 from .controller_cases.robots import robot_case
 from .kernels import needs_compiler, use_no_compiler
 from .many_digits import mp
 from .multiplier_cases import Numbers, numbers
+from .test_multipliers_natural import flat, parallelogram
 
 Array = NDArray[np.float64]
 
@@ -235,6 +242,8 @@ def check(case: Case, *, realizations: Sequence[str] = ("ideal", "actuated")) ->
                 assert any(repr(row) in found.message for row in program.rows), f"{said}: {found.message}"
                 assert found.status in (Status.SINGULAR, Status.NOT_CONVERGED), f"{said}: {found.message}"
                 assert label not in NEVER_SQUARED or float(found.pivots.min()) <= 0.0, said
+                with pytest.raises((SingularProgramError, NotConvergedError)):
+                    controller.control(T, q, v)
     return fine
 
 
@@ -324,6 +333,47 @@ def test_what_small_pivots_make_of_rounding_is_no_row(
             assert any(repr(row) in found.message for row in case.program.rows), label
 
 
+def test_a_run_says_where_rows_are_too_near_for_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pivots are above the tolerance, and what they leave of the accelerations is not to be trusted."""
+    use_no_compiler(monkeypatch)
+    program, q, v = random_case(29, "absolute angles")
+    controller = ProgramController(program)
+    assert controller.observe(T, q, v).relative_pivots.min() > controller.tolerance
+    with pytest.raises(SingularProgramError, match="'row1' depends on 'row0'"):
+        controller.control(T, q, v)
+    motion = simulate(program.robot, controller, q, v, 0.002, step=1e-3, t0=T)
+    assert (motion.status == Status.SINGULAR).all()
+    assert not motion.ok
+    ((time, said),) = motion.notes
+    assert time == T
+    assert "'row1' depends on 'row0'" in said
+    calm = ProgramController(program, method=LeastNormMultipliers())
+    assert simulate(program.robot, calm, q, v, 0.002, step=1e-3, t0=T).ok
+
+
+@pytest.mark.parametrize("redundant", ["refused", "least-norm"])
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2])
+def test_an_output_from_redundant_rows_that_disagree_is_refused(redundant: str, off: float) -> None:
+    """A parallelogram with a third crank, whose loops are open by a little."""
+    robot = parallelogram(redundant)
+    program = Program(robot, [second_order(robot.coordinates.a[0] - 0.5)])
+    controller = ProgramController(program)
+    q, v = flat(1.1, 1.0)
+    q = q + off * np.array([0.0, 1.0, -0.3, 0.0])
+    found, tick = controller.solve(0.0, q, v), BoundTick.of(controller)
+    tick.q[:], tick.v[:] = q, v
+    tick()
+    if redundant == "least-norm" and off < 1e-5:
+        assert found.status is tick.status is Status.OK
+        np.testing.assert_allclose(controller.control(0.0, q, v), found.force, rtol=1e-12)
+        np.testing.assert_allclose(found.force, [7.56326528, 0, 0, 0], rtol=1e-5, atol=1e-9)
+        return
+    assert found.status in (Status.SINGULAR, Status.CONTRADICTORY)
+    assert tick.status is not Status.OK
+    with pytest.raises((SingularProgramError, ContradictoryProgramError, NotFiniteError)):
+        controller.control(0.0, q, v)
+
+
 @pytest.mark.parametrize("label", ["least norm", "augmented", "Udwadia-Phohomsiri", "proximal"])
 def test_a_row_that_is_passed_over_is_named_and_its_multiplier_is_not_unique(
     label: str, monkeypatch: pytest.MonkeyPatch
@@ -380,7 +430,6 @@ def test_proximal_steps_that_have_not_converged_are_told(
         assert found.status is Status.NOT_CONVERGED
         assert re.search(r"Rows are missed by more than the tolerance: .*'other' by -?\d", found.message)
         assert "take more steps, a smaller epsilon, or LeastNormMultipliers()" in found.message
-        assert controller.contradiction(T, q, v) == ""
         with pytest.raises(NotConvergedError, match="'other'"):
             controller.control(T, q, v)
     patient = ProgramController(program, method=ProximalMultipliers(1e-8, 200), realization=realization)  # type: ignore[arg-type]

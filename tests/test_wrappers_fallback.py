@@ -45,7 +45,6 @@ def test_each_law_gets_its_own_parameters() -> None:
     np.testing.assert_array_equal(both.control(0.0, q, v, p), law.control(0.0, q, v, mine))
     a = np.array([0.3, 0.4])
     np.testing.assert_array_equal(both.deviation(0.0, q, v, a, p), law.deviation(0.0, q, v, a, mine))
-    assert both.contradiction(0.0, q, v, p) == ""
     motion = simulate(robot, both, q, v, 0.05, step=0.01, law_p=p)
     assert motion.ok
     assert np.isfinite(motion.deviation).all()

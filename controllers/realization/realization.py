@@ -14,9 +14,6 @@ from ..multipliers.multipliers import verdicts
 from ..multipliers.row_basis import RowBasis
 from ..program import Program
 
-CANCELLED = 1e-13
-"""Share of a row's squared length below which what natural constraints and inputs leave of it is rounding."""
-
 
 @dataclass(frozen=True, eq=False)
 class Realized:
@@ -29,7 +26,8 @@ class Realized:
         acceleration: a, shape (nv,).
         reactions: μ of the natural constraints.
         pivots: of K, shape (m,), in the squared unit of each row per mass.
-        relative_pivots: each divided by the largest K_jj of the rows of its constraint, shape (m,), in [0, 1]. From a
+        relative_pivots: each divided by the largest K_jj of the rows of its constraint, as it would be without natural
+            constraints, shape (m,), in [0, 1]. From a
             method that handles dependent rows both are those of
             :func:`~erugin.controllers.multipliers.multipliers.verdicts`: 1 for a row that holds, and not above 0 for
             others.
@@ -210,10 +208,12 @@ def relative_pivots(
         matrix: K, shape (m, m).
         pivots: D, shape (m,).
         turning: by how much the row changes along the way, squared in the metric of K, shape (m,); zero if not given.
-        whole: K of the rows before natural constraints and inputs leave their part of it, shape (m, m): a row of which
-            they leave rounding only has vanished, even if it is the only one of its constraint. Not asked if not given.
+        whole: K of the rows before natural constraints and inputs leave their part of it, shape (m, m): what they leave
+            is compared with it. The K above if not given.
     """
-    size = [matrix[i, i] if turning is None else matrix[i, i] + turning[i] for i in range(matrix.size1())]
+    size = [matrix[i, i] if whole is None else ca.fmax(matrix[i, i], whole[i, i]) for i in range(matrix.size1())]
+    if turning is not None:
+        size = [one + turning[i] for i, one in enumerate(size)]
     relative: list[ca.SX] = []
     for i, block in enumerate(program.blocks):
         largest = size[block[0]]
@@ -221,6 +221,5 @@ def relative_pivots(
             largest = ca.fmax(largest, size[j])
         # A number that is none must stay one: it is not the rows' fault.
         vanished = ca.if_else(largest <= 0, 0, float("nan"))
-        share = ca.if_else(largest > 0, pivots[i] / largest, vanished)
-        relative.append(share if whole is None else ca.if_else(matrix[i, i] <= CANCELLED * whole[i, i], 0, share))
+        relative.append(ca.if_else(largest > 0, pivots[i] / largest, vanished))
     return ca.vertcat(*relative)

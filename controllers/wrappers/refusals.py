@@ -41,7 +41,7 @@ def refused(
         found, said = controller.verdict(t, q, v, p)
         kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
         if kind is not None:
-            return kind(f"at t = {t:g}: {said} {found.sentence}")
+            return kind(f"at t = {t:g}: {said}")
     row = dependent_row(controller.rows, told.relative_pivots) if status is Status.SINGULAR else ""
     error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
     return error(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
