@@ -12,7 +12,7 @@ from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
 from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector
-from ..symbolic.errors import EruginError, ModelError, ParameterError, unknown_name
+from ..symbolic.errors import EruginError, ModelError, ParameterError, require_name, unknown_name
 from .batch import whole
 from .hybrid_accumulation import Accumulation
 from .hybrid_mode import Mode
@@ -187,7 +187,8 @@ def _require_modes(modes: Mapping[str, Mode], start: str) -> None:
     if not isinstance(modes, Mapping) or not modes:
         raise ModelError(f"a hybrid motion needs modes by name, such as {{'flight': Mode()}}, got {modes!r}")
     for name, mode in modes.items():
-        if not (isinstance(name, str) and name) or not isinstance(mode, Mode):
+        require_name("a mode", name)
+        if not isinstance(mode, Mode):
             raise ModelError(f"a hybrid motion is made of modes by name, got {name!r}: {mode!r}")
         for event in mode.events:
             for word, other in (("leads to", event.to), ("settles in", event.settles)):

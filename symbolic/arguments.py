@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import number, reals, shown
-from .errors import EruginError, ModelError, NotFiniteError, ShapeError, require_name
+from .errors import EruginError, ModelError, NoRoomError, NotFiniteError, ShapeError, is_name, require_name
 
 Test = Callable[[Any], bool]
 
@@ -76,7 +76,7 @@ def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> No
             continue
         if isinstance(value, type):
             _check_class(value)
-        elif inspect.isfunction(value) and not hasattr(value, "__checked__"):
+        elif (inspect.isfunction(value) or hasattr(value, "cache_info")) and not hasattr(value, "__checked__"):
             guarded = _guarded(value, value.__name__, value, sys.modules[value.__module__])
             namespace[name] = guarded
             # Where it was defined too, so that it is found there under its name when it is pickled.
@@ -133,10 +133,10 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             if i >= len(args):
                 break
             if not passes(args[i]):
-                raise _refusal(label, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
+                raise _refusal(label, function, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
         for name, value in kwargs.items():
             if name in by_name and not by_name[name](value):
-                raise _refusal(label, owner, name, _kinds(function, owner, module)[name], value)
+                raise _refusal(label, function, owner, name, _kinds(function, owner, module)[name], value)
         try:
             return function(*args, **kwargs)
         except (EruginError, Warning):
@@ -147,7 +147,7 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             for name, kind in _kinds(function, owner, module).items():
                 if name in given and not kind.fits(given[name]):
-                    raise _refusal(label, owner, name, kind, given[name]) from error
+                    raise _refusal(label, function, owner, name, kind, given[name]) from error
             explained = _explained(label, error, given) if _is_ours(error, module) else None
             if explained:
                 raise explained from error
@@ -190,20 +190,23 @@ def _unrolled(name: str, value: object, iterated: set[str]) -> object:
     return tuple(value) if name in iterated and isinstance(value, collections.abc.Iterator) else value
 
 
-def _refusal(label: str, owner: Any, name: str, kind: _Kind, value: object) -> EruginError:  # noqa: ANN401
+def _refusal(
+    label: str, function: Callable[..., Any], owner: object, name: str, kind: _Kind, value: object
+) -> EruginError:
     """The error for one argument, with what the docstring says of it."""
     if name == "name":
         require_name(label, value)
-    doc = inspect.getdoc(owner) or ""
-    found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", doc, re.MULTILINE)
+    docs = (inspect.getdoc(described) or "" for described in (function, owner))
+    found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", "\n".join(docs), re.MULTILINE)
     meaning = f" ({name}: {' '.join(found[1].split())})" if found else ""
     error = ShapeError if kind.numeric else ModelError
     return error(f"{name} of {label} must be {kind.text}, got {shown(value)}{meaning}")
 
 
 _SIZES = re.compile(
-    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|casadi"
-    "|argument 2 is (long|short)er"
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|sparsity|sparsities"
+    "|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
+    re.IGNORECASE,
 )
 """What NumPy and CasADi say where sizes do not fit."""
 
@@ -217,7 +220,7 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
     text = str(error).strip().splitlines()[-1:] or [""]
     whole = ", ".join(f"{k} = {v}" for k, v in given.items() if isinstance(v, float | int) and not isinstance(v, bool))
     if isinstance(error, MemoryError) or "Maximum allowed" in text[0] or "bad_alloc" in text[0]:
-        return ModelError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
+        return NoRoomError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
     if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or _RANGES.search(text[0]):
         return NotFiniteError(f"{label} leaves the range of numbers{' with ' + whole if whole else ''}: {text[0]}")
     if isinstance(error, KeyError) and len(error.args) == 1:
@@ -324,10 +327,8 @@ def _is_text(value: object) -> bool:
 
 
 def _may_be_name(value: object) -> bool:
-    """False for what many bodies would keep as a name unseen; of the rest they say themselves what is wrong."""
-    if not (value is None or callable(value) or (isinstance(value, str | int) and not isinstance(value, bool))):
-        return False
-    return not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
+    """A name, or what often stands for none; a function is what a decorator without a name is given."""
+    return value is None or value == "" or callable(value) or is_name(value)
 
 
 def _is_flag(value: object) -> bool:
@@ -348,7 +349,7 @@ def _may_be_number(value: object) -> bool:
         return False
     if isinstance(value, np.ndarray | ca.DM | ca.SX):
         return _is_number(value)
-    return not isinstance(value, bool | np.bool_ | list | tuple | dict | set)
+    return not isinstance(value, bool | np.bool_ | complex | list | tuple | dict | set)
 
 
 def _may_be_whole(value: object) -> bool:
@@ -366,8 +367,15 @@ def _may_be_array(value: object) -> bool:
 
 
 def _may_be_path(value: object) -> bool:
-    # A surrogate stands for a byte of a file's name that is no UTF-8.
-    return isinstance(value, str) and "\0" not in value
+    try:
+        # Some surrogates stand for bytes of a file's name that are no UTF-8.
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_builtin_class(value: object) -> bool:
+    return isinstance(value, type) and value.__module__ == "builtins"
 
 
 def _is_none(value: object) -> bool:
@@ -438,7 +446,9 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
         # Arrays of objects may hold numbers of another class, such as ones that count operations.
         if isinstance(value, np.ndarray) and value.dtype.kind == "O":
             return True
-        return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | np.bool_ | str | complex)
+        if isinstance(value, np.ndarray):
+            return fits(value)
+        return _is_array(value) if wanted == "f" else not isinstance(value, bool | np.bool_ | str | complex)
 
     return _Kind(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)
 
@@ -446,7 +456,8 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
 def _of_class(cls: object) -> _Kind:
     """Instances of a class; of a protocol, what has its members."""
     if cls is collections.abc.Callable:
-        return _Kind("a function", _anything, callable)
+        # A class such as dict is called with what it does not take.
+        return _Kind("a function", _anything, lambda value: callable(value) and not _is_builtin_class(value))
     if not isinstance(cls, type) or cls is type:
         return _ANYTHING
     text = f"{'an' if cls.__name__[0] in 'AEIO' else 'a'} {cls.__name__}"

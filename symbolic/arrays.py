@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import ModelError, NotFiniteInputError, ShapeError
+from .errors import ModelError, NoRoomError, NotFiniteInputError, ShapeError
 
 FEW = 40
 DIGITS = 1e3
@@ -283,17 +283,17 @@ def room_for(numbers: float, what: str, advice: str) -> Generator[None]:
         advice: what to try, such as "take a larger step".
 
     Raises:
-        ModelError: if they do not fit, or if a MemoryError is raised inside.
+        NoRoomError: if they do not fit, or if a MemoryError is raised inside.
     """
     size = 8.0 * numbers
     free = free_memory() if size > SMALL else math.inf
     if size > free:
         said = f"{size / 1e9:.3g} GB of memory are needed and {free / 1e9:.3g} GB are free"
-        raise ModelError(f"no room for {what}: {said}; {advice}")
+        raise NoRoomError(f"no room for {what}: {said}; {advice}")
     try:
         yield
     except MemoryError as error:
-        raise ModelError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
+        raise NoRoomError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
 
 
 def free_memory() -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...symbolic.arrays import not_negative, positive
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, require_name
 from ...symbolic.extras import require
 from ..law_memory import remembers
 from ..law_model import model_values
@@ -96,8 +96,8 @@ def drive(
         match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
             tolerance
         )
-    if name is not None and not isinstance(name, str):
-        raise BridgeError(f"name must be the name of a system, got {name!r}")
+    if name is not None:
+        require_name("a system of Drake", name, BridgeError)
     states, found = states_of(controller.robot, plant, names=names, model_instance=model_instance)
     if name is None and model_instance is not None:
         name = f"law of {plant.GetModelInstanceName(model_instance)}"
