@@ -14,7 +14,7 @@ from ..constraints.constraint import Constraint
 from ..constraints.null_space import RANK_TOLERANCE, NullSpace, NullSpaceMethod
 from ..robots.branch_kernels import solve_least
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, vector
+from ..symbolic.arrays import finite, not_negative, vector
 from ..symbolic.errors import ModelError, ShapeError, SingularProgramError, unknown_name
 from ..symbolic.kernel import Kernel
 from .program import Program
@@ -249,7 +249,7 @@ def reduced(
     """
     if not isinstance(source, Robot | Program):
         raise ModelError(f"a Robot or a Program can be reduced, got {source!r}")
-    return ReducedEquations(source, method, tolerance)
+    return ReducedEquations(source, method, not_negative("tolerance", tolerance))
 
 
 def _offset(robot: Robot, constraints: tuple[Constraint, ...]) -> ca.SX | None:

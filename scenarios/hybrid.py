@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector
+from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector, whole
 from ..symbolic.errors import EruginError, ModelError, ParameterError, require_name, unknown_name
-from .batch import whole
 from .hybrid_accumulation import Accumulation
 from .hybrid_mode import Mode
 from .hybrid_run import Happened, ModeRunner

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import positive
+from ..symbolic.arrays import finite, number, positive
 from ..symbolic.errors import ModelError, ParameterError, ShapeError, require_name, unknown_name
 from ..symbolic.pickles import Portable
 from .integrators import Integrator
@@ -55,7 +55,7 @@ class Measure(Portable):
         if self.expected is None:
             return
         bounds: object = self.expected
-        if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not bounds[0] <= bounds[1]:
+        if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not _are_ordered(*bounds):
             raise ModelError(
                 f"what is expected of a measure is its lowest and its highest value (low, high), got {bounds!r}"
             )
@@ -199,10 +199,12 @@ class Setup(Portable):
 
         Raises:
             ParameterError: for a name that neither has.
+            ModelError: for a value that is no finite number.
         """
-        for name in values:
+        for name, value in values.items():
             if name not in self.parameters:
                 raise ParameterError(unknown_name("parameter", name, self.parameters))
+            finite(f"parameter {name!r}", value)
         own = () if self.controller is None else self.controller.parameters.names
         return replace(
             self,
@@ -270,6 +272,10 @@ class Setup(Portable):
             Measured(name, _single(name, measure.of(motion)), measure.unit, measure.expected)
             for name, measure in self.measures.items()
         )
+
+
+def _are_ordered(low: float, high: float) -> bool:
+    return number("the lowest value", low) <= number("the highest value", high)
 
 
 def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:

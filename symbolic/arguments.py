@@ -22,7 +22,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -30,7 +30,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import number, reals, shown
-from .errors import EruginError, ModelError, NoRoomError, NotFiniteError, ShapeError, is_name, require_name
+from .errors import (
+    LONGEST_NAME,
+    EruginError,
+    ModelError,
+    NoRoomError,
+    NotFiniteError,
+    ShapeError,
+    is_name,
+    require_name,
+)
 
 Test = Callable[[Any], bool]
 
@@ -54,6 +63,7 @@ class _Kind:
         fits: whether a value is what the annotation says.
         numeric: whether the value is an array of numbers.
         iterable: whether the value may be an iterator, from which everything is taken before it is looked at.
+        own: whether the value is an object of Erugin.
     """
 
     text: str
@@ -61,6 +71,7 @@ class _Kind:
     fits: Test
     numeric: bool = False
     iterable: bool = False
+    own: bool = False
 
 
 def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> None:
@@ -162,7 +173,11 @@ def _is_called_by_erugin() -> bool:
     calling = inspect.currentframe()
     for _ in range(2):
         calling = None if calling is None else calling.f_back
-    return calling is not None and _package(calling) == _OWN
+    return calling is not None and _is_own(str(calling.f_globals.get("__name__", "")))
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == _OWN
 
 
 def _is_ours(error: Exception, module: types.ModuleType) -> bool:
@@ -211,6 +226,9 @@ _SIZES = re.compile(
 """What NumPy and CasADi say where sizes do not fit."""
 
 
+_FREE = re.compile(r"since variables \[([^]]*)\] are free")
+"""What CasADi says of symbols that are no inputs."""
+
 _RANGES = re.compile("math domain error|negative dimensions")
 """What Python and NumPy say of numbers that a function is not defined for."""
 
@@ -227,8 +245,16 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
         for name, value in given.items():
             if isinstance(value, Mapping) and error.args[0] not in value:
                 return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {shown(list(value))}")
+    if free := _FREE.search(str(error)):
+        return ModelError(
+            f"{label} is given an expression in symbols that it does not know: {' '.join(free[1].split())}"
+        )
     sizes = [f"{name} {value.shape}" for name, value in given.items() if isinstance(value, ca.SX | np.ndarray)]
-    sizes += [f"{name} {np.shape(value)}" for name, value in given.items() if _is_list_of_numbers(value)]
+    sizes += [
+        f"{name} {np.shape(value) if _is_array(value) else (len(value),)}"
+        for name, value in given.items()
+        if isinstance(value, list | tuple)
+    ]
     wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError)
     if sizes and wrong and _SIZES.search(str(error)):
         return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
@@ -249,6 +275,9 @@ def _kinds(function: Callable[..., Any], owner: Any, module: types.ModuleType) -
             kind = _Kind(kind.text, _may_be_name, kind.fits)
         if parameter.default is None and not kind.fits(None):
             kind = _either([kind, _NONE])
+        if kind.own and isinstance(owner, type) and function.__name__ != "__init__":
+            # Constructors and functions have words of their own for a stranger.
+            kind = replace(kind, passes=kind.fits)
         kinds[name] = kind
     return kinds
 
@@ -314,10 +343,6 @@ def _is_array(value: object) -> bool:
     return True
 
 
-def _is_list_of_numbers(value: object) -> bool:
-    return isinstance(value, list | tuple) and _is_array(value)
-
-
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 1 << 63
 
@@ -327,8 +352,10 @@ def _is_text(value: object) -> bool:
 
 
 def _may_be_name(value: object) -> bool:
-    """A name, or what often stands for none; a function is what a decorator without a name is given."""
-    return value is None or value == "" or callable(value) or is_name(value)
+    """A name, how long bodies tell, or what stands for none; a function is what a decorator without a name is given."""
+    if isinstance(value, str):
+        return not value.strip() or is_name(value[:LONGEST_NAME])
+    return value is None or callable(value)
 
 
 def _is_flag(value: object) -> bool:
@@ -369,13 +396,16 @@ def _may_be_array(value: object) -> bool:
 def _may_be_path(value: object) -> bool:
     try:
         # Some surrogates stand for bytes of a file's name that are no UTF-8.
-        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+        return isinstance(value, str) and value != "" and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
         return False
 
 
-def _is_builtin_class(value: object) -> bool:
-    return isinstance(value, type) and value.__module__ == "builtins"
+def _is_function(value: object) -> bool:
+    """Whether it may be what is called; if that fails, a class such as dict, or a casadi.Function, is to blame."""
+    if isinstance(value, type):
+        return value.__module__ != "builtins"
+    return callable(value) and not isinstance(value, ca.Function)
 
 
 def _is_none(value: object) -> bool:
@@ -456,8 +486,7 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
 def _of_class(cls: object) -> _Kind:
     """Instances of a class; of a protocol, what has its members."""
     if cls is collections.abc.Callable:
-        # A class such as dict is called with what it does not take.
-        return _Kind("a function", _anything, lambda value: callable(value) and not _is_builtin_class(value))
+        return _Kind("a Python function", _anything, _is_function)
     if not isinstance(cls, type) or cls is type:
         return _ANYTHING
     text = f"{'an' if cls.__name__[0] in 'AEIO' else 'a'} {cls.__name__}"
@@ -469,7 +498,9 @@ def _of_class(cls: object) -> _Kind:
         return isinstance(value, cls)
 
     # Parameters, coordinates: kept for later, where a stranger would surprise.
-    return _Kind(text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits)
+    return _Kind(
+        text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits, own=_is_own(cls.__module__)
+    )
 
 
 def _one_of(words: tuple[object, ...]) -> _Kind:
@@ -492,16 +523,20 @@ def _either(kinds: list[_Kind]) -> _Kind:
         lambda value: any(test(value) for test in fits),
         numeric=any(kind.numeric for kind in kinds),
         iterable=any(kind.iterable for kind in kinds),
+        own=any(kind.own for kind in kinds),
     )
 
 
 def _several(origin: type, member: _Kind) -> _Kind:
     """A collection of one kind of members."""
     ordered = issubclass(origin, collections.abc.Sequence)
+    numbers = member in (_SIMPLE[float], _SIMPLE[int])
 
     def passes(value: object) -> bool:
         if isinstance(value, list | tuple):
             return all(map(member.passes, value))
+        if numbers and isinstance(value, str | bytes | np.ndarray):
+            return isinstance(value, np.ndarray) and value.dtype.kind in "fiuO" and _is_unmasked(value)
         return _is_unmasked(value)
 
     def fits(value: object) -> bool:

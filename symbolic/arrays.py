@@ -181,6 +181,26 @@ def finite(name: str, value: float) -> float:
     return number
 
 
+def whole(name: str, value: float, least: int = 1, most: int = LARGEST_COUNT, advice: str = "") -> int:
+    """``value`` as an int; raises ModelError unless it is a whole number within bounds.
+
+    Args:
+        name: of the argument, for messages.
+        value: a number.
+        least: that is allowed.
+        most: that is allowed, so that what is built or done that often has an end.
+        advice: what to try in place of more.
+    """
+    number = finite(name, value)
+    if not number.is_integer() or number < least:
+        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if number > most:
+        raise ModelError(
+            f"{name} must be a whole number of at most {most:,}, got {shown(value)}{': ' * bool(advice)}{advice}"
+        )
+    return int(value)
+
+
 def require_distinct_times(start: float, duration: float, step: float) -> None:
     """Raise ModelError unless times that are a step apart, from ``start`` on, differ by it to a thousandth.
 

@@ -391,9 +391,10 @@ def changes(calls: Iterable[Call], objects: Mapping[str, Any], count: int, seed:
 
 RESULTS = frozenset(
     {
-        "erugin.controllers.Analysis", "erugin.controllers.ConsistentVelocity", "erugin.controllers.InvertedMotion",
-        "erugin.controllers.Linearization", "erugin.controllers.LinearizedMotion", "erugin.controllers.Solution",
-        "erugin.controllers.robust.Estimate", "erugin.robots.Assembly", "erugin.robots.Impact",
+        "erugin.controllers.Analysis", "erugin.controllers.ConsistentVelocity", "erugin.controllers.Equilibrium",
+        "erugin.controllers.Feedforward", "erugin.controllers.InvertedMotion", "erugin.controllers.Linearization",
+        "erugin.controllers.LinearizedMotion", "erugin.controllers.Solution", "erugin.controllers.robust.Estimate",
+        "erugin.controllers.robust.Integral", "erugin.robots.Assembly", "erugin.robots.Impact",
         "erugin.robots.legendre.LegendreSolution", "erugin.scenarios.Trajectories", "erugin.scenarios.Trajectory",
     }
 )  # fmt: skip

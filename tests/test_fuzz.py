@@ -49,7 +49,6 @@ SHOWN_ELSEWHERE = {
 UNUSED = {
     "erugin.controllers.Controller.advance": "a law without memory takes nothing in",
     "erugin.controllers.ProgramController.advance": "likewise, unless it is bounded",
-    "erugin.controllers.rivals.TimeVaryingLqr.deviation": "its law has no parameters",
     "erugin.controllers.wrappers.Supervised.control": "what a broken sensor tells is what it is for",
     "erugin.controllers.wrappers.Supervised.observe": "likewise",
     "erugin.controllers.wrappers.Supervised.advance": "likewise",
