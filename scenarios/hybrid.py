@@ -22,6 +22,7 @@ from .phased_trajectory import PhasedTrajectory
 from .record import Run
 from .simulator import Values
 from .stands import require_names
+from .starts import require_near_zero
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -93,6 +94,8 @@ def simulate_hybrid(
     crowd = Accumulation(1e4 * tolerance if shortest is None else positive("shortest", shortest))
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
+    require_near_zero("q0", q)
+    require_near_zero("v0", v)
     runners = {name: ModeRunner(robot, name, mode, integrator) for name, mode in modes.items()}
     require_names([runner.phase for runner in runners.values()], p)
     shared = _names(runners.values(), p)

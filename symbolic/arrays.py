@@ -181,7 +181,7 @@ def finite(name: str, value: float) -> float:
     return number
 
 
-def whole(name: str, value: float, least: int = 1, most: int = LARGEST_COUNT, advice: str = "") -> int:
+def whole(name: str, value: float, least: int = 1, most: float = math.inf, advice: str = "") -> int:
     """``value`` as an int; raises ModelError unless it is a whole number within bounds.
 
     Args:
