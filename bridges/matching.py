@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import not_negative, vector
 from ..symbolic.errors import BridgeError
 from ..symbolic.kernel import Kernel
 from .state_map import StateMap
@@ -77,7 +77,7 @@ class Match:
         Raises:
             BridgeError: otherwise; tells which body or entry differs and by how much.
         """
-        if said := self.differs(tolerance):
+        if said := self.differs(not_negative("tolerance", tolerance)):
             raise BridgeError(
                 f"{self.robot} and the model of {self.program} are not the same robot: {said}. Pass the parameters "
                 "that the model has (p=), export the robot itself, or check units (m, kg, rad) and the names of joints"

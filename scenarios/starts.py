@@ -86,8 +86,8 @@ def require_near_zero(name: str, start: Array) -> None:
     most = float(np.abs(start).max(initial=0.0))
     if most > FARTHEST:
         raise ModelError(
-            f"{name} has {most:.3g}, where numbers are {np.spacing(most):.2g} apart: start within {FARTHEST:g} of zero, "
-            "count angles modulo 2π, or take an origin or a unit that makes it smaller"
+            f"{name} has {most:.3g}, where numbers are {np.spacing(most):.2g} apart: start within {FARTHEST:g} of "
+            "zero, count angles modulo 2π, or take an origin or a unit that makes it smaller"
         )
 
 

@@ -219,15 +219,15 @@ def _refusal(
 
 
 _SIZES = re.compile(
-    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|sparsity|sparsities"
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|unsized|sparsit"
     "|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
     re.IGNORECASE,
 )
 """What NumPy and CasADi say where sizes do not fit."""
 
 
-_FREE = re.compile(r"since variables \[([^]]*)\] are free")
-"""What CasADi says of symbols that are no inputs."""
+_FUNCTION, _FREE = "Error in Function::Function", re.compile(r"since variables \[([^]]*)\] are free")
+"""What CasADi says of symbols that are no inputs, or of inputs that are no symbols or the same one."""
 
 _RANGES = re.compile("math domain error|negative dimensions")
 """What Python and NumPy say of numbers that a function is not defined for."""
@@ -245,17 +245,17 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
         for name, value in given.items():
             if isinstance(value, Mapping) and error.args[0] not in value:
                 return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {shown(list(value))}")
-    if free := _FREE.search(str(error)):
-        return ModelError(
-            f"{label} is given an expression in symbols that it does not know: {' '.join(free[1].split())}"
-        )
+    if _FUNCTION in str(error):
+        free = _FREE.search(str(error))
+        told = f"symbols that are no inputs: {' '.join(free[1].split())}" if free else text[0]
+        return ModelError(f"{label} cannot make a function of its expressions: {told}")
     sizes = [f"{name} {value.shape}" for name, value in given.items() if isinstance(value, ca.SX | np.ndarray)]
     sizes += [
         f"{name} {np.shape(value) if _is_array(value) else (len(value),)}"
         for name, value in given.items()
         if isinstance(value, list | tuple)
     ]
-    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError)
+    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError) or "unsized" in text[0]
     if sizes and wrong and _SIZES.search(str(error)):
         return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
     return None

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative, positive
+from ...symbolic.arrays import positive
 from ...symbolic.errors import BridgeError, require_name
 from ...symbolic.extras import require
 from ..law_memory import remembers
@@ -92,7 +92,6 @@ def drive(
     own = model_values(controller, p)
     plant: MultibodyPlant = export(controller.robot, p=own) if model is None else model
     if tolerance is not None:
-        tolerance = not_negative("tolerance", tolerance)
         match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
             tolerance
         )

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive, whole
+from ...symbolic.arrays import positive, reals, whole
 from ...symbolic.errors import EruginError, ModelError, ShapeError
 from ..controller import Controller
 from ..piecewise import read_rows, read_times
@@ -155,7 +155,7 @@ def quadratic_cost(
     total = np.zeros(times.shape)
     for name, given, bound in (("errors", errors, allowed), ("inputs", inputs, effort)):
         values = read_rows(name, given, times.size, np.shape(given)[-1] if np.ndim(given) else 0)
-        most = np.asarray(bound, dtype=np.float64)
+        most = reals(f"what is allowed of {name}", bound)
         if most.shape not in ((), values.shape[1:]):
             raise ShapeError(f"what is allowed of {name} must be a number or {values.shape[1:]}, got {most.shape}")
         if not (most > 0.0).all():
