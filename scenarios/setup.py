@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, number, positive
+from ..symbolic.arrays import finite, not_negative, number, positive
 from ..symbolic.errors import ModelError, ParameterError, ShapeError, require_name, unknown_name
 from ..symbolic.pickles import Portable
 from .integrators import Integrator
@@ -161,6 +161,7 @@ class Setup(Portable):
                 raise ShapeError(f"{name} must have shape ({length},), got shape {np.shape(start)}")
         positive("duration", self.duration)
         positive("step", self.step)
+        not_negative("settled", self.settled)
         for what, names in (("measure", self.measures), ("picture", self.pictures), ("controller", self.rivals)):
             for name in names:
                 require_name(f"a {what}", name)

@@ -22,7 +22,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -46,6 +46,8 @@ Test = Callable[[Any], bool]
 _TICKS = (("self", "t", "q", "v"), ("self", "p"))
 """What methods take first that loops call at every tick, and that check their numbers themselves."""
 
+_ABSENT = object()
+
 _ARRAY_LIKE = frozenset(typing.get_args(ArrayLike))
 
 
@@ -63,7 +65,8 @@ class _Kind:
         fits: whether a value is what the annotation says.
         numeric: whether the value is an array of numbers.
         iterable: whether the value may be an iterator, from which everything is taken before it is looked at.
-        own: whether the value is an object of Erugin.
+        own: whether the value is an object of Erugin, or None; bodies have words for strangers, which are refused
+            afterwards if a body did not look at them.
     """
 
     text: str
@@ -123,6 +126,7 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
     checks: list[tuple[int, Test]] | None = None
     by_name: dict[str, Test] = {}
     iterated: set[str] = set()
+    owned: dict[str, tuple[int, Test]] = {}
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -131,6 +135,12 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             kinds = _kinds(function, owner, module)
             by_name.update({name: kind.passes for name, kind in kinds.items()})
             iterated.update(name for name, kind in kinds.items() if kind.iterable)
+            places = {name: i for i, name in enumerate(names)}
+            owned.update(
+                (name, (places.get(name, sys.maxsize), kind.fits))
+                for name, kind in kinds.items()
+                if kind.own and kind is not _NONE
+            )
             checks = [
                 (i, by_name[name]) for i, name in enumerate(names) if by_name.get(name, _anything) is not _anything
             ]
@@ -149,7 +159,7 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             if name in by_name and not by_name[name](value):
                 raise _refusal(label, function, owner, name, _kinds(function, owner, module)[name], value)
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         except (EruginError, Warning):
             raise
         except Exception as error:
@@ -163,6 +173,11 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             if explained:
                 raise explained from error
             raise
+        for name, (i, fits) in owned.items():
+            value = args[i] if i < len(args) else kwargs.get(name, _ABSENT)
+            if value is not _ABSENT and not fits(value):
+                raise _refusal(label, function, owner, name, _kinds(function, owner, module)[name], value)
+        return result
 
     guarded.__checked__ = True  # type: ignore[attr-defined]
     return guarded
@@ -188,7 +203,9 @@ def _is_ours(error: Exception, module: types.ModuleType) -> bool:
         frame, trace = trace.tb_frame, trace.tb_next
         # What the standard library raises was asked of it by the frame before.
         if (package := _package(frame)) not in sys.stdlib_module_names:
-            ours = package in own or _INSTALLED.search(frame.f_code.co_filename) is not None
+            # Compiled modules have paths of their makers in their code.
+            path = str(frame.f_globals.get("__file__") or frame.f_code.co_filename)
+            ours = package in own or _INSTALLED.search(path) is not None
     return ours
 
 
@@ -219,8 +236,8 @@ def _refusal(
 
 
 _SIZES = re.compile(
-    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|unsized|sparsit"
-    "|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|unsized|has no len"
+    "|sparsit|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
     re.IGNORECASE,
 )
 """What NumPy and CasADi say where sizes do not fit."""
@@ -255,7 +272,9 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
         for name, value in given.items()
         if isinstance(value, list | tuple)
     ]
-    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError) or "unsized" in text[0]
+    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError) or bool(
+        re.search("unsized|has no len", text[0])
+    )
     if sizes and wrong and _SIZES.search(str(error)):
         return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
     return None
@@ -275,9 +294,6 @@ def _kinds(function: Callable[..., Any], owner: Any, module: types.ModuleType) -
             kind = _Kind(kind.text, _may_be_name, kind.fits)
         if parameter.default is None and not kind.fits(None):
             kind = _either([kind, _NONE])
-        if kind.own and isinstance(owner, type) and function.__name__ != "__init__":
-            # Constructors and functions have words of their own for a stranger.
-            kind = replace(kind, passes=kind.fits)
         kinds[name] = kind
     return kinds
 
@@ -413,7 +429,7 @@ def _is_none(value: object) -> bool:
 
 
 _ANYTHING = _Kind("anything", _anything, _anything)
-_NONE = _Kind("None", _is_none, _is_none)
+_NONE = _Kind("None", _is_none, _is_none, own=True)
 _PATH = _Kind("a path", _may_be_path, _may_be_path)
 _NUMBERS = _Kind("real numbers", _may_be_array, _is_array, numeric=True)
 _SIMPLE: dict[object, _Kind] = {
@@ -523,7 +539,7 @@ def _either(kinds: list[_Kind]) -> _Kind:
         lambda value: any(test(value) for test in fits),
         numeric=any(kind.numeric for kind in kinds),
         iterable=any(kind.iterable for kind in kinds),
-        own=any(kind.own for kind in kinds),
+        own=all(kind.own for kind in kinds),
     )
 
 

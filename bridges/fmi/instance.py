@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import BridgeError, unknown_name
 from ...symbolic.extras import require
 from .units import BASE, Unit
@@ -55,7 +56,7 @@ class Instance:
                 the FMU refuses.
             MissingPackageError: if FMPy is not installed.
         """
-        fmpy = require("fmpy", "fmi")
+        fmpy, t0 = require("fmpy", "fmi"), finite("t0", t0)
         self.path = os.fspath(path)
         # What the last call said, for its error: with logging on an FMU may say much that is none.
         self._said = said = deque[str](maxlen=LINES)
@@ -125,10 +126,11 @@ class Instance:
             values: by name.
 
         Raises:
-            BridgeError: for an unknown name, or a value that is no number or that the FMU refuses.
+            BridgeError: for an unknown name, or a value that the FMU refuses.
+            ModelError: for a value that is no finite number.
         """
         references = self._references(values)
-        numbers = [_number(name, value) for name, value in values.items()]
+        numbers = [finite(name, value) for name, value in values.items()]
         if references:
             self._call("setReal" if self.version == "2.0" else "setFloat64", references, numbers)
 
@@ -169,7 +171,8 @@ class Instance:
         Raises:
             BridgeError: if the FMU cannot.
         """
-        self._call("doStep", currentCommunicationPoint=t, communicationStepSize=span)
+        now, ahead = finite("t", t), positive("span", span)
+        self._call("doStep", currentCommunicationPoint=now, communicationStepSize=ahead)
 
     def save(self) -> bytes:
         """The whole state, for :meth:`restore` of any instance of the same FMU.
@@ -229,13 +232,6 @@ class Instance:
 
     def _told(self, error: Exception) -> str:
         return "; ".join(self._said) or str(error)
-
-
-def _number(name: str, value: float) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BridgeError(f"{name} must be a number, got {value!r}") from error
 
 
 def _unit(unit: fmpy.model_description.Unit) -> Unit:

@@ -160,11 +160,11 @@ class ModelState:
             v_there: their velocities, shape (nv',).
         """
         found = np.zeros(self._flat.nv)
+        q = vector("q", q, self.robot.coordinates.nq)
+        v_there = vector("v_there", v_there, self.nv)
         if not self._turns:
             return found[: self.robot.coordinates.nv]
-        moved = self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[0] @ vector(
-            "v_there", v_there, self.nv
-        )
+        moved = self._between(self._forth_q @ q)[0] @ v_there
         for piece, (_, iv) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "planar":
                 x, y, turning = moved[iv : iv + 3]

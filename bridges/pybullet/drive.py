@@ -70,7 +70,10 @@ class Drive:
     @property
     def state(self) -> tuple[Array, Array]:
         """Coordinates, shape (nq,), and velocities, shape (nv,), of the robot."""
-        return self.body.states.here(*self.body.read())
+        try:
+            return self.body.states.here(*self.body.read())
+        except bullet().error as error:
+            raise BridgeError(f"PyBullet's world {self.body.client} tells no state: {error}") from error
 
     def tick(self) -> Array:
         """Take in one sample, ask the law, and apply what it says during the world's next step.
@@ -97,7 +100,11 @@ class Drive:
         self._apply(vector("q", q, c.nq), vector("v", v, c.nv), reals("output", output))
 
     def _apply(self, q: Array, v: Array, output: Array) -> None:
-        self.body.push(self.body.states.force_there(q, self._applied(self.t, q, v, output)))
+        force = self.body.states.force_there(q, self._applied(self.t, q, v, output))
+        try:
+            self.body.push(force)
+        except bullet().error as error:
+            raise BridgeError(f"PyBullet's world {self.body.client} takes no forces: {error}") from error
 
     def step(self, count: int = 1) -> Array:
         """Tick and step the world, so many times; its output at the last tick.

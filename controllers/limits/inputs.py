@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.solvability import REMAINDER, remainders
-from ...symbolic.arrays import instant
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ..multipliers import MultiplierMethod
 from ..multipliers.multipliers import ACCURATE
@@ -147,7 +146,7 @@ class BoundedInputs:
             q: coordinates, shape (nq,).
             p: parameters, whole vector.
         """
-        return self._at_rest.holding(instant("t", t), q, p)
+        return self._at_rest.holding(t, q, p)
 
     def _decide(self, t: float, q: Array, v: Array, p: Array, before: Sample | None) -> BoundedOutcome:
         low, high = self.limits.lower, self.limits.upper

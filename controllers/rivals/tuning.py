@@ -109,7 +109,7 @@ def tune(
             trials[rate] = Trial(rate, math.inf)
             try:
                 law = build(rate)
-                found = float(cost(law))
+                found = float(reals("the cost", cost(law)))
                 laws[rate] = law
                 said = "" if math.isfinite(found) else f"the cost is {found}"
                 trials[rate] = Trial(rate, found if math.isfinite(found) else math.inf, said)
