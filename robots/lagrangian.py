@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 
 from ..constraints.constraint import Constraint
+from ..symbolic.arrays import reals
 from ..symbolic.constants import require_finite_constants
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
@@ -79,7 +80,7 @@ def lagrangian_system(
         parameters = Parameters(tuple(symbols[i].name() for i in range(symbols.numel())), symbols, nominal or {})
     inputs = ca.SX(0, 1) if u is None else u
     coordinates = Coordinates.of(q, v, t=t, units=None if units is None else tuple(units))
-    forces = ca.SX.zeros(n) + Q
+    forces = ca.SX.zeros(n) + (Q if isinstance(Q, ca.SX) else reals(f"{name}: Q", Q))
     if forces.shape != (n, 1):
         raise ModelError(f"{name}: Q must have shape ({n},), got {forces.shape}")
     potential, dissipation = ca.SX(V), ca.SX(D)

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, not_negative, number, positive
-from ..symbolic.errors import ModelError, ParameterError, ShapeError, require_name, unknown_name
+from ..symbolic.arrays import finite, not_negative, number, positive, vector
+from ..symbolic.errors import ModelError, ParameterError, require_name, unknown_name
 from ..symbolic.pickles import Portable
 from .integrators import Integrator
 from .metrics import Metric
@@ -157,8 +157,7 @@ class Setup(Portable):
             if not isinstance(value, kind) and not (name == "controller" and value is None):
                 raise ModelError(f"{name} must be {called}, got {_short(value)}")
         for name, start, length in (("q0", self.q0, self.robot.q.numel()), ("v0", self.v0, self.robot.v.numel())):
-            if np.shape(start) != (length,):
-                raise ShapeError(f"{name} must have shape ({length},), got shape {np.shape(start)}")
+            vector(name, start, length)
         positive("duration", self.duration)
         positive("step", self.step)
         not_negative("settled", self.settled)

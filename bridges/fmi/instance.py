@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, positive
-from ...symbolic.errors import BridgeError, unknown_name
+from ...symbolic.arrays import finite
+from ...symbolic.errors import BridgeError, ModelError, unknown_name
 from ...symbolic.extras import require
 from .units import BASE, Unit
 
@@ -56,7 +56,7 @@ class Instance:
                 the FMU refuses.
             MissingPackageError: if FMPy is not installed.
         """
-        fmpy, t0 = require("fmpy", "fmi"), finite("t0", t0)
+        fmpy, t0 = require("fmpy", "fmi"), _number("t0", t0)
         self.path = os.fspath(path)
         # What the last call said, for its error: with logging on an FMU may say much that is none.
         self._said = said = deque[str](maxlen=LINES)
@@ -126,11 +126,10 @@ class Instance:
             values: by name.
 
         Raises:
-            BridgeError: for an unknown name, or a value that the FMU refuses.
-            ModelError: for a value that is no finite number.
+            BridgeError: for an unknown name, or a value that is no finite number or that the FMU refuses.
         """
         references = self._references(values)
-        numbers = [finite(name, value) for name, value in values.items()]
+        numbers = [_number(name, value) for name, value in values.items()]
         if references:
             self._call("setReal" if self.version == "2.0" else "setFloat64", references, numbers)
 
@@ -171,7 +170,7 @@ class Instance:
         Raises:
             BridgeError: if the FMU cannot.
         """
-        now, ahead = finite("t", t), positive("span", span)
+        now, ahead = _number("t", t), _number("span", span)
         self._call("doStep", currentCommunicationPoint=now, communicationStepSize=ahead)
 
     def save(self) -> bytes:
@@ -232,6 +231,13 @@ class Instance:
 
     def _told(self, error: Exception) -> str:
         return "; ".join(self._said) or str(error)
+
+
+def _number(name: str, value: float) -> float:
+    try:
+        return finite(name, value)
+    except ModelError as error:
+        raise BridgeError(str(error)) from error
 
 
 def _unit(unit: fmpy.model_description.Unit) -> Unit:

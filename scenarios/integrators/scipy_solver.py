@@ -60,11 +60,14 @@ def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_ste
             nonlocal solver
             # A corrected state, or a memory that has changed, make it another motion than the one the solver is on:
             # it starts anew, and with a memory goes no further than the sample.
-            if loop.remembers:
-                solver = begin(t, x, t + step)
-            elif solver is None or loop.correction is not None:
-                solver = begin(t, x, np.inf)
-            return _reach(solver, t + step, max_steps)
+            try:
+                if loop.remembers:
+                    solver = begin(t, x, t + step)
+                elif solver is None or loop.correction is not None:
+                    solver = begin(t, x, np.inf)
+                return _reach(solver, t + step, max_steps)
+            except NotFiniteRateError:
+                return np.full(x.shape, np.nan)
 
         return step_by_step(loop.observer(p), follow, step, loop.corrector(p), t0)
 
@@ -74,15 +77,12 @@ def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_ste
 def _reach(solver: Solver, t: float, max_steps: int) -> Array:
     """The state at t; NaN once the solver has given up."""
     steps = 0
-    try:
-        # SciPy repeats a step without a length for ever.
-        while solver.t < t and solver.status == "running" and math.isfinite(solver.h_abs):
-            if steps == max_steps:
-                raise NotConvergedError(f"{type(solver).__name__} gave up: {TOO_MANY_STEPS}")
-            solver.step()
-            steps += 1
-    except NotFiniteRateError:
-        return np.full(solver.y.shape, np.nan)
+    # SciPy repeats a step without a length for ever.
+    while solver.t < t and solver.status == "running" and math.isfinite(solver.h_abs):
+        if steps == max_steps:
+            raise NotConvergedError(f"{type(solver).__name__} gave up: {TOO_MANY_STEPS}")
+        solver.step()
+        steps += 1
     if solver.t < t:
         return np.full(solver.y.shape, np.nan)
     return np.array(solver.y) if solver.t_old is None else solver.dense_output()(t)
