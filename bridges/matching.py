@@ -61,6 +61,7 @@ class Match:
         Args:
             tolerance: of M and h, relative.
         """
+        tolerance = not_negative("tolerance", tolerance)
         off = {"M": self.mass, "h": self.bias}
         other_units = [self.units] if self.units and not max(off.values()) <= tolerance else []
         told = [*other_units, *shortened(self.bodies), *self.notes]
@@ -77,7 +78,7 @@ class Match:
         Raises:
             BridgeError: otherwise; tells which body or entry differs and by how much.
         """
-        if said := self.differs(not_negative("tolerance", tolerance)):
+        if said := self.differs(tolerance):
             raise BridgeError(
                 f"{self.robot} and the model of {self.program} are not the same robot: {said}. Pass the parameters "
                 "that the model has (p=), export the robot itself, or check units (m, kg, rad) and the names of joints"

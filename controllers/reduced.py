@@ -52,7 +52,7 @@ class ReducedEquations:
             raise ModelError(unknown_name("method of reduced", str(method), known))
         program = source if isinstance(source, Program) else None
         robot = source.robot if isinstance(source, Program) else source
-        self.robot, self._tolerance = robot, tolerance
+        self.robot, self._tolerance = robot, not_negative("tolerance", tolerance)
         self.method: NullSpaceMethod = method
         self.parameters = robot.parameters if program is None else program.parameters
         c, p = robot.coordinates, self.parameters.symbols
@@ -249,7 +249,7 @@ def reduced(
     """
     if not isinstance(source, Robot | Program):
         raise ModelError(f"a Robot or a Program can be reduced, got {source!r}")
-    return ReducedEquations(source, method, not_negative("tolerance", tolerance))
+    return ReducedEquations(source, method, tolerance)
 
 
 def _offset(robot: Robot, constraints: tuple[Constraint, ...]) -> ca.SX | None:

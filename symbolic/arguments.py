@@ -546,13 +546,13 @@ def _either(kinds: list[_Kind]) -> _Kind:
 def _several(origin: type, member: _Kind) -> _Kind:
     """A collection of one kind of members."""
     ordered = issubclass(origin, collections.abc.Sequence)
-    numbers = member in (_SIMPLE[float], _SIMPLE[int])
+    numbers, kinds = member in (_SIMPLE[float], _SIMPLE[int]), "iuO" if member is _SIMPLE[int] else "fiuO"
 
     def passes(value: object) -> bool:
         if isinstance(value, list | tuple):
             return all(map(member.passes, value))
         if numbers and isinstance(value, str | bytes | np.ndarray):
-            return isinstance(value, np.ndarray) and value.dtype.kind in "fiuO" and _is_unmasked(value)
+            return isinstance(value, np.ndarray) and value.dtype.kind in kinds and _is_unmasked(value)
         return _is_unmasked(value)
 
     def fits(value: object) -> bool:

@@ -74,7 +74,7 @@ class Coordinates(Portable):
         names = tuple(q[i].name() for i in range(q.numel()))
         a = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"a_{name}") for name in names))
         time = ca.SX.sym("t") if t is None else t
-        return cls(time, q, v, a, ca.SX.eye(q.numel()), names, units or ("",) * len(names))
+        return cls(time, q, v, a, ca.SX.eye(q.numel()), names, ("",) * len(names) if units is None else tuple(units))
 
     @property
     def nq(self) -> int:

@@ -52,6 +52,7 @@ UNUSED = {
     "erugin.controllers.wrappers.Supervised.control": "what a broken sensor tells is what it is for",
     "erugin.controllers.wrappers.Supervised.observe": "likewise",
     "erugin.controllers.wrappers.Supervised.advance": "likewise",
+    "erugin.scenarios.comparison.Paired.of": "the metric of a run that failed is NaN, which loses against any other",
 }
 """Methods that may be given numbers that are none, and why."""
 
