@@ -55,7 +55,7 @@ class Frame:
         return cls(
             ca.SX(ca.DM.eye(3)),
             ca.vertcat(
-                *(s if isinstance(s, ca.SX) else finite(name, s) for name, s in {"x": x, "y": y, "z": z}.items())
+                *(s if isinstance(s, ca.SX) else ca.SX(finite(name, s)) for name, s in {"x": x, "y": y, "z": z}.items())
             ),
         )
 

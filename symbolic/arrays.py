@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ DIGITS = 1e3
 """Numbers that must lie between two times to tell them apart."""
 SMALL = 2**26
 """Bytes below which free memory is not looked up."""
+LARGEST_INTEGER = 2**63 - 1
 LARGEST_COUNT = 2**53
 """Above it a float64 does not tell one whole number from the next."""
 
@@ -181,7 +183,7 @@ def finite(name: str, value: float) -> float:
     return number
 
 
-def whole(name: str, value: float, least: int = 1, most: float = math.inf, advice: str = "") -> int:
+def whole(name: str, value: float, least: int = 1, most: int = LARGEST_INTEGER, advice: str = "") -> int:
     """``value`` as an int; raises ModelError unless it is a whole number within bounds.
 
     Args:
@@ -191,9 +193,14 @@ def whole(name: str, value: float, least: int = 1, most: float = math.inf, advic
         most: that is allowed, so that what is built or done that often has an end.
         advice: what to try in place of more.
     """
-    number = finite(name, value)
+    try:
+        number = _number(value)
+    except OverflowError:
+        number = sys.float_info.max if value > 0 else -sys.float_info.max
+    except (TypeError, ValueError):
+        number = math.nan
     if not number.is_integer() or number < least:
-        raise ModelError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ModelError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
     if number > most:
         raise ModelError(
             f"{name} must be a whole number of at most {most:,}, got {shown(value)}{': ' * bool(advice)}{advice}"

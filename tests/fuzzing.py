@@ -809,9 +809,8 @@ def call_what_no_page_shows() -> None:
     fmi.simulate(arm, None, q, v, 0.02, step=0.01)
     drake.simulate(arm, law, q, v, 0.02, step=0.01)
     gymnasium.register(scenarios["two-link-arm-moving-obstacle"], "erugin/Fuzz-v0")
-    gymnasium.Transition(
-        {"q": np.zeros((1, 2))}, {"q": np.zeros((1, 2))}, np.zeros((1, 2)), *[np.zeros(1, bool)] * 3, 0.1
-    )
+    seen, no = {"q": np.zeros((1, 2))}, np.zeros(1, bool)
+    gymnasium.Transition(seen, seen, np.zeros((1, 2)), no, no, no, 0.1)
 
     # Motions, equations, reports, bridges.
     wheels = rb.two_wheel_robot(

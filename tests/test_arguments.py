@@ -342,10 +342,10 @@ COUNTS: dict[str, Callable[[int], object]] = {
 }
 
 
-@pytest.mark.parametrize("count", [10**12, 10**400])
+@pytest.mark.parametrize("count", [10**12, 10**400], ids=["1e12", "1e400"])
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts_have_a_limit_and_a_remedy(name: str, count: int) -> None:
-    with pytest.raises(ModelError, match=r"must be a whole number of at most [0-9,]+, got 10*…?: .|must be a number"):
+    with pytest.raises(ModelError, match=r"must be a whole number of at most [0-9,]+, got 10*…?: ."):
         COUNTS[name](count)
 
 
