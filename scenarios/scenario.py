@@ -278,7 +278,7 @@ def find(name: str, scenarios: Iterable[Scenario]) -> Scenario:
 
 
 def _require_name(name: object) -> None:
-    if callable(name):
+    if not isinstance(name, str) or not name:
         raise ModelError(f'a scenario needs a name: write @scenario("name") before its function, got {name!r}')
     require_name("a scenario", name)
 

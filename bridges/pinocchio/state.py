@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.joints import Floating
 from ...robots.robot import Robot
 from ...symbolic.arrays import vector
-from ...symbolic.errors import BridgeError
+from ...symbolic.errors import BridgeError, ShapeError
 from ..names import places
 from ..state_map import PINOCCHIO, StateMap
 from .pieces import Piece, pieces
@@ -128,9 +128,12 @@ class ModelState:
             v_there: theirs, shape (nv',).
 
         Raises:
-            ShapeError: for a wrong shape, or a number that is not finite.
+            BridgeError: for a wrong shape, or a number that is not finite.
         """
-        q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
+        try:
+            q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
+        except ShapeError as error:
+            raise BridgeError(f"this is no state of the Pinocchio model: {error}") from error
         flat_q = np.zeros(self._flat.nq)
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "circle":
