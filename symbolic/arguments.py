@@ -371,7 +371,7 @@ def _may_be_name(value: object) -> bool:
     """A name, how long bodies tell, or what stands for none; a function is what a decorator without a name is given."""
     if isinstance(value, str):
         return not value.strip() or is_name(value[:LONGEST_NAME])
-    return value is None or callable(value)
+    return value is None or callable(value) or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def _is_flag(value: object) -> bool:

@@ -133,7 +133,10 @@ class ModelState:
         try:
             q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
         except ShapeError as error:
-            raise BridgeError(f"this is no state of the Pinocchio model: {error}") from error
+            raise BridgeError(
+                f"the state of the Pinocchio model is q of shape ({self.nq},) and v of shape ({self.nv},), got "
+                f"{np.shape(q_there)} and {np.shape(v_there)}: {error}"
+            ) from error
         flat_q = np.zeros(self._flat.nq)
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "circle":
