@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...robots.joints import Floating
 from ...robots.robot import Robot
 from ...symbolic.arrays import vector
-from ...symbolic.errors import BridgeError, ShapeError
+from ...symbolic.errors import BridgeError
 from ..names import places
 from ..state_map import PINOCCHIO, StateMap
 from .pieces import Piece, pieces
@@ -128,15 +128,15 @@ class ModelState:
             v_there: theirs, shape (nv',).
 
         Raises:
-            BridgeError: for a wrong shape, or a number that is not finite.
+            BridgeError: for a wrong shape.
+            ShapeError: for what is no finite number.
         """
-        try:
-            q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
-        except ShapeError as error:
+        if np.shape(q_there) != (self.nq,) or np.shape(v_there) != (self.nv,):
             raise BridgeError(
                 f"the state of the Pinocchio model is q of shape ({self.nq},) and v of shape ({self.nv},), got "
-                f"{np.shape(q_there)} and {np.shape(v_there)}: {error}"
-            ) from error
+                f"{np.shape(q_there)} and {np.shape(v_there)}"
+            )
+        q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
         flat_q = np.zeros(self._flat.nq)
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "circle":
