@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
+from ..symbolic.arrays import not_negative, vector
 from ..symbolic.errors import BridgeError
 from ..symbolic.kernel import Kernel
 from .state_map import StateMap
@@ -61,6 +61,7 @@ class Match:
         Args:
             tolerance: of M and h, relative.
         """
+        tolerance = not_negative("tolerance", tolerance)
         off = {"M": self.mass, "h": self.bias}
         other_units = [self.units] if self.units and not max(off.values()) <= tolerance else []
         told = [*other_units, *shortened(self.bodies), *self.notes]

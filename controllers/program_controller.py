@@ -248,7 +248,10 @@ class ProgramController(Controller):
     ) -> Array:
         """Deviation of the program's rows."""
         arguments = self.arguments(t, q, v, p)
-        return np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
+        found = np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
+        if not all_finite(found):
+            raise NotFiniteError(f"at t = {arguments[0]:g}: the deviation is not finite, {found.tolist()}")
+        return found
 
     def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
         """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.

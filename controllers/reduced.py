@@ -14,7 +14,7 @@ from ..constraints.constraint import Constraint
 from ..constraints.null_space import RANK_TOLERANCE, NullSpace, NullSpaceMethod
 from ..robots.branch_kernels import solve_least
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, vector
+from ..symbolic.arrays import finite, not_negative, vector
 from ..symbolic.errors import ModelError, ShapeError, SingularProgramError, unknown_name
 from ..symbolic.kernel import Kernel
 from .program import Program
@@ -52,7 +52,7 @@ class ReducedEquations:
             raise ModelError(unknown_name("method of reduced", str(method), known))
         program = source if isinstance(source, Program) else None
         robot = source.robot if isinstance(source, Program) else source
-        self.robot, self._tolerance = robot, tolerance
+        self.robot, self._tolerance = robot, not_negative("tolerance", tolerance)
         self.method: NullSpaceMethod = method
         self.parameters = robot.parameters if program is None else program.parameters
         c, p = robot.coordinates, self.parameters.symbols

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import positive, vector
+from ..symbolic.arrays import positive, vector, whole
 from ..symbolic.errors import ModelError
 from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
@@ -132,8 +132,7 @@ class Reference:
                 none.
         """
         _require_rates(robot)
-        if isinstance(pieces, bool) or not isinstance(pieces, int) or pieces < 1:
-            raise ModelError(f"pieces must be a whole number, one at least, got {pieces!r}")
+        pieces = whole("pieces", pieces)
         at = read_times(t, 13)
         x = read_rows("q", q, at.size, robot.coordinates.nq)
         return cls._of_pieces(robot, Piecewise.least_squares(at, x, positive("tolerance", tolerance), pieces))

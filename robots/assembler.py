@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import finite, positive, vector
+from ..symbolic.arrays import finite, positive, vector, whole
 from ..symbolic.errors import ModelError, NotFiniteError
 from .assembled import Assembly, AssemblyError, misses_of
 from .least_squares import Found
@@ -32,6 +32,7 @@ tolerance would not see singular positions."""
 STARTS = 48
 """Starts that ``assemble`` tries before it says that there is no assembly."""
 BRANCH_STARTS = 64
+MOST_STARTS = 100_000
 """Starts that ``branches`` tries unless told otherwise."""
 NEAR = 1e-6
 """Two assemblies whose coordinates all differ by less are one."""
@@ -102,8 +103,7 @@ class Assembler:
         places, q = self._problem(guess, fixed, t, p)
         if not self._equations.flat:
             raise ModelError(f"{self.robot.name}: branches are looked for where q̇ = v only, not in quasi-velocities")
-        if starts < 1:
-            raise ModelError(f"starts must be at least 1, got {starts!r}")
+        starts = whole("starts", starts, most=MOST_STARTS, advice="start from other guesses")
         distinct: list[Assembly] = []
         spread, beside = places.starts(q, starts), list[Array]()
         while (start := beside.pop() if beside else next(spread, None)) is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..symbolic.arrays import constant_values
+from ..symbolic.arrays import constant_values, finite
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
 
@@ -52,7 +52,12 @@ class Frame:
             y: along the second [m].
             z: along the third [m].
         """
-        return cls(ca.SX(ca.DM.eye(3)), ca.vertcat(ca.SX(x), ca.SX(y), ca.SX(z)))
+        return cls(
+            ca.SX(ca.DM.eye(3)),
+            ca.vertcat(
+                *(s if isinstance(s, ca.SX) else ca.SX(finite(name, s)) for name, s in {"x": x, "y": y, "z": z}.items())
+            ),
+        )
 
     @classmethod
     def planar(cls, angle: ca.SX, position: ca.SX) -> Frame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 
 from ..constraints.constraint import Constraint
+from ..symbolic.arrays import reals
 from ..symbolic.constants import require_finite_constants
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
@@ -70,6 +71,9 @@ def lagrangian_system(
     for label, symbols in (("q", q), ("v", v)):
         if not symbols.is_valid_input() or symbols.shape != (n, 1) or n == 0:
             raise ModelError(f"{name}: {label} must be a column of symbols as long as q, got {symbols}")
+    for label, given in (("p", p), ("u", u)):
+        if isinstance(given, ca.SX) and not given.is_valid_input():
+            raise ModelError(f"{name}: {label} must consist of symbols, got {given}")
     if isinstance(p, Parameters):
         if nominal is not None:
             raise ModelError(f"{name}: declared parameters have their nominal values; nominal= is for bare symbols")
@@ -79,7 +83,7 @@ def lagrangian_system(
         parameters = Parameters(tuple(symbols[i].name() for i in range(symbols.numel())), symbols, nominal or {})
     inputs = ca.SX(0, 1) if u is None else u
     coordinates = Coordinates.of(q, v, t=t, units=None if units is None else tuple(units))
-    forces = ca.SX.zeros(n) + Q
+    forces = ca.SX.zeros(n) + (Q if isinstance(Q, ca.SX) else reals(f"{name}: Q", Q))
     if forces.shape != (n, 1):
         raise ModelError(f"{name}: Q must have shape ({n},), got {forces.shape}")
     potential, dissipation = ca.SX(V), ca.SX(D)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint, row_names
+from ..symbolic.arrays import shown
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name, unknown_name
 from ..symbolic.ldl import Ldl
@@ -77,6 +78,8 @@ class Robot:
         for what, names in (("an input", self.input_names), ("a point", self.points), ("a frame", self.frames)):
             for name in names:
                 require_name(f"{what} of {self.name}", name)
+        if not isinstance(self.tree, Tree | None):
+            raise ModelError(f"tree of {self.name} must be a Tree, got {shown(self.tree)}")
         nv, nu = self.coordinates.nv, self.u.numel()
         shapes = {"mass_matrix": (nv, nv), "bias": (nv, 1), "kinetic_energy": (1, 1), "potential_energy": (1, 1)}
         given = {**self.dynamics.known, "input_matrix": self.input_matrix}

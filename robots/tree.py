@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..symbolic.arrays import constant_values, finite, not_negative
+from ..symbolic.arrays import constant_values, finite, not_negative, shown
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name
 from .frame import Frame
@@ -101,8 +101,11 @@ class Node:
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name, and what the joint is."""
         require_name("a joint", self.name)
+        for name, kind in (("placement", Frame), ("joint", Joint)):
+            if not isinstance(getattr(self, name), kind):
+                raise ModelError(f"{name} of {self.name!r} must be a {kind.__name__}, got {shown(getattr(self, name))}")
 
 
 @dataclass(frozen=True, eq=False)

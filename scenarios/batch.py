@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..symbolic.arrays import positive
-from ..symbolic.errors import ModelError
+from ..symbolic.arrays import whole
 from .integrators.integrator import BLOCK, Advance, Block
 from .record import Record
 from .window import Window
@@ -66,13 +65,6 @@ def thread_count(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole("threads", threads)
-
-
-def whole(name: str, value: int) -> int:
-    """``value`` as an integer; raises ModelError unless it is a whole number of at least 1."""
-    if not positive(name, value).is_integer():
-        raise ModelError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
 
 
 def run_alone(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..robots.robot import Robot
+from ..symbolic.errors import EruginError
 from ..symbolic.runge_kutta import rk4_step
 from .closed_loop import ClosedLoop
 from .extremes import all_within
@@ -184,7 +185,7 @@ class Divergence:
             for k in range(2, len(states)):
                 errors = states[-k] - self._repeated(rate, index - k, states[-k - 1], PARTS)[-1]
                 total += errors * np.sign(states[-k])
-        except Exception:
+        except (EruginError, ArithmeticError, LookupError, RuntimeError, ValueError):
             # A law that fails at a state in which the run has never been says nothing about the run.
             return ""
         wrong = (total > TOGETHER * self._largest(here)) & high

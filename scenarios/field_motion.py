@@ -65,6 +65,7 @@ class FieldMotion:
         Args:
             time: [s].
         """
+        time = finite("time", time)
         count = int(np.searchsorted(self.t, time, side="right"))
         notes = tuple(note for note in self.notes if note[0] <= time)
         return FieldMotion(self.t[:count], self.x[:count], self.w[:count], self.f[:count], notes)

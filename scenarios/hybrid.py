@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.status import Status
 from ..robots.impact import Impact
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector
-from ..symbolic.errors import EruginError, ModelError, ParameterError, unknown_name
-from .batch import whole
+from ..symbolic.arrays import finite, positive, require_distinct_times, room_for, step_count, vector, whole
+from ..symbolic.errors import EruginError, ModelError, ParameterError, require_name, unknown_name
 from .hybrid_accumulation import Accumulation
 from .hybrid_mode import Mode
 from .hybrid_run import Happened, ModeRunner
@@ -23,6 +22,7 @@ from .phased_trajectory import PhasedTrajectory
 from .record import Run
 from .simulator import Values
 from .stands import require_names
+from .starts import require_near_zero
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -94,6 +94,8 @@ def simulate_hybrid(
     crowd = Accumulation(1e4 * tolerance if shortest is None else positive("shortest", shortest))
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
+    require_near_zero("q0", q)
+    require_near_zero("v0", v)
     runners = {name: ModeRunner(robot, name, mode, integrator) for name, mode in modes.items()}
     require_names([runner.phase for runner in runners.values()], p)
     shared = _names(runners.values(), p)
@@ -187,7 +189,8 @@ def _require_modes(modes: Mapping[str, Mode], start: str) -> None:
     if not isinstance(modes, Mapping) or not modes:
         raise ModelError(f"a hybrid motion needs modes by name, such as {{'flight': Mode()}}, got {modes!r}")
     for name, mode in modes.items():
-        if not (isinstance(name, str) and name) or not isinstance(mode, Mode):
+        require_name("a mode", name)
+        if not isinstance(mode, Mode):
             raise ModelError(f"a hybrid motion is made of modes by name, got {name!r}: {mode!r}")
         for event in mode.events:
             for word, other in (("leads to", event.to), ("settles in", event.settles)):

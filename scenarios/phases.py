@@ -20,6 +20,7 @@ from .phased_trajectory import PhasedTrajectory
 from .record import Run
 from .simulator import Simulator, Values
 from .stands import require_names
+from .starts import require_near_zero
 from .trajectory import Trajectory
 
 __all__ = ["PhasedSimulationError", "PhasedSimulationInterrupted", "simulate_phases"]
@@ -76,6 +77,8 @@ def simulate_phases(
     positive("tolerance", tolerance)
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
+    require_near_zero("q0", q)
+    require_near_zero("v0", v)
     simulators = [_simulator(robot, phase, integrator) for phase in order]
     require_names(order, p)
     for phase, simulator in zip(order, simulators, strict=True):

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import positive
-from ..symbolic.errors import ModelError, ParameterError, ShapeError, require_name, unknown_name
+from ..symbolic.arrays import finite, not_negative, number, positive, vector
+from ..symbolic.errors import ModelError, ParameterError, require_name, unknown_name
 from ..symbolic.pickles import Portable
 from .integrators import Integrator
 from .metrics import Metric
@@ -55,7 +55,7 @@ class Measure(Portable):
         if self.expected is None:
             return
         bounds: object = self.expected
-        if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not bounds[0] <= bounds[1]:
+        if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not _are_ordered(*bounds):
             raise ModelError(
                 f"what is expected of a measure is its lowest and its highest value (low, high), got {bounds!r}"
             )
@@ -157,10 +157,10 @@ class Setup(Portable):
             if not isinstance(value, kind) and not (name == "controller" and value is None):
                 raise ModelError(f"{name} must be {called}, got {_short(value)}")
         for name, start, length in (("q0", self.q0, self.robot.q.numel()), ("v0", self.v0, self.robot.v.numel())):
-            if np.shape(start) != (length,):
-                raise ShapeError(f"{name} must have shape ({length},), got shape {np.shape(start)}")
+            vector(name, start, length)
         positive("duration", self.duration)
         positive("step", self.step)
+        not_negative("settled", self.settled)
         for what, names in (("measure", self.measures), ("picture", self.pictures), ("controller", self.rivals)):
             for name in names:
                 require_name(f"a {what}", name)
@@ -199,10 +199,12 @@ class Setup(Portable):
 
         Raises:
             ParameterError: for a name that neither has.
+            ModelError: for a value that is no finite number.
         """
-        for name in values:
+        for name, value in values.items():
             if name not in self.parameters:
                 raise ParameterError(unknown_name("parameter", name, self.parameters))
+            finite(f"parameter {name!r}", value)
         own = () if self.controller is None else self.controller.parameters.names
         return replace(
             self,
@@ -270,6 +272,10 @@ class Setup(Portable):
             Measured(name, _single(name, measure.of(motion)), measure.unit, measure.expected)
             for name, measure in self.measures.items()
         )
+
+
+def _are_ordered(low: float, high: float) -> bool:
+    return number("the lowest value", low) <= number("the highest value", high)
 
 
 def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:

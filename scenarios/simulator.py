@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..controllers.controller import Controller
 from ..controllers.status import Status
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, positive, require_distinct_times, step_count
+from ..symbolic.arrays import finite, positive, require_distinct_times, step_count, whole
 from ..symbolic.errors import EruginError, ModelError
 from ..symbolic.parameters import NO_PARAMETERS
-from .batch import LaneRunner, run_alone, run_together, thread_count, whole
+from .batch import LaneRunner, run_alone, run_together, thread_count
 from .close_loop import close_loop, require_parts
 from .closed_loop import ClosedLoop
 from .compiled_loop import CompiledRunner

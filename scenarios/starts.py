@@ -12,11 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..robots.robot import Robot
 from ..symbolic.arrays import plain, reals, room_for, vector
-from ..symbolic.errors import NotFiniteInputError, ParameterError, ShapeError, unknown_name
+from ..symbolic.errors import ModelError, NotFiniteInputError, ParameterError, ShapeError, unknown_name
 from ..symbolic.parameters import Parameters, Range
 
 Array = NDArray[np.float64]
 BatchValues = Mapping[str, ArrayLike] | ArrayLike | None
+
+FARTHEST = 1e15
+"""Beyond it numbers are more than 0.1 apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,28 @@ class Starts:
             if len(set(sizes.values())) > 1:
                 told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
                 raise ShapeError(f"what has a batch axis must have as many lanes, but {told}")
+            for name in ("q0", "v0"):
+                require_near_zero(name, parts[name])
             q, v, own, other = (np.broadcast_to(part, (lanes, part.shape[-1])) for part in parts.values())
             return cls(np.concatenate([q, v], axis=1), np.concatenate([own, other], axis=1), bool(sizes))
+
+
+def require_near_zero(name: str, start: Array) -> None:
+    """Refuse states among which no motion can be told.
+
+    Args:
+        name: of the argument, for the message.
+        start: of any shape.
+
+    Raises:
+        ModelError: for a number beyond FARTHEST.
+    """
+    most = float(np.abs(start).max(initial=0.0))
+    if most > FARTHEST:
+        raise ModelError(
+            f"{name} has {most:.3g}, where numbers are {np.spacing(most):.2g} apart: start within {FARTHEST:g} of "
+            "zero, count angles modulo 2π, or take an origin or a unit that makes it smaller"
+        )
 
 
 def _lanes(*given: object) -> int:

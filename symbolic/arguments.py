@@ -30,12 +30,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import number, reals, shown
-from .errors import EruginError, ModelError, NotFiniteError, ShapeError, require_name
+from .errors import (
+    LONGEST_NAME,
+    EruginError,
+    ModelError,
+    NoRoomError,
+    NotFiniteError,
+    ShapeError,
+    is_name,
+    require_name,
+)
 
 Test = Callable[[Any], bool]
 
 _TICKS = (("self", "t", "q", "v"), ("self", "p"))
 """What methods take first that loops call at every tick, and that check their numbers themselves."""
+
+_ABSENT = object()
 
 _ARRAY_LIKE = frozenset(typing.get_args(ArrayLike))
 
@@ -54,6 +65,8 @@ class _Kind:
         fits: whether a value is what the annotation says.
         numeric: whether the value is an array of numbers.
         iterable: whether the value may be an iterator, from which everything is taken before it is looked at.
+        own: whether the value is an object of Erugin, or None; bodies have words for strangers, which are refused
+            afterwards if a body did not look at them.
     """
 
     text: str
@@ -61,6 +74,7 @@ class _Kind:
     fits: Test
     numeric: bool = False
     iterable: bool = False
+    own: bool = False
 
 
 def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> None:
@@ -76,7 +90,7 @@ def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> No
             continue
         if isinstance(value, type):
             _check_class(value)
-        elif inspect.isfunction(value) and not hasattr(value, "__checked__"):
+        elif (inspect.isfunction(value) or hasattr(value, "cache_info")) and not hasattr(value, "__checked__"):
             guarded = _guarded(value, value.__name__, value, sys.modules[value.__module__])
             namespace[name] = guarded
             # Where it was defined too, so that it is found there under its name when it is pickled.
@@ -112,6 +126,7 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
     checks: list[tuple[int, Test]] | None = None
     by_name: dict[str, Test] = {}
     iterated: set[str] = set()
+    owned: dict[str, tuple[int, Test]] = {}
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -120,6 +135,12 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             kinds = _kinds(function, owner, module)
             by_name.update({name: kind.passes for name, kind in kinds.items()})
             iterated.update(name for name, kind in kinds.items() if kind.iterable)
+            places = {name: i for i, name in enumerate(names)}
+            owned.update(
+                (name, (places.get(name, sys.maxsize), kind.fits))
+                for name, kind in kinds.items()
+                if kind.own and kind is not _NONE
+            )
             checks = [
                 (i, by_name[name]) for i, name in enumerate(names) if by_name.get(name, _anything) is not _anything
             ]
@@ -133,12 +154,12 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             if i >= len(args):
                 break
             if not passes(args[i]):
-                raise _refusal(label, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
+                raise _refusal(label, function, owner, names[i], _kinds(function, owner, module)[names[i]], args[i])
         for name, value in kwargs.items():
             if name in by_name and not by_name[name](value):
-                raise _refusal(label, owner, name, _kinds(function, owner, module)[name], value)
+                raise _refusal(label, function, owner, name, _kinds(function, owner, module)[name], value)
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         except (EruginError, Warning):
             raise
         except Exception as error:
@@ -147,11 +168,16 @@ def _guarded(function: Callable[..., Any], label: str, owner: Any, module: types
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             for name, kind in _kinds(function, owner, module).items():
                 if name in given and not kind.fits(given[name]):
-                    raise _refusal(label, owner, name, kind, given[name]) from error
+                    raise _refusal(label, function, owner, name, kind, given[name]) from error
             explained = _explained(label, error, given) if _is_ours(error, module) else None
             if explained:
                 raise explained from error
             raise
+        for name, (i, fits) in owned.items():
+            value = args[i] if i < len(args) else kwargs.get(name, _ABSENT)
+            if value is not _ABSENT and not fits(value):
+                raise _refusal(label, function, owner, name, _kinds(function, owner, module)[name], value)
+        return result
 
     guarded.__checked__ = True  # type: ignore[attr-defined]
     return guarded
@@ -162,7 +188,11 @@ def _is_called_by_erugin() -> bool:
     calling = inspect.currentframe()
     for _ in range(2):
         calling = None if calling is None else calling.f_back
-    return calling is not None and _package(calling) == _OWN
+    return calling is not None and _is_own(str(calling.f_globals.get("__name__", "")))
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == _OWN
 
 
 def _is_ours(error: Exception, module: types.ModuleType) -> bool:
@@ -173,7 +203,9 @@ def _is_ours(error: Exception, module: types.ModuleType) -> bool:
         frame, trace = trace.tb_frame, trace.tb_next
         # What the standard library raises was asked of it by the frame before.
         if (package := _package(frame)) not in sys.stdlib_module_names:
-            ours = package in own or _INSTALLED.search(frame.f_code.co_filename) is not None
+            # Compiled modules have paths of their makers in their code.
+            path = str(frame.f_globals.get("__file__") or frame.f_code.co_filename)
+            ours = package in own or _INSTALLED.search(path) is not None
     return ours
 
 
@@ -190,23 +222,29 @@ def _unrolled(name: str, value: object, iterated: set[str]) -> object:
     return tuple(value) if name in iterated and isinstance(value, collections.abc.Iterator) else value
 
 
-def _refusal(label: str, owner: Any, name: str, kind: _Kind, value: object) -> EruginError:  # noqa: ANN401
+def _refusal(
+    label: str, function: Callable[..., Any], owner: object, name: str, kind: _Kind, value: object
+) -> EruginError:
     """The error for one argument, with what the docstring says of it."""
     if name == "name":
         require_name(label, value)
-    doc = inspect.getdoc(owner) or ""
-    found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", doc, re.MULTILINE)
+    docs = (inspect.getdoc(described) or "" for described in (function, owner))
+    found = re.search(rf"^ +{name}: (.+(?:\n {{8,}}.+)*)", "\n".join(docs), re.MULTILINE)
     meaning = f" ({name}: {' '.join(found[1].split())})" if found else ""
     error = ShapeError if kind.numeric else ModelError
     return error(f"{name} of {label} must be {kind.text}, got {shown(value)}{meaning}")
 
 
 _SIZES = re.compile(
-    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|casadi"
-    "|argument 2 is (long|short)er"
+    "dimension|broadcast|inhomogeneous|out of (bounds|range)|too many indices|did not match|shape|unsized|has no len"
+    "|sparsit|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
+    re.IGNORECASE,
 )
 """What NumPy and CasADi say where sizes do not fit."""
 
+
+_FUNCTION, _FREE = "Error in Function::Function", re.compile(r"since variables \[([^]]*)\] are free")
+"""What CasADi says of symbols that are no inputs, or of inputs that are no symbols or the same one."""
 
 _RANGES = re.compile("math domain error|negative dimensions")
 """What Python and NumPy say of numbers that a function is not defined for."""
@@ -217,16 +255,26 @@ def _explained(label: str, error: Exception, given: Mapping[str, Any]) -> Erugin
     text = str(error).strip().splitlines()[-1:] or [""]
     whole = ", ".join(f"{k} = {v}" for k, v in given.items() if isinstance(v, float | int) and not isinstance(v, bool))
     if isinstance(error, MemoryError) or "Maximum allowed" in text[0] or "bad_alloc" in text[0]:
-        return ModelError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
+        return NoRoomError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
     if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or _RANGES.search(text[0]):
         return NotFiniteError(f"{label} leaves the range of numbers{' with ' + whole if whole else ''}: {text[0]}")
     if isinstance(error, KeyError) and len(error.args) == 1:
         for name, value in given.items():
             if isinstance(value, Mapping) and error.args[0] not in value:
                 return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {shown(list(value))}")
+    if _FUNCTION in str(error):
+        free = _FREE.search(str(error))
+        told = f"symbols that are no inputs: {' '.join(free[1].split())}" if free else text[0]
+        return ModelError(f"{label} cannot make a function of its expressions: {told}")
     sizes = [f"{name} {value.shape}" for name, value in given.items() if isinstance(value, ca.SX | np.ndarray)]
-    sizes += [f"{name} {np.shape(value)}" for name, value in given.items() if _is_list_of_numbers(value)]
-    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError)
+    sizes += [
+        f"{name} {np.shape(value) if _is_array(value) else (len(value),)}"
+        for name, value in given.items()
+        if isinstance(value, list | tuple)
+    ]
+    wrong = isinstance(error, ValueError | IndexError | RuntimeError | NotImplementedError) or bool(
+        re.search("unsized|has no len", text[0])
+    )
     if sizes and wrong and _SIZES.search(str(error)):
         return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
     return None
@@ -311,10 +359,6 @@ def _is_array(value: object) -> bool:
     return True
 
 
-def _is_list_of_numbers(value: object) -> bool:
-    return isinstance(value, list | tuple) and _is_array(value)
-
-
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 1 << 63
 
@@ -324,10 +368,10 @@ def _is_text(value: object) -> bool:
 
 
 def _may_be_name(value: object) -> bool:
-    """False for what many bodies would keep as a name unseen; of the rest they say themselves what is wrong."""
-    if not (value is None or callable(value) or (isinstance(value, str | int) and not isinstance(value, bool))):
-        return False
-    return not (isinstance(value, str) and re.search("[\0\ud800-\udfff]", value))
+    """A name, how long bodies tell, or what stands for none; a function is what a decorator without a name is given."""
+    if isinstance(value, str):
+        return not value.strip() or is_name(value[:LONGEST_NAME])
+    return value is None or callable(value) or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def _is_flag(value: object) -> bool:
@@ -348,7 +392,7 @@ def _may_be_number(value: object) -> bool:
         return False
     if isinstance(value, np.ndarray | ca.DM | ca.SX):
         return _is_number(value)
-    return not isinstance(value, bool | np.bool_ | list | tuple | dict | set)
+    return not isinstance(value, bool | np.bool_ | complex | list | tuple | dict | set)
 
 
 def _may_be_whole(value: object) -> bool:
@@ -366,8 +410,18 @@ def _may_be_array(value: object) -> bool:
 
 
 def _may_be_path(value: object) -> bool:
-    # A surrogate stands for a byte of a file's name that is no UTF-8.
-    return isinstance(value, str) and "\0" not in value
+    try:
+        # Some surrogates stand for bytes of a file's name that are no UTF-8.
+        return isinstance(value, str) and value != "" and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_function(value: object) -> bool:
+    """Whether it may be what is called; if that fails, a class such as dict, or a casadi.Function, is to blame."""
+    if isinstance(value, type):
+        return value.__module__ != "builtins"
+    return callable(value) and not isinstance(value, ca.Function)
 
 
 def _is_none(value: object) -> bool:
@@ -375,7 +429,7 @@ def _is_none(value: object) -> bool:
 
 
 _ANYTHING = _Kind("anything", _anything, _anything)
-_NONE = _Kind("None", _is_none, _is_none)
+_NONE = _Kind("None", _is_none, _is_none, own=True)
 _PATH = _Kind("a path", _may_be_path, _may_be_path)
 _NUMBERS = _Kind("real numbers", _may_be_array, _is_array, numeric=True)
 _SIMPLE: dict[object, _Kind] = {
@@ -438,7 +492,9 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
         # Arrays of objects may hold numbers of another class, such as ones that count operations.
         if isinstance(value, np.ndarray) and value.dtype.kind == "O":
             return True
-        return fits(value) if isinstance(value, np.ndarray) else not isinstance(value, bool | np.bool_ | str | complex)
+        if isinstance(value, np.ndarray):
+            return fits(value)
+        return _is_array(value) if wanted == "f" else not isinstance(value, bool | np.bool_ | str | complex)
 
     return _Kind(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)
 
@@ -446,7 +502,7 @@ def _array_of(types_: tuple[Any, ...]) -> _Kind:
 def _of_class(cls: object) -> _Kind:
     """Instances of a class; of a protocol, what has its members."""
     if cls is collections.abc.Callable:
-        return _Kind("a function", _anything, callable)
+        return _Kind("a Python function", _anything, _is_function)
     if not isinstance(cls, type) or cls is type:
         return _ANYTHING
     text = f"{'an' if cls.__name__[0] in 'AEIO' else 'a'} {cls.__name__}"
@@ -458,7 +514,9 @@ def _of_class(cls: object) -> _Kind:
         return isinstance(value, cls)
 
     # Parameters, coordinates: kept for later, where a stranger would surprise.
-    return _Kind(text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits)
+    return _Kind(
+        text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits, own=_is_own(cls.__module__)
+    )
 
 
 def _one_of(words: tuple[object, ...]) -> _Kind:
@@ -481,16 +539,20 @@ def _either(kinds: list[_Kind]) -> _Kind:
         lambda value: any(test(value) for test in fits),
         numeric=any(kind.numeric for kind in kinds),
         iterable=any(kind.iterable for kind in kinds),
+        own=all(kind.own for kind in kinds),
     )
 
 
 def _several(origin: type, member: _Kind) -> _Kind:
     """A collection of one kind of members."""
     ordered = issubclass(origin, collections.abc.Sequence)
+    numbers, kinds = member in (_SIMPLE[float], _SIMPLE[int]), "iuO" if member is _SIMPLE[int] else "fiuO"
 
     def passes(value: object) -> bool:
         if isinstance(value, list | tuple):
             return all(map(member.passes, value))
+        if numbers and isinstance(value, str | bytes | np.ndarray):
+            return isinstance(value, np.ndarray) and value.dtype.kind in kinds and _is_unmasked(value)
         return _is_unmasked(value)
 
     def fits(value: object) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +16,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import ModelError, NotFiniteInputError, ShapeError
+from .errors import ModelError, NoRoomError, NotFiniteInputError, ShapeError
 
 FEW = 40
 DIGITS = 1e3
 """Numbers that must lie between two times to tell them apart."""
 SMALL = 2**26
 """Bytes below which free memory is not looked up."""
+LARGEST_INTEGER = 2**63 - 1
 LARGEST_COUNT = 2**53
 """Above it a float64 does not tell one whole number from the next."""
 
@@ -181,6 +183,31 @@ def finite(name: str, value: float) -> float:
     return number
 
 
+def whole(name: str, value: float, least: int = 1, most: int = LARGEST_INTEGER, advice: str = "") -> int:
+    """``value`` as an int; raises ModelError unless it is a whole number within bounds.
+
+    Args:
+        name: of the argument, for messages.
+        value: a number.
+        least: that is allowed.
+        most: that is allowed, so that what is built or done that often has an end.
+        advice: what to try in place of more.
+    """
+    try:
+        number = _number(value)
+    except OverflowError:
+        number = sys.float_info.max if value > 0 else -sys.float_info.max
+    except (TypeError, ValueError):
+        number = math.nan
+    if not number.is_integer() or number < least:
+        raise ModelError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
+    if number > most:
+        raise ModelError(
+            f"{name} must be a whole number of at most {most:,}, got {shown(value)}{': ' * bool(advice)}{advice}"
+        )
+    return int(value)
+
+
 def require_distinct_times(start: float, duration: float, step: float) -> None:
     """Raise ModelError unless times that are a step apart, from ``start`` on, differ by it to a thousandth.
 
@@ -283,17 +310,17 @@ def room_for(numbers: float, what: str, advice: str) -> Generator[None]:
         advice: what to try, such as "take a larger step".
 
     Raises:
-        ModelError: if they do not fit, or if a MemoryError is raised inside.
+        NoRoomError: if they do not fit, or if a MemoryError is raised inside.
     """
     size = 8.0 * numbers
     free = free_memory() if size > SMALL else math.inf
     if size > free:
         said = f"{size / 1e9:.3g} GB of memory are needed and {free / 1e9:.3g} GB are free"
-        raise ModelError(f"no room for {what}: {said}; {advice}")
+        raise NoRoomError(f"no room for {what}: {said}; {advice}")
     try:
         yield
     except MemoryError as error:
-        raise ModelError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
+        raise NoRoomError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
 
 
 def free_memory() -> float:

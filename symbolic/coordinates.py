@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from .arrays import shown
 from .errors import ModelError, require_name
 from .known_rates import Cut, RateOf
 from .pickles import Portable
@@ -64,11 +65,16 @@ class Coordinates(Portable):
             v: symbols of their rates, shape (n,).
             t: symbol of time; a new one if not given.
             units: unit of each coordinate; empty strings if not given.
+
+        Raises:
+            ModelError: if q does not consist of symbols.
         """
+        if not q.is_valid_input():
+            raise ModelError(f"q must consist of symbols, got {shown(q)}")
         names = tuple(q[i].name() for i in range(q.numel()))
         a = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"a_{name}") for name in names))
         time = ca.SX.sym("t") if t is None else t
-        return cls(time, q, v, a, ca.SX.eye(q.numel()), names, units or ("",) * len(names))
+        return cls(time, q, v, a, ca.SX.eye(q.numel()), names, ("",) * len(names) if units is None else tuple(units))
 
     @property
     def nq(self) -> int:

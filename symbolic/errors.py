@@ -51,8 +51,8 @@ class StudyError(EruginError, RuntimeError):
     """A study cannot begin, go on or be read; what it has written so far stays as it is."""
 
 
-class NoRoomError(EruginError, MemoryError):
-    """An array or a work area that was asked for does not fit into memory."""
+class NoRoomError(ModelError, MemoryError):
+    """What was asked for, such as an array or a model, does not fit into memory."""
 
 
 class MissingPackageError(EruginError, ImportError):
@@ -100,8 +100,8 @@ _UNFIT = re.compile("[\\0\ud800-\udfff]")
 def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
     """Refuse what cannot be the name of anything: names are written into XML, C, JSON, CSV and HTML.
 
-    A name is a text of 1 to :data:`LONGEST_NAME` characters. The NUL character and lone surrogates have no place in any
-    of these formats; for all others each writer has its own quotes.
+    A name is a text of 1 to :data:`LONGEST_NAME` characters that are not all blank. The NUL character and lone
+    surrogates have no place in any of these formats; for all others each writer has its own quotes.
 
     Args:
         what: is named, for the message, such as ``"a parameter"``.
@@ -111,15 +111,24 @@ def require_name(what: str, name: object, error: type[EruginError] = ModelError)
     Raises:
         EruginError: of the kind ``error``, with what was given and what is allowed.
     """
-    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and not _UNFIT.search(name):
+    if is_name(name):
         return
     given = repr(name)
     if isinstance(name, str) and len(name) > LONGEST_NAME:
         given = f"{len(name):,} characters, {name[:40]!r}…"
     raise error(
         f"the name of {what} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
-        "surrogates"
+        "surrogates, not all blank"
     )
+
+
+def is_name(value: object) -> bool:
+    """Whether :func:`require_name` takes it.
+
+    Args:
+        value: of any type.
+    """
+    return isinstance(value, str) and len(value) <= LONGEST_NAME and not _UNFIT.search(value) and bool(value.strip())
 
 
 def put_before(error: EruginError, text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +58,9 @@ class Tableau:
         Args:
             z: λ h.
         """
-        return float(abs(self.step(lambda _, y: z * y, 0.0, 1.0 + 0.0j, 1.0)))
+        size = float(abs(self.step(lambda _, y: z * y, 0.0, 1.0 + 0.0j, 1.0)))
+        # Terms of a polynomial that overflow leave no number.
+        return math.inf if math.isnan(size) and cmath.isfinite(z) else size
 
 
 def _combined(slopes: list[Any], weights: tuple[float, ...]) -> Any:  # noqa: ANN401 - expressions or arrays

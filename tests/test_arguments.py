@@ -9,6 +9,7 @@ import inspect
 import math
 import pickle
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -16,20 +17,50 @@ import numpy as np
 import pytest
 
 from erugin.bridges import mujoco
-from erugin.constraints import Baumgarte, Sliding, circle, holonomic, null_space, spline
-from erugin.controllers import Program, ProgramController, ReducedEquations, analyse, start_on
+from erugin.bridges.gymnasium import register
+from erugin.constraints import Baumgarte, Nonlinear, Sliding, circle, holonomic, implicit, null_space, spline
+from erugin.controllers import (
+    Program,
+    ProgramController,
+    ProximalMultipliers,
+    ReducedEquations,
+    Reference,
+    analyse,
+    start_on,
+    traits,
+)
+from erugin.controllers.rivals import NonlinearMPC, tune
+from erugin.controllers.servo import transition
+from erugin.controllers.wrappers import Delay, Measured
 from erugin.robots import (
+    Frame,
     Limits,
     Link,
+    Node,
     assemble,
+    branches,
     lagrangian_system,
     planar_manipulator,
     tree_system,
     with_drive,
 )
-from erugin.scenarios import Phase, simulate, simulate_phases
-from erugin.symbolic import EruginError, ModelError, Parameters, ShapeError
+from erugin.robots.examples import iftomm_four_bars
+from erugin.robots.joints import Revolute
+from erugin.robots.legendre import Operations
+from erugin.scenarios import (
+    DOP853,
+    CanonicalEuler,
+    Integral,
+    Phase,
+    Setup,
+    Simulator,
+    Uniform,
+    simulate,
+    simulate_phases,
+)
+from erugin.symbolic import Coordinates, EruginError, ModelError, NoRoomError, Parameters, ShapeError
 from erugin.symbolic.arguments import check_exports
+from erugin.symbolic.arrays import room_for
 
 from .project import read_pyproject
 
@@ -209,9 +240,14 @@ class Planted:
         """One."""
         return cls(size)
 
-    def grown(self, by: float) -> float:
-        """A number."""
-        return self.size + by
+    def grown(self, by: float, times: int = 1) -> float:
+        """A number.
+
+        Args:
+            by: how much is added [m].
+            times: how often.
+        """
+        return self.size + by * times
 
 
 def test_the_check_of_a_package_serves_functions_classes_and_nothing_else() -> None:
@@ -234,7 +270,7 @@ def test_the_check_of_a_package_serves_functions_classes_and_nothing_else() -> N
         call(1.0, nam="b")
     with pytest.raises(ModelError, match=r"size of Planted must be a whole number, got True"):
         Planted(True)
-    with pytest.raises(ModelError, match=r"by of Planted\.grown must be a number, got 'x'"):
+    with pytest.raises(ModelError, match=r"by of Planted\.grown must be a number, got 'x' \(by: how much is added"):
         Planted.of(2).grown("x")  # type: ignore[arg-type]
 
 
@@ -253,3 +289,96 @@ def test_checked_functions_can_be_pickled_and_copied() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert planar_manipulator([Link(1.0, 1.0, 0.5, 0.1)]).coordinates.nq == 1
+
+
+STRANGERS: list[Callable[[Any], object]] = [
+    lambda value: Phase(None, 1.0).plant(value),
+    lambda value: DOP853().prepare(value),
+    lambda value: Node(name="hinge", parent=-1, placement=Frame.at(), joint=value),
+    lambda value: Node(name="hinge", parent=-1, placement=value, joint=Revolute()),
+    lambda value: CanonicalEuler(value),
+    lambda value: register(value, "erugin/Stranger-v0"),
+    lambda value: traits(value),
+    lambda value: Delay(LAW, 0.1).measured(value, 0.0, np.array(Q), np.array(V)),
+]
+
+
+@pytest.mark.parametrize("value", [math, object(), [], dict], ids=["module", "object", "list", "class"])
+@pytest.mark.parametrize("call", STRANGERS)
+def test_an_object_of_another_kind_is_refused_where_it_is_given(call: Callable[[Any], object], value: object) -> None:
+    with pytest.raises(EruginError, match=r"must be an? |is made of a |a Robot"):
+        call(value)
+
+
+@pytest.mark.parametrize("value", [dict, ca.Function("f", [ca.MX.sym("m")], [ca.MX.sym("m")], {"allow_free": True})])
+def test_what_cannot_be_called_as_a_function_is_refused_as_such(value: Any) -> None:  # noqa: ANN401
+    calls: list[Callable[[], object]] = [
+        lambda: implicit(value, 2, length=1.0),
+        lambda: Nonlinear(value, {"k": 2.0}, order=1),
+        lambda: Simulator(ARM, LAW).run(Q, V, 0.1, step=0.05, progress=value),
+        lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05).run(value),
+    ]
+    for call in calls:
+        with pytest.raises(ModelError, match=r"must be a Python function( or None)?, got"):
+            call()
+
+
+@pytest.mark.parametrize("values", [["0.1", "0.2"], [True, False], "2.0", [[1.0], [2.0, 3.0]]], ids=repr)
+def test_arrays_of_methods_are_numbers(values: Any) -> None:  # noqa: ANN401
+    for call in (lambda: Integral(ARM.q[0]).begin(values), lambda: Uniform(0.0, 1.0).quantile(values)):
+        with pytest.raises(EruginError, match="must be "):
+            call()
+
+
+COUNTS: dict[str, Callable[[int], object]] = {
+    "substeps": lambda n: NonlinearMPC(Reference.at_rest(ARM, Q), substeps=n),
+    "steps": lambda n: NonlinearMPC(Reference.at_rest(ARM, Q), steps=n),
+    "iterations": lambda n: NonlinearMPC(Reference.at_rest(ARM, Q), iterations=n),
+    "proximal steps": lambda n: ProximalMultipliers(1e-8, n),
+    "smoothness": lambda n: transition(ca.SX.sym("t"), 1.0, smoothness=n),
+    "windows": iftomm_four_bars,
+    "refinements": lambda n: tune(lambda _: LAW, lambda _: 1.0, [1.0, 2.0, 3.0], refinements=n),
+    "starts": lambda n: branches(iftomm_four_bars(1), np.full(3, math.pi / 2), fixed=["crank0"], starts=n),
+}
+
+
+@pytest.mark.parametrize("count", [10**12, 10**400], ids=["1e12", "1e400"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_have_a_limit_and_a_remedy(name: str, count: int) -> None:
+    with pytest.raises(ModelError, match=r"must be a whole number of at most [0-9,]+, got 10*…?: ."):
+        COUNTS[name](count)
+
+
+def test_symbols_that_are_no_inputs_are_named() -> None:
+    x, gain = ca.SX.sym("x"), ca.SX.sym("gain")
+    with pytest.raises(ModelError, match=r"of_expression cannot make a function .* no inputs: gain"):
+        Operations.of_expression({"x": x}, gain * x)
+    with pytest.raises(ModelError, match=r"of_expression cannot make a function"):
+        Operations.of_expression({"x": x, "again": x}, x)
+    with pytest.raises(ModelError, match=r"q must consist of symbols"):
+        Coordinates.of(ca.SX(1.0), ca.SX.sym("v"))
+
+
+def test_what_has_no_room_is_one_error_which_python_knows_too() -> None:
+    with pytest.raises(NoRoomError, match="no room"):
+        Limits.none(10**12, 2, 2)
+    with pytest.raises(NoRoomError, match="no room for numbers"), room_for(1e30, "numbers", "take fewer"):
+        pass
+    with pytest.raises(MemoryError):
+        Measured(LAW, q=0.01, terms=10**12)
+
+
+def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
+    def failing(values: list[float]) -> None:
+        """Do nothing.
+
+        Args:
+            values: some.
+        """
+        raise RuntimeError(f".../casadi/core/mx_node.cpp:481: 'to_double' not defined for {len(values)}")
+
+    failing.__module__ = __name__
+    package: dict[str, Any] = {"failing": failing, "__all__": ["failing"]}
+    check_exports(package)
+    with pytest.raises(RuntimeError, match="to_double"):
+        package["failing"]([1.0, 2.0])

@@ -51,7 +51,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ShapeError, r"p must be numbers of shape .* got \[\[1\], \[1, 2\]\]", {"p": [[1], [1, 2]]}),
         (ShapeError, r"p must have shape \(9,\) or \(batch, 9\)", {"p": np.ones((3, 4))}),
         (ParameterError, "must be greater than zero, got 0.0 in lane 1", {"p": [[1.0] * 9, [0.0] * 9, [1.0] * 9]}),
-        (ModelError, "threads must be greater than zero, got 0", {"threads": 0}),
+        (ModelError, "threads must be a whole number of at least 1, got 0", {"threads": 0}),
         (ModelError, "every must be a whole number of at least 1, got 1.5", {"every": 1.5}),
         (ModelError, "cannot go on", {"anew": False}),
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),

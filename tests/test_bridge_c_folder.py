@@ -225,7 +225,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
         export(law, x, saturate=True)
     with pytest.raises(BridgeError, match="gives a force, not inputs"):
         export(controller_of("ideal"), x, saturate=True)
-    with pytest.raises(BridgeError, match="name must be a word"):
+    with pytest.raises(BridgeError, match="the name of a law in C must be text"):
         export(law, x, name=" ")
     with pytest.raises(BridgeError, match=r"coordinates of .* are q1, q2, q3, those of .* q1, q2: a plant needs"):
         export(law, x, with_plant=two_link_arm())

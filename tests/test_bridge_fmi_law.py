@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
 import weakref
@@ -25,7 +26,7 @@ from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere
-from erugin.symbolic.errors import BridgeError, ContradictoryProgramError, ParameterError
+from erugin.symbolic.errors import BridgeError, ContradictoryProgramError, EruginError, ParameterError
 
 from .arms import disc_program, two_link_arm
 
@@ -321,3 +322,17 @@ def test_threads_that_share_an_instance_take_turns(law: dict[str, Path], version
 def test_what_is_no_number_is_refused_by_name(law: dict[str, Path]) -> None:
     with Instance(law["3.0"]) as instance, pytest.raises(BridgeError, match=r"q\.q1 must be a number, got 'much'"):
         instance.set({"q.q1": "much"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("wrong", [True, "2.0", math.nan, None, [1.0], 1j])
+def test_an_instance_takes_finite_numbers(law: dict[str, Path], wrong: Any) -> None:  # noqa: ANN401
+    calls: list[Callable[[Instance], object]] = [
+        lambda instance: instance.set({"q.q1": wrong}),
+        lambda instance: instance.step(wrong, 0.1),
+        lambda instance: instance.step(0.0, wrong),
+        lambda instance: Instance(instance.path, t0=wrong),
+    ]
+    with Instance(law["3.0"]) as instance:
+        for call in calls:
+            with pytest.raises(EruginError, match="must be "):
+                call(instance)

@@ -86,7 +86,7 @@ def test_samples_must_follow_the_bends() -> None:
         parametric(oval, 0.0, 2.0 * math.pi, samples=6, name="egg")
     with pytest.raises(ModelError, match="round the corner"):
         parametric(lambda s, t: ca.vertcat(s**2, s**3), -1.0, 1.0)
-    with pytest.raises(ModelError, match=r"needs at least 2 samples, got 2\.5"):
+    with pytest.raises(ModelError, match=r"samples of 'parametric' must be a whole number of at least 2, got 2\.5"):
         parametric(oval, 0.0, 1.0, samples=2.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ModelError, match="the path must be a function"):
         parametric("oval", 0.0, 1.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -112,7 +112,7 @@ def test_numbers_and_names_are_looked_at_before_anything_moves() -> None:
         ({"p": {"m": 1.0}}, ParameterError, "^unknown parameter 'm'"),
         ({"step": "a"}, ModelError, "step must be a number, got 'a'"),
         ({"start": None}, ModelError, "start must be the name of a mode, got None"),
-        ({"switches": 0}, ModelError, "switches must be greater than zero"),
+        ({"switches": 0}, ModelError, "switches must be a whole number of at least 1"),
         ({"shortest": -1.0}, ModelError, "shortest must be greater than zero"),
     ]
     for wrong, error, message in wrongs:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import SimulationError, SimulationInterrupted, simulate
-from erugin.scenarios.integrators import CVODES, IDAS, Integrator
-from erugin.symbolic.errors import NotConvergedError
+from erugin.scenarios.integrators import CVODES, DOP853, IDAS, Integrator, Radau
+from erugin.symbolic.errors import ModelError, NotConvergedError
 
 from .integrators import ADAPTIVE, ROWS, Row, name_of
 from .rod_pendulum import ANGLE, SPEED, rod_pendulum, state
@@ -113,6 +113,34 @@ def test_too_few_steps_are_told_as_such(method: CVODES | IDAS, capfd: pytest.Cap
     assert isinstance(caught.value.__cause__, NotConvergedError)
     np.testing.assert_allclose(caught.value.trajectory.q, [START[:2]])
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", [DOP853(max_steps=10), Radau(max_steps=10)], ids=lambda m: type(m).__name__)
+def test_too_few_steps_of_scipy_are_told_as_such(method: Integrator) -> None:
+    robot = rod_pendulum()
+    with pytest.raises(SimulationError, match=r"gave up: it takes more steps .* more with max_steps") as caught:
+        simulate(robot, None, START[:2], START[2:], 40.0, step=20.0, integrator=method)
+    assert caught.value.status is Status.NOT_CONVERGED
+    np.testing.assert_allclose(caught.value.trajectory.q, [START[:2]])
+
+
+@EACH
+def test_a_start_where_numbers_are_too_coarse_for_any_motion_is_refused(row: Row) -> None:
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    robot = lagrangian_system(q=q, v=v, p=ca.SX(0, 1), T=ca.sumsqr(v) / 2, V=ca.cos(q[0]) + ca.sumsqr(q - 1.0))
+    for name, start in (("q0", ([1e200, 0.0], [0.0, 0.0])), ("v0", ([0.0, 0.0], [0.0, -1e200]))):
+        with pytest.raises(ModelError, match=rf"{name} has 1e\+200, where numbers are .* apart: start within 1e\+15"):
+            simulate(robot, None, *start, 0.05, step=0.01, integrator=row.method)
+
+
+@pytest.mark.parametrize("method", [DOP853(), Radau()], ids=lambda m: type(m).__name__)
+def test_rates_beyond_all_numbers_end_a_run(method: Integrator) -> None:
+    """SciPy finds no first step there, and would repeat one without a length for ever."""
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    robot = lagrangian_system(q=q, v=v, p=ca.SX(0, 1), T=v**2 / 2, V=-ca.exp(q))
+    with np.errstate(all="ignore"), pytest.raises(SimulationError) as caught:
+        simulate(robot, None, [800.0], [0.0], 0.1, step=0.1, integrator=method)
+    assert caught.value.status is Status.NOT_FINITE
 
 
 @pytest.mark.parametrize("row", ADAPTIVE, ids=name_of)

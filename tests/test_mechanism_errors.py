@@ -78,5 +78,5 @@ def test_unknown_inputs_and_rows() -> None:
 
 @pytest.mark.parametrize("windows", [0, -1, 1.5])
 def test_number_of_windows(windows: Any) -> None:  # noqa: ANN401 - wrong on purpose
-    with pytest.raises(ModelError, match=f"at least one window, got {windows}"):
+    with pytest.raises(ModelError, match=f"windows must be a whole number of at least 1, got {windows}"):
         iftomm_four_bars(windows)

@@ -281,7 +281,7 @@ def test_bad_settings() -> None:
         LeastNormMultipliers(tolerance=0.0)
     with pytest.raises(ModelError, match="epsilon must be greater than zero"):
         ProximalMultipliers(epsilon=-1e-8)
-    with pytest.raises(ModelError, match="at least one proximal step must be taken, got 0"):
+    with pytest.raises(ModelError, match="steps must be a whole number of at least 1, got 0"):
         ProximalMultipliers(steps=0)
     with pytest.raises(ModelError, match="weight must be greater than zero"):
         AugmentedMultipliers(weight=0.0)

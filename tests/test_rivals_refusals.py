@@ -61,7 +61,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
         Reference.sampled(arm, np.linspace(0.0, 1.0, 12), np.zeros((12, 2)))
     t = np.linspace(0.0, 1.0, 40)
     for pieces in (0, 2.5, True):
-        with pytest.raises(ModelError, match=r"pieces (of .*sampled )?must be a whole number, (one at least|got True)"):
+        with pytest.raises(ModelError, match=r"pieces (of .*sampled )?must be a whole number( of at least 1)?, got"):
             Reference.sampled(arm, t, np.zeros((40, 2)), pieces=pieces)  # type: ignore[arg-type]
     # Few pieces are used where they do, and no more than are allowed.
     with pytest.raises(ModelError, match=r"by 2 pieces of degree 5, .*larger pieces="):
@@ -123,7 +123,7 @@ def test_one_coordinate_of_a_loop_needs_no_list() -> None:
 def test_a_search_and_a_cost_ask_for_numbers_that_mean_something(arm: Robot) -> None:
     law = PDGravity(arm, Reference.at_rest(arm, [0.0, 0.0]))
     for refinements in (-1, 2.5, True):
-        with pytest.raises(ModelError, match=r"refinements (of tune )?must be a whole number, (not negative|got True)"):
+        with pytest.raises(ModelError, match=r"refinements (of tune )?must be a whole number( of at least 0)?, got"):
             tune(lambda _: law, lambda _: 1.0, [1.0, 2.0, 3.0], refinements=refinements)  # type: ignore[arg-type]
     errors, inputs = np.ones((2, 1)), np.zeros((2, 1))
     for times in ([1.0, 0.0], [1.0, 1.0]):

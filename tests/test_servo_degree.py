@@ -277,5 +277,7 @@ def test_transition_is_the_smoothest_polynomial(smoothness: int) -> None:
     )
     with pytest.raises(ModelError, match="start must be finite, got nan"):
         transition(t, 1.0, start=np.nan)
-    with pytest.raises(ModelError, match=r"smoothness must be 0, 1, 2, …, got 1.5"):
+    with pytest.raises(ModelError, match=r"smoothness must be a whole number of at least 0, got 1.5"):
         transition(t, 1.0, smoothness=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"smoothness must be a whole number of at most 10, got 11: rounding spoils"):
+        transition(t, 1.0, smoothness=11)

@@ -151,7 +151,7 @@ def test_bad_settings() -> None:
         Augmented(0.0)
     with pytest.raises(ModelError, match="epsilon must be greater than zero"):
         Proximal(-1.0)
-    with pytest.raises(ModelError, match="at least one proximal step must be taken, got 0"):
+    with pytest.raises(ModelError, match="steps must be a whole number of at least 1, got 0"):
         Proximal(steps=0)
     with pytest.raises(ModelError, match="tolerance must be greater than zero"):
         LeastNorm().solve(PROBLEMS[0].equations(0), tolerance=0.0)

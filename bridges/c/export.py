@@ -103,8 +103,6 @@ def export(
         why = "gives a force, not inputs" if controller.applies_force else f"drives {controller.robot.name}, which has"
         has = "" if controller.applies_force else " no limits of effort: give it limits"
         raise BridgeError(f"saturate=True needs limits of inputs, but {type(controller).__name__} {why}{has}")
-    if not isinstance(name, str) or not name.strip():
-        raise BridgeError(f"name must be a word such as 'law', got {name!r}")
     require_name("a law in C", name, BridgeError)
     word = law_identifier(name)
     text = LawText(word, controller, law, controller.parameters.values(p), contradicts(controller), saturate)

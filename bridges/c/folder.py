@@ -19,8 +19,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> 
         overwrite: whether a folder that holds files of these names and nothing else gives way.
 
     Raises:
-        BridgeError: if there is a folder that does not give way, or a file of that name, or no parent; for a name with
-            half of a surrogate pair in it.
+        BridgeError: if there is a folder that does not give way, or a file of that name, or no parent.
         OSError: if it cannot be written; then nothing has changed.
     """
     target = folder.resolve()
@@ -40,13 +39,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> 
         new, old = room / "new", room / "old"
         new.mkdir(mode=0o755)
         for file, text in files.items():
-            try:
-                (new / file).write_text(text, encoding="utf-8", newline="\n")
-            except UnicodeEncodeError as error:
-                half = text[error.start]
-                raise BridgeError(
-                    f"a name in {file} has {half!r}, half of a surrogate pair, in it: rename it"
-                ) from error
+            (new / file).write_text(text, encoding="utf-8", newline="\n")
         if held:
             target.rename(old)
         try:

@@ -100,12 +100,9 @@ def string(text: str) -> str:
         text: any.
 
     Raises:
-        BridgeError: for text that is too long for a string of C99, or has half of a surrogate pair, which is no text.
+        BridgeError: for text that is too long for a string of C99.
     """
-    try:
-        content = text.encode()
-    except UnicodeEncodeError as error:
-        raise BridgeError(f"the name {shortened(text)} has half of a surrogate pair in it: rename it") from error
+    content = text.encode()
     if len(content) > LONGEST_STRING:
         raise BridgeError(
             f"the name {shortened(text)} has {len(content):,} bytes, and a string of C99 at most {LONGEST_STRING:,}: "

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative, positive
-from ...symbolic.errors import BridgeError
+from ...symbolic.arrays import positive
+from ...symbolic.errors import BridgeError, require_name
 from ...symbolic.extras import require
 from ..law_memory import remembers
 from ..law_model import model_values
@@ -92,12 +92,11 @@ def drive(
     own = model_values(controller, p)
     plant: MultibodyPlant = export(controller.robot, p=own) if model is None else model
     if tolerance is not None:
-        tolerance = not_negative("tolerance", tolerance)
         match(controller.robot, plant, p=own, names=names, model_instance=model_instance, tolerance=tolerance).require(
             tolerance
         )
-    if name is not None and not isinstance(name, str):
-        raise BridgeError(f"name must be the name of a system, got {name!r}")
+    if name is not None:
+        require_name("a system of Drake", name, BridgeError)
     states, found = states_of(controller.robot, plant, names=names, model_instance=model_instance)
     if name is None and model_instance is not None:
         name = f"law of {plant.GetModelInstanceName(model_instance)}"

@@ -58,6 +58,8 @@ def load(
     Warns:
         BridgeWarning: of what is left out, such as geometry that could collide.
     """
+    if base not in ("fixed", "floating"):
+        raise BridgeError(f"base must be 'fixed' or 'floating', got {base!r}")
     is_file = isinstance(source, str) or hasattr(source, "__fspath__")
     plant: MultibodyPlant = _read(source, base) if is_file else source
     if not hasattr(plant, "is_finalized") or not plant.is_finalized():
@@ -121,8 +123,6 @@ def load(
 
 
 def _read(path: str | os.PathLike[str], base: str) -> MultibodyPlant:
-    if base not in ("fixed", "floating"):
-        raise BridgeError(f"base must be 'fixed' or 'floating', got {base!r}")
     multibody, parsing = require("pydrake.multibody.plant", "drake"), require("pydrake.multibody.parsing", "drake")
     plant: MultibodyPlant = multibody.MultibodyPlant(0.0)
     file = Path(path)

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.batch import whole
 from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, not_negative, positive, step_count, vector
+from ...symbolic.arrays import finite, not_negative, positive, step_count, vector, whole
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.extras import require
 from ..recorder import Recorder
@@ -100,7 +99,11 @@ def simulate(
         MissingPackageError: if Drake is not installed.
     """
     analysis, framework = (require(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
-    parts, period, begin = whole("substeps", substeps), not_negative("time_step", time_step), finite("t0", t0)
+    parts, period, begin = (
+        whole("substeps", substeps),
+        not_negative("time_step", time_step),
+        finite("t0", t0),
+    )
     span = positive("duration", duration)
     steps = step_count(span, step)
     h, c = span / steps, robot.coordinates

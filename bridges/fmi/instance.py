@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import BridgeError, unknown_name
+from ...symbolic.arrays import finite
+from ...symbolic.errors import BridgeError, ModelError, unknown_name
 from ...symbolic.extras import require
 from .units import BASE, Unit
 
@@ -55,7 +56,7 @@ class Instance:
                 the FMU refuses.
             MissingPackageError: if FMPy is not installed.
         """
-        fmpy = require("fmpy", "fmi")
+        fmpy, t0 = require("fmpy", "fmi"), _number("t0", t0)
         self.path = os.fspath(path)
         # What the last call said, for its error: with logging on an FMU may say much that is none.
         self._said = said = deque[str](maxlen=LINES)
@@ -125,7 +126,7 @@ class Instance:
             values: by name.
 
         Raises:
-            BridgeError: for an unknown name, or a value that is no number or that the FMU refuses.
+            BridgeError: for an unknown name, or a value that is no finite number or that the FMU refuses.
         """
         references = self._references(values)
         numbers = [_number(name, value) for name, value in values.items()]
@@ -169,7 +170,8 @@ class Instance:
         Raises:
             BridgeError: if the FMU cannot.
         """
-        self._call("doStep", currentCommunicationPoint=t, communicationStepSize=span)
+        now, ahead = _number("t", t), _number("span", span)
+        self._call("doStep", currentCommunicationPoint=now, communicationStepSize=ahead)
 
     def save(self) -> bytes:
         """The whole state, for :meth:`restore` of any instance of the same FMU.
@@ -233,9 +235,9 @@ class Instance:
 
 def _number(name: str, value: float) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BridgeError(f"{name} must be a number, got {value!r}") from error
+        return finite(name, value)
+    except ModelError as error:
+        raise BridgeError(str(error)) from error
 
 
 def _unit(unit: fmpy.model_description.Unit) -> Unit:

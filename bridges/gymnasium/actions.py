@@ -12,6 +12,7 @@ from ...controllers.controller import Controller
 from ...robots.robot import Robot
 from ...scenarios.labels import Columns, Labels
 from ...scenarios.setup import Setup
+from ...symbolic.arrays import number, reals
 from ...symbolic.errors import BridgeError, unknown_name
 
 Array = NDArray[np.float64]
@@ -102,9 +103,9 @@ def bounds_of(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]
     try:
         if isinstance(bounds, Mapping):
             for name, (least, most) in bounds.items():
-                low[names.index(name)], high[names.index(name)] = least, most
+                low[names.index(name)], high[names.index(name)] = number("a bound", least), number("a bound", most)
         elif bounds is not None:
-            high = np.array(np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(names),)))
+            high = np.array(np.broadcast_to(reals("bounds", bounds), (len(names),)))
             low = -high
     except (TypeError, ValueError) as error:
         raise BridgeError(f"{taken}; got {bounds!r}") from error

@@ -188,6 +188,8 @@ def register(what: Setup | Scenario, name: str, **told: Any) -> str:  # noqa: AN
     Raises:
         MissingPackageError: without Gymnasium.
     """
+    if not isinstance(what, Setup | Scenario):
+        raise BridgeError(f"an environment is made of a Setup or a Scenario, got {shown(what)}")
     gymnasium = require("gymnasium", EXTRA)
 
     def make(**own: Any) -> Environment:  # noqa: ANN401

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, not_negative
+from ...symbolic.arrays import finite, not_negative, vector
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -58,7 +58,7 @@ class Reward:
             output: what is applied: u, shape (nu,), or R, shape (nv,).
             scale: ū, of the same shape.
         """
-        cost = self.effort * ca.sumsqr(output / ca.DM(scale)) / max(1, output.numel())
+        cost = self.effort * ca.sumsqr(output / ca.DM(vector("scale", scale, output.numel()))) / max(1, output.numel())
         if error is not None:
             cost += self.error * error
         if clearance is not None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...robots.joints import Floating
 from ...robots.robot import Robot
+from ...symbolic.arrays import vector
 from ...symbolic.errors import BridgeError
 from ..names import places
 from ..state_map import MUJOCO, Follower, StateMap
@@ -123,8 +124,8 @@ class Joints:
             q_there: coordinates there, shape (nq',).
             v_there: velocities there, shape (nv',).
         """
-        data.qpos[self._own_q] = q_there[self._own_q]
-        data.qvel[self.own] = v_there[self.own]
+        data.qpos[self._own_q] = vector("q_there", q_there, self.model.nq)[self._own_q]
+        data.qvel[self.own] = vector("v_there", v_there, self.model.nv)[self.own]
 
     @functools.cached_property
     def _own_q(self) -> NDArray[np.bool_]:

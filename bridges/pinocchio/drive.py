@@ -90,7 +90,7 @@ class Drive:
             p: the controller's parameters, shape (np,).
             robot_p: those of its robot, shape (np of the robot,).
         """
-        self.controller, self.states, self.p = controller, states, p
+        self.controller, self.states, self.p = controller, states, controller.parameters.values(p)
         self._applied = applied_force(controller.robot, controller, robot_p)
         self._remembers = remembers(controller, p)
         self.memory = LawMemory(controller)

@@ -73,15 +73,12 @@ def export(
         )
     model = pin.Model()
     model.gravity.linear = tree.gravity
-    try:
-        model.name = robot.name
-        joints = _add_solids(model, robot, tree)
-        order = [joints[solid.name] for solid in tree.solids]
-        for one in followers(robot, tree, found.couplings, order):
-            model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
-        _add_frames(model, robot, poses, joints)
-    except UnicodeEncodeError as error:
-        raise BridgeError(f"the name {error.object!r} has half of a surrogate pair in it: rename it") from error
+    model.name = robot.name
+    joints = _add_solids(model, robot, tree)
+    order = [joints[solid.name] for solid in tree.solids]
+    for one in followers(robot, tree, found.couplings, order):
+        model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
+    _add_frames(model, robot, poses, joints)
     states = ModelState(robot, model)
     _set_limits(model, robot, states)
     loops = tuple(_loop(model, robot, one, joints) for one in found.pins)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import vector
+from ...symbolic.arrays import instant, vector
 from ...symbolic.extras import require
 from ...symbolic.kernel import Kernel
 from .state import ModelState
@@ -73,7 +73,7 @@ class PinocchioModel:
             v: Pinocchio's velocities, shape (nv',).
             t: time [s].
         """
-        there = vector("v", v, self.states.nv)
+        t, q, there = instant("t", t), vector("q", q, self.states.nq), vector("v", v, self.states.nv)
         if not self.lost:
             return np.zeros(self.states.nv)
         own_q, own_v = self.states.here(q, there)

@@ -104,7 +104,7 @@ def load(
         name=str(model.name) or "Pinocchio model",
     )
     robot = with_armature(robot, {name: symbols[f"{name}.armature"] for name in _armatures(model, parts)})
-    return close(robot, model, parts, tuple(constraints or ()))
+    return close(robot, model, parts, () if constraints is None else tuple(constraints))
 
 
 def _body_names(model: Any, parts: Sequence[Piece]) -> dict[int, str]:  # noqa: ANN401 - has no type information

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import not_negative
 from ...symbolic.errors import BridgeError
 from ...symbolic.extras import require
 from ..carried import carried_differences
@@ -50,6 +51,7 @@ def match(
     Raises:
         BridgeError: if names do not match, or a joint there has no counterpart here.
     """
+    tolerance = not_negative("tolerance", tolerance)
     pin: Any = require("pinocchio", "pinocchio")
     exported = model if isinstance(model, PinocchioModel) else None
     inner: Any = model if exported is None else exported.model

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...robots.joints import Floating
 from ...robots.robot import Robot
-from ...symbolic.arrays import reals, vector
+from ...symbolic.arrays import vector
 from ...symbolic.errors import BridgeError
 from ..names import places
 from ..state_map import PINOCCHIO, StateMap
@@ -86,7 +86,8 @@ class ModelState:
         Raises:
             BridgeError: if a coordinate is not where a joint that follows another is there.
         """
-        flat_q, flat_v = self._flat.there(q, v)
+        c = self.robot.coordinates
+        flat_q, flat_v = self._flat.there(vector("q", q, c.nq), vector("v", v, c.nv))
         found_q, found_v = np.zeros(self.nq), self._between(flat_q)[1] @ flat_v
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             own = flat_q[iq : iq + piece.joint.nq]
@@ -128,13 +129,14 @@ class ModelState:
 
         Raises:
             BridgeError: for a wrong shape.
+            ShapeError: for what is no finite number.
         """
-        q, v = reals("q_there", q_there), reals("v_there", v_there)
-        if q.shape != (self.nq,) or v.shape != (self.nv,):
+        if np.shape(q_there) != (self.nq,) or np.shape(v_there) != (self.nv,):
             raise BridgeError(
                 f"the state of the Pinocchio model is q of shape ({self.nq},) and v of shape ({self.nv},), got "
-                f"{q.shape} and {v.shape}"
+                f"{np.shape(q_there)} and {np.shape(v_there)}"
             )
+        q, v = vector("q_there", q_there, self.nq), vector("v_there", v_there, self.nv)
         flat_q = np.zeros(self._flat.nq)
         for piece, (iq, _) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "circle":
@@ -164,11 +166,11 @@ class ModelState:
             v_there: their velocities, shape (nv',).
         """
         found = np.zeros(self._flat.nv)
+        q = vector("q", q, self.robot.coordinates.nq)
+        v_there = vector("v_there", v_there, self.nv)
         if not self._turns:
             return found[: self.robot.coordinates.nv]
-        moved = self._between(self._forth_q @ vector("q", q, self.robot.coordinates.nq))[0] @ vector(
-            "v_there", v_there, self.nv
-        )
+        moved = self._between(self._forth_q @ q)[0] @ v_there
         for piece, (_, iv) in zip(self.pieces, self._at, strict=True):
             if piece.kind == "planar":
                 x, y, turning = moved[iv : iv + 3]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...symbolic.arrays import finite
+from ...symbolic.arrays import finite, reals, shown, vector
 from ...symbolic.errors import BridgeError
 from ..applied import applied_force
 from ..law_memory import LawMemory
@@ -20,6 +20,7 @@ from .match import match
 from .package import bullet
 
 Array = NDArray[np.float64]
+MOST_STEPS = 10_000_000
 Values = Mapping[str, float] | ArrayLike | None
 
 
@@ -69,7 +70,10 @@ class Drive:
     @property
     def state(self) -> tuple[Array, Array]:
         """Coordinates, shape (nq,), and velocities, shape (nv,), of the robot."""
-        return self.body.states.here(*self.body.read())
+        try:
+            return self.body.states.here(*self.body.read())
+        except bullet().error as error:
+            raise BridgeError(f"PyBullet's world {self.body.client} tells no state: {error}") from error
 
     def tick(self) -> Array:
         """Take in one sample, ask the law, and apply what it says during the world's next step.
@@ -81,7 +85,7 @@ class Drive:
         with self.memory.lent() as law:
             law.advance(self.t, q, v, self.p)
             output = law.control(self.t, q, v, self.p)
-        self.apply(q, v, output)
+        self._apply(q, v, output)
         return output
 
     def apply(self, q: Array, v: Array, output: Array) -> None:
@@ -92,20 +96,28 @@ class Drive:
             v: velocities, shape (nv,).
             output: u, shape (nu,), or R, shape (nv,).
         """
-        self.body.push(self.body.states.force_there(q, self._applied(self.t, q, v, output)))
+        c = self.controller.robot.coordinates
+        self._apply(vector("q", q, c.nq), vector("v", v, c.nv), reals("output", output))
+
+    def _apply(self, q: Array, v: Array, output: Array) -> None:
+        force = self.body.states.force_there(q, self._applied(self.t, q, v, output))
+        try:
+            self.body.push(force)
+        except bullet().error as error:
+            raise BridgeError(f"PyBullet's world {self.body.client} takes no forces: {error}") from error
 
     def step(self, count: int = 1) -> Array:
         """Tick and step the world, so many times; its output at the last tick.
 
         Args:
-            count: how often, at least once.
+            count: how often, from once to ten million times.
 
         Raises:
             BridgeError: for less than one step.
             NotFiniteError: for a motion that has diverged.
         """
-        if count < 1:
-            raise BridgeError(f"a world goes on by at least one step, got {count!r}")
+        if not 1 <= count <= MOST_STEPS:
+            raise BridgeError(f"a world goes on by 1 to {MOST_STEPS:,} steps in one call, got {shown(count)}")
         output = np.zeros(0)
         pybullet = bullet()
         for _ in range(count):

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.batch import whole
 from ...scenarios.simulation_errors import SimulationInterrupted
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import step_count, vector
+from ...symbolic.arrays import not_negative, step_count, vector, whole
 from ..recorder import Recorder
 from .body import Body
 from .drive import Drive
@@ -21,6 +20,8 @@ from .match import match
 from .package import bullet, world
 
 Values = Mapping[str, float] | ArrayLike | None
+
+MOST_SUBSTEPS = 10_000
 
 
 def simulate(
@@ -66,7 +67,8 @@ def simulate(
         MissingPackageError: if PyBullet is not installed.
     """
     pybullet = bullet()
-    parts = whole("substeps", substeps)
+    parts = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take a shorter step=")
+    damping = None if damping is None else not_negative("damping", damping)
     steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)

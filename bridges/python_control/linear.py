@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...controllers.linearization import Linearization
 from ...controllers.program import Program
-from ...symbolic.errors import ModelError
+from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.kernel import Kernel
 from .signals import input_signals, signal_names
 
@@ -28,15 +28,13 @@ def export_linearization(line: Linearization, *, name: str | None = None) -> con
         line: from :func:`~erugin.controllers.linearize`.
         name: of the system; one made up by python-control if not given.
     """
-    import control
-
     states = signal_names(line.states)
     signals = {
         "states": states,
         "inputs": input_signals(line.inputs, (*states, *signal_names(line.outputs))),
         "outputs": signal_names(line.outputs),
     }
-    return control.StateSpace(line.A, line.B, line.C, line.D, name=name, **signals)
+    return _state_space(line.A, line.B, line.C, line.D, name=name, **signals)
 
 
 def export_perturbations(
@@ -57,8 +55,6 @@ def export_perturbations(
         ModelError: if all rows are of order 2.
         ParameterError: for an unknown parameter, or one out of its range.
     """
-    import control
-
     if not isinstance(program, Program):
         raise ModelError(f"a Program has perturbation equations, got {program!r}; of a controller take its .program")
     numbers = program.parameters.values(p)
@@ -95,7 +91,7 @@ def export_perturbations(
         "inputs": signal_names(f"d_{row}" for row in rows),
         "outputs": signal_names(rows),
     }
-    return control.StateSpace(A, B, C, np.zeros((len(rows), len(rows))), name=name, **signals)
+    return _state_space(A, B, C, np.zeros((len(rows), len(rows))), name=name, **signals)
 
 
 def _diagonal(blocks: list[Array]) -> Array:
@@ -105,3 +101,12 @@ def _diagonal(blocks: list[Array]) -> Array:
         whole[row : row + len(block), column : column + block.shape[1]] = block
         row, column = row + len(block), column + block.shape[1]
     return whole
+
+
+def _state_space(*matrices: Array, name: str | None, **signals: Sequence[str]) -> control.StateSpace:
+    import control
+
+    try:
+        return control.StateSpace(*matrices, name=name, **signals)
+    except ValueError as error:
+        raise BridgeError(f"python-control does not take the name {name!r}: {error}") from error

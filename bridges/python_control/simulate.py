@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.batch import whole
 from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive, step_count, vector
+from ...symbolic.arrays import finite, positive, step_count, vector, whole
 from ...symbolic.errors import ModelError, NotFiniteError
 from ..law_memory import remembers
 from ..recorder import Recorder

@@ -17,6 +17,7 @@ from rich.text import Text
 from ...scenarios.commands.choose import choose
 from ...scenarios.commands.command import OK, STOPPED, require_writable
 from ...scenarios.whole_file import write_whole
+from ...symbolic.arrays import positive
 from ...symbolic.errors import EruginError
 from .cases import NAMES, Case, case
 from .runners import RUNNERS, Runner
@@ -73,6 +74,7 @@ def compare_bridges(
         bridges: names of those to be run.
         console: where it is told what runs now; nowhere if not given.
     """
+    positive("step", step)
     rows: list[Row] = []
     for closed in cases:
         reference = closed.reference

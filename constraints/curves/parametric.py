@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import finite, room_for
+from ...symbolic.arrays import finite, room_for, whole
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
@@ -114,8 +114,7 @@ def parametric(
     first, last = finite(f"start of {name!r}", start), finite(f"end of {name!r}", end)
     if not first < last:
         raise ModelError(f"{name!r}: the parameter must grow, but starts at {start!r} and ends at {end!r}")
-    if not isinstance(samples, int) or samples < 2:
-        raise ModelError(f"{name!r} needs at least 2 samples, got {samples!r}")
+    samples = whole(f"samples of {name!r}", samples, 2)
     s, t = ca.SX.sym("s"), ca.SX.sym("t")
     if not callable(path):
         raise ModelError(f"{name!r}: the path must be a function of s and t, got {path!r}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import positive, whole
 from ..constrained_motion import ConstrainedMotion
 from .way import Case, Way
 
@@ -14,6 +13,8 @@ Array = NDArray[np.float64]
 
 ENOUGH = 1e-15
 """A step that moves λ by less than this share of it is rounding."""
+
+MOST_STEPS = 100_000
 
 
 class Proximal(Way):
@@ -42,9 +43,7 @@ class Proximal(Way):
             ModelError: for an ε that is not positive, or no steps.
         """
         self.epsilon = positive("epsilon", epsilon)
-        if steps < 1:
-            raise ModelError(f"at least one proximal step must be taken, got {steps!r}")
-        self.steps = steps
+        self.steps = whole("steps", steps, most=MOST_STEPS, advice="take a smaller epsilon")
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
         """By one factorization's worth of solves for all steps."""

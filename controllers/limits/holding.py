@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...robots.robot import Robot
+from ...symbolic.arrays import instant, vector
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from .limits import ControlLimits
@@ -62,6 +63,7 @@ class Rest:
         from scipy.optimize import lsq_linear  # takes long to import, and few programs need it
 
         robot, limits = self._robot, self._limits
+        t, q, p = instant("t", t), vector("q", q, robot.coordinates.nq), vector("p", p, len(self._parameters))
         nv, nu = robot.coordinates.nv, robot.u.numel()
         free, reach = self._kernel(t, q, np.zeros(nv), p)
         free, reach = free.reshape(nv), reach.reshape((nv, nu), order="F")

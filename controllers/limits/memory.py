@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import instant
 from ..status import Status
 from .levels import LevelAnswer
 
@@ -87,4 +88,5 @@ class BoundedMemory:
         Args:
             t: time [s].
         """
+        t = instant("t", t)
         return self.last if self.last is not None and t > self.last.t else self.before

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import positive, whole
 from ...symbolic.ldl import Ldl
 from .multipliers import MultiplierMethod, Multipliers
+
+MOST_STEPS = 1000
+"""Each step is written out."""
 
 
 class ProximalMultipliers(MultiplierMethod):
@@ -40,9 +42,7 @@ class ProximalMultipliers(MultiplierMethod):
             ModelError: for an ε that is not positive, or no steps.
         """
         self.epsilon = positive("epsilon", epsilon)
-        if not isinstance(steps, int) or steps < 1:
-            raise ModelError(f"at least one proximal step must be taken, got {steps!r}")
-        self.steps = steps
+        self.steps = whole("steps", steps, most=MOST_STEPS, advice="take a smaller epsilon")
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """λ after the last step; its pivots are those of K + E."""

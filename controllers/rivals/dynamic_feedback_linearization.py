@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
@@ -154,6 +154,7 @@ class DynamicFeedbackLinearization(Controller):
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
         """e = r − x, shape (2,) [m]."""
+        vector("a", a, self.robot.coordinates.nv)
         return self._tick(*self.arguments(t, q, v, p), 0.0)[2]
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.relations.quantity import Column
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
+from ...symbolic.arrays import instant, positive, vector, whole
+from ...symbolic.errors import ModelError, NotConvergedError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..controller import Controller, Observation
@@ -29,6 +29,8 @@ from .nonlinear_mpc_problem import Guess, PredictionProblem, Solver
 from .nonlinear_mpc_weights import allowed_effort, needed_substeps, terminal_weight
 
 Array = NDArray[np.float64]
+MOST_STEPS, MOST_SUBSTEPS, MOST_ITERATIONS = 1000, 1000, 100_000
+"""Intervals are written out one by one, and so are the Runge–Kutta steps in each."""
 
 
 class NonlinearMPC(Controller):
@@ -91,10 +93,11 @@ class NonlinearMPC(Controller):
         self.aim, self.robot = chosen, chosen.robot
         self.parameters = Parameters.collect([self.robot.parameters, chosen.parameters])
         self.rate = positive("rate", rate)
-        for name, count in (("steps", steps), ("substeps", substeps), ("iterations", iterations)):
-            left = count is None and name != "steps"
-            if not left and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-                raise ModelError(f"{name} must be a whole number, one at least, got {count!r}")
+        steps = whole("steps", steps, most=MOST_STEPS, advice="take fewer, or a higher rate=, which shortens all")
+        if substeps is not None:
+            substeps = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take more steps= instead")
+        if iterations is not None:
+            iterations = whole("iterations", iterations, most=MOST_ITERATIONS, advice="None searches to the end")
         if solver not in get_args(Solver):
             raise ModelError(f"solver must be one of {', '.join(map(repr, get_args(Solver)))}, got {solver!r}")
         self.period = 4.0 / (self.rate * steps)
@@ -187,9 +190,7 @@ class NonlinearMPC(Controller):
             NotFiniteInputError: for a number that is not finite.
             NotConvergedError: if there is no plan left.
         """
-        old, time, who = self._remembered, float(t), type(self).__name__
-        if not np.isfinite(time):
-            raise NotFiniteInputError(f"t must be finite, got {t!r}")
+        old, time, who = self._remembered, instant("t", t), type(self).__name__
         clock = Clock(time, time) if old is None else old.clock.at(time, self.period, who)
         before = Plan(clock, None) if old is None else replace(old, clock=clock)
         self.memory = before
@@ -256,6 +257,7 @@ class NonlinearMPC(Controller):
             a: accelerations, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
+        vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._errors(*self.arguments(t, q, v, p))[0])
 
     def _compile(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import NotConvergedError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters, Range
@@ -156,6 +156,7 @@ class PurePursuit(Controller):
     ) -> Array:
         """η, shape (1,) [m]."""
         arguments = self.arguments(t, q, v, p)
+        vector("a", a, self.robot.coordinates.nv)
         return np.atleast_1d(self._tick(arguments[0], self._goal(*arguments), *arguments[1:])[1])
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:

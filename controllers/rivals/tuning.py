@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, reals, whole
 from ...symbolic.errors import EruginError, ModelError, ShapeError
 from ..controller import Controller
 from ..piecewise import read_rows, read_times
@@ -24,6 +24,8 @@ RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 C = TypeVar("C", bound=Controller)
 """The law whose rate is chosen."""
 
+MOST_REFINEMENTS = 100
+"""Behind these a rate has no digits left to be found."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -95,8 +97,7 @@ def tune(
         ModelError: for a grid that does not increase, a number of refinements that is none, or if no rate has a finite
             cost.
     """
-    if isinstance(refinements, bool) or not isinstance(refinements, int) or refinements < 0:
-        raise ModelError(f"refinements must be a whole number, not negative, got {refinements!r}")
+    refinements = whole("refinements", refinements, 0, MOST_REFINEMENTS, "no more digits are to be had")
     grid = [positive("a rate", rate) for rate in rates]
     if len(grid) < 3 or any(a >= b for a, b in itertools.pairwise(grid)):
         raise ModelError(f"rates must be at least three numbers that increase, got {list(rates)}")
@@ -108,7 +109,7 @@ def tune(
             trials[rate] = Trial(rate, math.inf)
             try:
                 law = build(rate)
-                found = float(cost(law))
+                found = float(reals("the cost", cost(law)))
                 laws[rate] = law
                 said = "" if math.isfinite(found) else f"the cost is {found}"
                 trials[rate] = Trial(rate, found if math.isfinite(found) else math.inf, said)
@@ -154,7 +155,7 @@ def quadratic_cost(
     total = np.zeros(times.shape)
     for name, given, bound in (("errors", errors, allowed), ("inputs", inputs, effort)):
         values = read_rows(name, given, times.size, np.shape(given)[-1] if np.ndim(given) else 0)
-        most = np.asarray(bound, dtype=np.float64)
+        most = reals(f"what is allowed of {name}", bound)
         if most.shape not in ((), values.shape[1:]):
             raise ShapeError(f"what is allowed of {name} must be a number or {values.shape[1:]}, got {most.shape}")
         if not (most > 0.0).all():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import reals
+from ...symbolic.arrays import reals, vector
 from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
 from ..controller import Controller, Observation
 from ..linearization import LinearizedMotion
@@ -174,7 +174,8 @@ class TimeVaryingLqr(Controller):
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
         """ξ."""
-        return self.error(t, q, v)
+        vector("a", a, self.robot.coordinates.nv)
+        return self.error(*self.arguments(t, q, v, p)[:3])
 
     def _final(
         self, linearizer: Linearizer, p: Mapping[str, float] | ArrayLike | None, weights: tuple[Array, Array]

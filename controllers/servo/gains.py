@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import positive
+from ...symbolic.arrays import positive, reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 
@@ -118,7 +118,7 @@ def row_gains(
             )
         return tuple(RowGains.of_poles(*each) for each in zip(rows, orders, poles, strict=True))
     try:
-        given = np.broadcast_to(np.asarray(DEFAULT if rates is None else rates, dtype=float), (len(rows),)).tolist()
+        given = np.broadcast_to(reals("rates", DEFAULT if rates is None else rates), (len(rows),)).tolist()
     except (TypeError, ValueError) as error:
         raise ModelError(
             f"rates must be one number, or one for each of {', '.join(map(repr, rows))}, got {rates!r}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite, positive, room_for
+from ...symbolic.arrays import finite, positive, room_for, whole
 from ...symbolic.errors import ModelError, NotConvergedError
 from .servo_controller import ServoController
 
@@ -75,8 +75,7 @@ def stable_inversion(
     first, last = finite("start", start), finite("end", end)
     if not last > first:
         raise ModelError(f"end must be after start, got {start!r} and {end!r}")
-    if not isinstance(nodes, int) or isinstance(nodes, bool) or nodes < 2:
-        raise ModelError(f"nodes must be a whole number of at least 2, got {nodes!r}")
+    nodes = whole("nodes", nodes, 2)
     if positive("tolerance", tolerance) < 1e-13:
         raise ModelError(f"tolerance must be at least 1e-13, below which lies rounding, got {tolerance!r}")
     motion, nq = controller.motion, controller.robot.coordinates.nq

@@ -6,8 +6,10 @@ import math
 
 import casadi as ca
 
-from ...symbolic.arrays import finite, positive
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import finite, positive, whole
+
+SMOOTHEST = 10
+"""Coefficients alternate and grow: errors are 3e-9 here, 2e-7 for k = 12, and 1 for k = 20."""
 
 
 def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int = 4) -> ca.SX:
@@ -21,14 +23,12 @@ def transition(t: ca.SX, duration: float, *, start: float = 0.0, smoothness: int
         t: symbol of time [s].
         duration: [s].
         start: when it begins [s].
-        smoothness: k, at least 0.
+        smoothness: k, from 0 to 10.
 
     Raises:
         ModelError: for a duration that is not positive, a start that is not finite, or a smoothness that is no count.
     """
-    if not isinstance(smoothness, int) or isinstance(smoothness, bool) or smoothness < 0:
-        raise ModelError(f"smoothness must be 0, 1, 2, …, got {smoothness!r}")
-    k = smoothness
+    k = whole("smoothness", smoothness, 0, SMOOTHEST, "rounding spoils polynomials of higher degree")
     tau = ca.fmin(ca.fmax((t - finite("start", start)) / positive("duration", duration), 0.0), 1.0)
     terms = [math.comb(k + j, j) * math.comb(2 * k + 1, k - j) * (-1) ** j for j in range(k + 1)]
     total = ca.SX(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,20 @@ from .sensor import Sensor
 Array = NDArray[np.float64]
 
 
-class Dropout(Sensor[tuple[int, bool]]):
+@dataclass(frozen=True)
+class Sampled:
+    """What is remembered.
+
+    Attributes:
+        index: number of the last sample.
+        failed: whether it was NaN.
+    """
+
+    index: int
+    failed: bool
+
+
+class Dropout(Sensor[Sampled]):
     """u = law(t, NaN, NaN) from a failed sample to the next, law(t, q, v) else; samples fail with probability P.
 
     What the law inside does with NaN is its own affair: Erugin's refuse it, which ends a run, and
@@ -41,13 +56,13 @@ class Dropout(Sensor[tuple[int, bool]]):
         self.seed = require_seed(seed)
         self.reset()
 
-    def read(self, own: tuple[int, bool] | None, t: float, q: Array, v: Array) -> tuple[int, bool]:
+    def read(self, own: Sampled | None, t: float, q: Array, v: Array) -> Sampled:
         """Draw whether this sample fails."""
-        index = 0 if own is None else own[0] + 1
-        return index, bool(generator(self.seed, self.depth, index).random() < self.probability)
+        index = 0 if own is None else own.index + 1
+        return Sampled(index, bool(generator(self.seed, self.depth, index).random() < self.probability))
 
-    def measured(self, own: tuple[int, bool] | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def measured(self, own: Sampled | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """The state, or NaN."""
         if own is None:
             raise self.no_sample_yet()
-        return (np.full(q.shape, np.nan), np.full(v.shape, np.nan)) if own[1] else (q, v)
+        return (np.full(q.shape, np.nan), np.full(v.shape, np.nan)) if own.failed else (q, v)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.signals import BandNoise, Signal, SignalExpressions
-from ...symbolic.errors import ModelError
+from ...symbolic.errors import ModelError, require_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ..controller import Controller, Law, Observation
@@ -78,8 +78,7 @@ class Measured(Wrapper[None]):
                     f"the velocities of {self.robot.name} are not the rates of its coordinates, so v='derivative' has "
                     "no meaning: give their own root mean square"
                 )
-        if not isinstance(name, str) or not name:
-            raise ModelError(f"the name of measurement noise must be a word, got {name!r}")
+        require_name("measurement noise", name)
         moving = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
         # Band, terms and seed are looked at as they were given, even where no noise is built of them.
         BandNoise(0.0, band, terms, seed)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...symbolic.arrays import whole
 from ...symbolic.errors import EruginError, ModelError, NotFiniteError, NotFiniteInputError
 from ...symbolic.parameters import Parameters
 from ..controller import Controller, Observation
@@ -86,8 +87,8 @@ class Supervised(Wrapper[Watched]):
             self.parameters = Parameters.collect([self.parameters, other.parameters])
         elif on_failure not in ("hold", "zero"):
             raise ModelError(f"on_failure must be 'hold', 'zero' or a Controller, got {on_failure!r}")
-        if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 0):
-            raise ModelError(f"patience must be a whole number of samples, or None, got {patience!r}")
+        if patience is not None:
+            patience = whole("patience", patience, 0)
         self.on_failure: Literal["hold", "zero"] | Controller = on_failure
         self.patience = patience
         self._spare = on_failure if isinstance(on_failure, Controller) else None

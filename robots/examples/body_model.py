@@ -106,7 +106,9 @@ def body_model(
         base=base,
         pole_mass=parts["swing foot"].mass if base == "floating" else None,
         axial_drives=axial_drives,
-        rigid=rigid if isinstance(rigid, bool) else [_number(name) for name in rigid],
+        rigid=bool(rigid)
+        if isinstance(rigid, bool | np.bool_)
+        else [_number(name) for name in ([rigid] if isinstance(rigid, str) else rigid)],
         inertia_law=inertia_law,
         formulation=formulation,
         name="body of eleven links",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...symbolic.errors import ModelError
+from ...symbolic.arrays import whole
 from ..mechanism import Closure, mechanism, with_inputs
 from ..planar_linkage import Bar, Point, planar_linkage
 from ..planar_manipulator import Link
 from ..robot import Robot
+
+MOST_WINDOWS = 1000
 
 
 def four_bar(
@@ -69,8 +71,7 @@ def iftomm_four_bars(windows: int) -> Robot:
     Raises:
         ModelError: for another number.
     """
-    if not isinstance(windows, int) or windows < 1:
-        raise ModelError(f"there must be at least one window, got {windows!r}")
+    windows = whole("windows", windows, most=MOST_WINDOWS, advice="take fewer")
     bar = Link(length=1.0, mass=1.0, center=0.5, inertia=1.0 / 12.0)
     members = {"crank0": Bar(bar, (0.0, 0.0))}
     chain = ["crank0.base", "crank0.end"]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import finite, place
 from ..contact import Contact
 from ..drive import with_drive
 from ..exoskeleton import exoskeleton
@@ -56,9 +57,13 @@ def walker_posture(hip: tuple[float, float], other: float, *, lean: float) -> ND
 
     Returns:
         q, shape (12,).
+
+    Raises:
+        ModelError: for a number that is not finite, or feet that the legs do not reach.
     """
-    (shin_a, thigh_a), (shin_b, thigh_b) = (_leg(hip[0] - foot, hip[1]) for foot in (0.0, other))
-    angles = [shin_a, thigh_a, math.pi / 2 - lean, thigh_b - math.pi, shin_b - math.pi]
+    x, y = place("hip", hip)
+    (shin_a, thigh_a), (shin_b, thigh_b) = (_leg(x - foot, y) for foot in (0.0, finite("other", other)))
+    angles = [shin_a, thigh_a, math.pi / 2 - finite("lean", lean), thigh_b - math.pi, shin_b - math.pi]
     return np.array([0.0, 0.0, *angles, SHIN, THIGH, TRUNK, THIGH, SHIN])
 
 

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ...symbolic.arrays import whole
 from ...symbolic.errors import ModelError
-from ..batch import thread_count, whole
+from ..batch import thread_count
 from .command import INTERRUPTED, OK, STOPPED, Commands
 from .user_file import UserFileError, load_file, own_lines
 

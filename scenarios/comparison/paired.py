@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import ShapeError
+from ...symbolic.errors import ModelError, ShapeError
 from .estimate import Estimate, median, shift, two_sided
 from .proportions import tango
 from .quantity import Better
@@ -77,6 +78,8 @@ class Paired:
         finite = np.isfinite(first) & np.isfinite(second)
         known = _difference(first[finite], second[finite])
         d, wins, losses = known, 0, 0
+        if better not in get_args(Better):
+            raise ModelError(f"better must be one of {', '.join(map(repr, get_args(Better)))}, got {better!r}")
         if better != "neither":
             sign = 1.0 if better == "less" else -1.0
             d = _difference(worst_is_infinite(first, better), worst_is_infinite(second, better))

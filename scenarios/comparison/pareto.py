@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...symbolic.arrays import positive
 from .estimate import Estimate
 from .paired import ROUNDING
 from .quantity import Better, Quantity
@@ -60,6 +61,7 @@ class Pareto:
             confidence: of each interval.
             title: what was compared.
         """
+        confidence = positive("confidence", confidence)
 
         def beaten(name: str) -> bool:
             return any(_dominates(points[other], points[name], x.better, y.better) for other in points)

@@ -8,30 +8,25 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
 from ..closed_loop import ClosedLoop
-from .integrator import Integrator, StartRun
+from .integrator import Adaptive, StartRun
 from .scipy_solver import Begin, Rate, Solver, adaptive_run
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DOP853(Integrator):
+class DOP853(Adaptive):
     """Dormand and Prince's 8(5,3) pair; samples come from its interpolant of order 7.
 
     Attributes:
         relative_tolerance: of the local error.
         absolute_tolerance: of the local error.
+        max_steps: of its own between two samples.
     """
 
     relative_tolerance: float = 1e-10
     absolute_tolerance: float = 1e-12
-
-    def __post_init__(self) -> None:
-        """Check the tolerances."""
-        positive("relative_tolerance", self.relative_tolerance)
-        positive("absolute_tolerance", self.absolute_tolerance)
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
         """The compiled derivative; the integrator itself starts anew with each run.
@@ -46,4 +41,4 @@ class DOP853(Integrator):
             rtol, atol = self.relative_tolerance, self.absolute_tolerance
             return lambda t, x, bound: cast(Solver, integrate.DOP853(rate, t, x, bound, rtol=rtol, atol=atol))
 
-        return adaptive_run(loop, make)
+        return adaptive_run(loop, make, self.max_steps)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import positive, whole
 from ...symbolic.errors import (
     ContradictoryProgramError,
     EruginError,
@@ -107,6 +108,36 @@ class Integrator(Portable, ABC):
         A method that chooses its own steps has none, and returns 0.
         """
         return 0.0
+
+
+@dataclass(frozen=True)
+class Adaptive(Integrator):
+    """A method that chooses its own steps.
+
+    Attributes:
+        relative_tolerance: of the local error.
+        absolute_tolerance: of the local error.
+        max_steps: of its own between two samples.
+
+    Raises:
+        ModelError: for a number that is not positive.
+    """
+
+    relative_tolerance: float = 1e-8
+    absolute_tolerance: float = 1e-10
+    max_steps: int = 20_000
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        positive("relative_tolerance", self.relative_tolerance)
+        positive("absolute_tolerance", self.absolute_tolerance)
+        whole("max_steps", self.max_steps)
+
+
+TOO_MANY_STEPS = (
+    "it takes more steps from one sample to the next than it may: allow more with max_steps, take a looser tolerance, "
+    "or look for a motion that leaves every bound"
+)
 
 
 def step_by_step(

@@ -8,15 +8,13 @@ from typing import Literal
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError
 from ..closed_loop import ClosedLoop
-from .integrator import Integrator, StartRun
+from .integrator import Adaptive, StartRun
 from .sundials import Problem, Sundials
 
 
 @dataclass(frozen=True)
-class Multistep(Integrator):
+class Multistep(Adaptive):
     """Backward differentiation formulas of order 1 to 5, with steps of their own [Hindmarsh2005]_.
 
     The order begins at 1 wherever it starts anew: every hundred samples, and at each sample where the state is
@@ -30,17 +28,6 @@ class Multistep(Integrator):
     Raises:
         ModelError: for a number that is not positive.
     """
-
-    relative_tolerance: float = 1e-8
-    absolute_tolerance: float = 1e-10
-    max_steps: int = 20_000
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        positive("relative_tolerance", self.relative_tolerance)
-        positive("absolute_tolerance", self.absolute_tolerance)
-        if not positive("max_steps", self.max_steps).is_integer():
-            raise ModelError(f"max_steps must be a whole number of at least 1, got {self.max_steps!r}")
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
         """The equations; the first run of a length builds what integrates over it.

@@ -10,10 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
 from ...symbolic.kernel import Kernel
 from ..closed_loop import ClosedLoop
-from .integrator import Integrator, StartRun
+from .integrator import Adaptive, StartRun
 from .scipy_solver import Begin, NotFiniteRateError, Rate, Solver, adaptive_run
 
 Array = NDArray[np.float64]
@@ -23,7 +22,7 @@ SHIFT = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True)
-class Radau(Integrator):
+class Radau(Adaptive):
     """The Radau IIA method of order 5 [HairerWanner1996]_ section IV.8; samples come from its interpolant of order 3.
 
     It is L-stable: a spring, a gain or a perturbation equation may be as stiff as it likes, and the step follows the
@@ -33,15 +32,8 @@ class Radau(Integrator):
     Attributes:
         relative_tolerance: of the local error.
         absolute_tolerance: of the local error.
+        max_steps: of its own between two samples.
     """
-
-    relative_tolerance: float = 1e-8
-    absolute_tolerance: float = 1e-10
-
-    def __post_init__(self) -> None:
-        """Check the tolerances."""
-        positive("relative_tolerance", self.relative_tolerance)
-        positive("absolute_tolerance", self.absolute_tolerance)
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
         """The compiled derivative, and its Jacobian; the integrator itself starts anew with each run.
@@ -64,7 +56,7 @@ class Radau(Integrator):
             rtol, atol = self.relative_tolerance, self.absolute_tolerance
             return lambda t, x, bound: cast(Solver, integrate.Radau(rate, t, x, bound, rtol=rtol, atol=atol, jac=slope))
 
-        return adaptive_run(loop, make)
+        return adaptive_run(loop, make, self.max_steps)
 
 
 def _exact(kernel: Kernel, p: Array) -> Jacobian:

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from ...symbolic.errors import NotConvergedError
 from ..closed_loop import ClosedLoop
 from .called_force import CalledForce
-from .integrator import Advance, Block, step_by_step
+from .integrator import TOO_MANY_STEPS, Advance, Block, step_by_step
 from .silence import silence
 
 Array = NDArray[np.float64]
 REASONS = {
-    "TOO_MUCH_WORK": "it takes more steps from one sample to the next than it may: allow more with max_steps, take a "
-    "looser tolerance, or look for a motion that leaves every bound",
+    "TOO_MUCH_WORK": TOO_MANY_STEPS,
     "TOO_MUCH_ACC": "its tolerances are below what rounding errors allow: take looser ones",
     "ERR_FAIL": "its error stays above the tolerance at the shortest step: look for a singular position or a jump",
     "CONV_FAIL": "Newton's method does not converge at the shortest step: look for a singular position or a jump",

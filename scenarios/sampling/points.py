@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.arrays import whole
 from ...symbolic.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -38,10 +39,7 @@ class Sampler(ABC):
     def __post_init__(self) -> None:
         """Check."""
         for name, value, least in (("n", self.n, 1), ("seed", self.seed, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ModelError(
-                    f"{type(self).__name__} needs a whole {name} of at least {least}, got {name} = {value!r}"
-                )
+            whole(f"{name} of {type(self).__name__}", value, least)
 
     def shares(self, first: int, end: int, dimension: int) -> Array:
         """Points first … end − 1, shape (end − first, dimension), in (0, 1).

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ...controllers.controller import Controller
+from ...symbolic.arrays import whole
 from ...symbolic.errors import StudyError, StudyWarning, caller_level
 from ...symbolic.extras import require
-from ..batch import thread_count, whole
+from ..batch import thread_count
 from .cluster import ClusterTasks
 from .folder import Folder
 from .job import Bench, Job, Outcome

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...controllers.controller import Controller
+from ...symbolic.arrays import whole
 from ...symbolic.errors import ModelError, ParameterError, StudyError, require_name, unknown_name
-from ..batch import whole
 from ..comparison.quantity import Quantity
 from ..comparison.trial import Trial
 from ..comparison.varied_names import Place
