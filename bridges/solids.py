@@ -19,8 +19,6 @@ from ..symbolic.errors import BridgeError
 from .angles_between import Between
 from .tree_values import Mass, TreeValues, joined
 
-__all__ = ["Mass", "Share", "Solid", "SolidTree", "own_tree"]
-
 Array = NDArray[np.float64]
 Kind = Literal["hinge", "slide", "planar", "free"]
 

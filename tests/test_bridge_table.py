@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from erugin.bridges.commands import bridges as command
 from erugin.bridges.table import Row, compare, compare_bridges, runners
 from erugin.bridges.table.cases import NAMES, Case, case
 from erugin.bridges.table.picture import draw
@@ -45,11 +46,11 @@ def test_the_two_link_arm_moves_alike_in_every_program(bridge: str) -> None:
 def test_both_scenarios_run_in_all_of_them_from_one_command(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(compare, "NAMES", (name,))
-    monkeypatch.setattr(compare, "case", lambda scenario: case(scenario, 0.3))
+    monkeypatch.setattr(command, "NAMES", (name,))
+    monkeypatch.setattr(command, "case", lambda scenario: case(scenario, 0.3))
     console = Console(record=True, width=240, file=io.StringIO())
     chosen = argparse.Namespace(out=str(tmp_path), compare=True)
-    assert compare.run(console, Console(quiet=True), chosen) == 0
+    assert command.compare(console, Console(quiet=True), chosen) == 0
     text = (tmp_path / "bridges.md").read_text(encoding="utf-8")
     assert all(f"| {bridge} |" in text for bridge in RUNNERS)
     assert (tmp_path / "bridges.png").stat().st_size > 10_000
@@ -103,10 +104,10 @@ def test_a_scenario_without_its_model_is_left_out_and_told(monkeypatch: pytest.M
             raise BridgeError("its file comes with another package")
         return case(scenario, 0.02)
 
-    monkeypatch.setattr(compare, "case", missing)
-    monkeypatch.setattr(compare, "compare_bridges", lambda cases, console: compare_bridges(cases, bridges=["casadi"]))
+    monkeypatch.setattr(command, "case", missing)
+    monkeypatch.setattr(command, "compare_bridges", lambda cases, console: compare_bridges(cases, bridges=["casadi"]))
     console = Console(record=True, width=120, file=io.StringIO())
     chosen = argparse.Namespace(out=str(tmp_path), compare=True)
-    assert compare.run(Console(quiet=True), console, chosen) == 1
+    assert command.compare(Console(quiet=True), console, chosen) == 1
     assert f"{NAMES[1]} did not run: its file comes with another package" in console.export_text()
     assert "| casadi |" in (tmp_path / "bridges.md").read_text(encoding="utf-8")

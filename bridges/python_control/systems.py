@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...controllers.named_outputs import named_outputs
@@ -24,8 +24,6 @@ from ...symbolic.errors import ModelError, NotFiniteError
 from ...symbolic.kernel import Kernel
 from ...symbolic.runge_kutta import rk4_step
 from ..law_memory import remembers
-from ..law_model import model_values
-from ..matching import TOLERANCE
 from .sampled import SAMPLES, Samples, ask
 from .signals import force_names, input_names, state_names
 from .system import Function, Numbers, build_system, checked_dt
@@ -83,67 +81,6 @@ def export(
     )
 
 
-def drive(
-    controller: Controller,
-    model: control.NonlinearIOSystem | None = None,
-    *,
-    dt: float = 0.0,
-    name: str | None = None,
-    p: Mapping[str, float] | ArrayLike | None = None,
-    tolerance: float = TOLERANCE,
-) -> control.NonlinearIOSystem:
-    """A controller as u = k(t, x): inputs (q, v), outputs u, or R if it puts out forces.
-
-    A memory changes at samples, so that it takes discrete time; its one state, ``samples``, counts those taken in, from
-    0 on. Join it with ``export(robot, dt=dt)``.
-
-    Args:
-        controller: any; it is called from Python.
-        model: the plant that it is to be joined with, in continuous time, which is compared with the law's model;
-            nothing is compared if not given.
-        dt: time between samples [s]; zero for continuous time.
-        name: of the system; that of the controller's class if not given.
-        p: the law's parameters for the comparison, its robot's among them: nominal, overridden by name, or the whole
-            vector.
-        tolerance: by which accelerations of the plant may differ, relative.
-
-    Raises:
-        ModelError: for a controller with a memory in continuous time, or a bad dt.
-        BridgeError: if the plant is another robot, or its signals do not match by name.
-
-    The system raises what the controller raises. python-control has no place for a status: that limits are in the way
-    is told by :func:`~erugin.scenarios.simulate` only.
-    """
-    _require_controller(controller)
-    if model is not None:
-        from .match import match
-
-        match(controller.robot, model, p=model_values(controller, p)).require(tolerance)
-    nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
-    samples = _samples(controller, period)
-
-    def output(samples: Samples | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-        if samples is None:
-            return ask(controller, t, u[:nq], u[nq:], numbers(params))
-        return samples.take(float(x[0]), t, u[:nq], u[nq:], numbers(params))
-
-    def count(samples: Samples, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
-        output(samples, t, x, u, params)
-        return x + 1.0
-
-    return build_system(
-        # As an argument, for copies of a system copy those of its functions.
-        None if samples is None else functools.partial(count, samples),
-        functools.partial(output, samples),
-        states=() if samples is None else (SAMPLES,),
-        inputs=state_names(controller.robot),
-        outputs=force_names(controller.robot) if controller.applies_force else input_names(controller.robot),
-        params=numbers.nominal,
-        name=type(controller).__name__ if name is None else name,
-        dt=period,
-    )
-
-
 def export_loop(
     robot: Robot,
     controller: Controller,
@@ -173,9 +110,9 @@ def export_loop(
     """
     if not isinstance(robot, Robot):
         raise ModelError(f"a Robot is needed, got {robot!r}")
-    _require_controller(controller)
+    require_controller(controller)
     loop, period = close_loop(robot, controller, None), checked_dt(dt)
-    samples = _samples(controller, period)
+    samples = controller_samples(controller, period)
     nq, n = robot.coordinates.nq, robot.coordinates.nq + robot.coordinates.nv
     names = tuple(f"model.{k}" if k in robot.parameters.names else k for k in controller.parameters.names)
     plant, own = Numbers(robot.parameters), Numbers(controller.parameters, names)
@@ -259,7 +196,16 @@ def _shown(
     return labels, shown
 
 
-def _samples(controller: Controller, period: float) -> Samples | None:
+def controller_samples(controller: Controller, period: float) -> Samples | None:
+    """Samples that a controller with a memory takes in; None without one.
+
+    Args:
+        controller: the law.
+        period: time between samples [s]; zero for continuous time.
+
+    Raises:
+        ModelError: for a memory in continuous time.
+    """
     if not remembers(controller):
         return None
     if not period:
@@ -270,7 +216,12 @@ def _samples(controller: Controller, period: float) -> Samples | None:
     return Samples(controller)
 
 
-def _require_controller(controller: Controller) -> None:
+def require_controller(controller: Controller) -> None:
+    """Raise ModelError for what is no controller.
+
+    Args:
+        controller: what was given as one.
+    """
     if not isinstance(controller, Controller):
         raise ModelError(
             f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"

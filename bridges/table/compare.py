@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from ...scenarios.commands.choose import choose
-from ...scenarios.commands.command import OK, STOPPED, require_writable
-from ...scenarios.whole_file import write_whole
 from ...symbolic.arrays import positive
 from ...symbolic.errors import EruginError
-from .cases import NAMES, Case, case
+from .cases import Case
 from .runners import RUNNERS, Runner
 
 Array = NDArray[np.float64]
-TABLE, PICTURE = "bridges.md", "bridges.png"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,58 +87,6 @@ def compare_bridges(
             apart = np.linalg.norm(closed.places(q[there]) - wanted[here], axis=1)
             rows.append(Row(closed.name, RUNNERS[name], t[there], apart, float(off), spent))
     return rows
-
-
-def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """What ``erugin bridges --compare`` does.
-
-    Args:
-        console: for the tables.
-        errors: for what does not run.
-        chosen: words of the command line.
-
-    Returns:
-        0; 1 if a scenario, or a bridge with one, could not run.
-
-    Raises:
-        EruginError: for a folder that cannot be written.
-    """
-    out = Path(chosen.out or "out")
-    require_writable(out)
-    cases, left = list[Case](), dict[str, str]()
-    for name in NAMES:
-        try:
-            cases.append(case(choose(name, None).scenario))
-        except EruginError as error:
-            # Without the package of its model one scenario is left out, and the other still runs.
-            left[name] = str(error)
-    rows = compare_bridges(cases, console=errors)
-    for closed in cases:
-        console.print(f"\n[bold]{closed.name}[/]: {closed.duration:.3g} s at 1 kHz, largest differences from here")
-        console.print(f"point: {closed.label}", markup=False)
-        table = Table(box=None, pad_edge=False)
-        for head in HEAD:
-            # As text: units in brackets would be taken for markup.
-            table.add_column(Text(head), no_wrap=head != HEAD[-1])
-        for row in rows:
-            if row.scenario == closed.name:
-                table.add_row(*map(Text, row.words))
-        console.print(table)
-
-    def write(place: Path) -> None:
-        place.write_text(markdown(rows), encoding="utf-8")
-
-    write_whole(out / TABLE, write)
-    from .picture import draw  # late, for it brings matplotlib
-
-    draw(rows, out / PICTURE)
-    console.print(f"{out}: {TABLE}, {PICTURE}", markup=False)
-    for name, why in left.items():
-        errors.print(f"{name} did not run: {why}", markup=False, soft_wrap=True)
-    failed = sorted({f"{row.runner.bridge} ({row.scenario})" for row in rows if row.said})
-    if failed:
-        errors.print(f"did not run: {', '.join(failed)}", markup=False, soft_wrap=True)
-    return STOPPED if failed or left else OK
 
 
 def _said(error: Exception) -> str:
