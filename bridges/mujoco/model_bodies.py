@@ -11,7 +11,8 @@ from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
 from ..passive import Passive
 from ..poses import Poses
-from ..solids import Mass, Share, Solid, SolidTree
+from ..solids import Share, Solid, SolidTree
+from ..tree_values import Mass
 from .model_elements import Element, Value, turn_of
 
 Array = NDArray[np.float64]

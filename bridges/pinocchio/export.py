@@ -18,7 +18,8 @@ from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
 from ...symbolic.extras import require
 from ..held import Pin, held
 from ..poses import Poses
-from ..solids import Mass, Solid, SolidTree
+from ..solids import Solid, SolidTree
+from ..tree_values import Mass
 from .exported import PinocchioModel
 from .followers import followers
 from .remainder import told_remainder

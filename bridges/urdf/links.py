@@ -16,7 +16,8 @@ from ..held import Coupling
 from ..names import xml_text
 from ..passive import Passive
 from ..poses import Poses
-from ..solids import Mass, Solid, SolidTree
+from ..solids import Solid, SolidTree
+from ..tree_values import Mass
 
 Array = NDArray[np.float64]
 
