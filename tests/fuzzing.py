@@ -786,13 +786,13 @@ def call_what_no_page_shows() -> None:
     pybullet.load("arm.urdf")
     # Kept open, so that their methods can be called again.
     world = pybullet_library.connect(pybullet_library.DIRECT)
-    body = pybullet_library.loadURDF(
+    loaded = pybullet_library.loadURDF(
         "arm.urdf", useFixedBase=True, flags=pybullet_library.URDF_USE_INERTIA_FROM_FILE, physicsClientId=world
     )
     pybullet_library.setGravity(0.0, -9.81, 0.0, physicsClientId=world)
-    driven = pybullet.drive(law, body, client=world)
+    driven = pybullet.drive(law, loaded, client=world)
     for joint, angle in zip(driven.body.joints, q, strict=True):
-        pybullet_library.resetJointState(body, joint, angle, physicsClientId=world)
+        pybullet_library.resetJointState(loaded, joint, angle, physicsClientId=world)
     driven.step(1)
     fmi.export(law, "law.fmu")
     instance = fmi.Instance("law.fmu", t0=0.0)
