@@ -259,4 +259,4 @@ def test_lanes_of_the_same_parameters_count_to_the_end_of_the_longest() -> None:
     runs = simulate(arm, controller, np.stack([q0, q0]), v0, 1.5, step=2e-3, p=p, stop=stop)
     assert isinstance(runs, Trajectories)
     assert runs.count[0] < runs.count[1]
-    assert all(any("'thrust' moves at" in text for _, text in notes) for notes in runs.notes)
+    assert all("'thrust' moves at" in notes[0][1] for notes in runs.notes)

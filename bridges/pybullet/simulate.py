@@ -68,7 +68,7 @@ def simulate(
     """
     pybullet = bullet()
     parts = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take a shorter step=")
-    damping = None if damping is None else not_negative("damping", damping)
+    damping = not_negative("damping", damping)
     steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
     recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
