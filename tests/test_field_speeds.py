@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -224,7 +225,7 @@ def batch_among(obstacle: Curve, name: str, values: list[float], duration: float
     arm, controller, q0, v0 = climbing(obstacle)
     law_p = np.tile(controller.parameters.values(None), (len(values), 1))
     law_p[:, controller.parameters.names.index(name)] = values
-    runs: object = simulate(arm, controller, np.tile(q0, (len(values), 1)), v0, duration, step=2e-3, law_p=law_p)
+    runs = simulate(arm, controller, np.tile(q0, (len(values), 1)), v0, duration, step=2e-3, law_p=law_p)
     assert isinstance(runs, Trajectories)
     return runs
 
@@ -256,7 +257,6 @@ def test_lanes_of_the_same_parameters_count_to_the_end_of_the_longest() -> None:
     p = np.tile(arm.parameters.values(None), (2, 1))
     p[0, arm.parameters.names.index("m1")] = 1.1
     stop = ca.fmin(arm.t - 0.1, arm.parameters["m1"] - 1.05)
-    runs: object = simulate(arm, controller, np.stack([q0, q0]), v0, 1.5, step=2e-3, p=p, stop=stop)
-    assert isinstance(runs, Trajectories)
+    runs = cast(Trajectories, simulate(arm, controller, np.stack([q0, q0]), v0, 1.5, step=2e-3, p=p, stop=stop))
     assert runs.count[0] < runs.count[1]
     assert all("'thrust' moves at" in notes[0][1] for notes in runs.notes)
