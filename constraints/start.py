@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
 
 from ..symbolic.arrays import finite, reals, vector
 from ..symbolic.errors import ModelError
@@ -185,7 +184,7 @@ class _Front:
 
     def __init__(self, field: EruginField, j: int, values: Array, times: Array, starts: Array, level: float) -> None:
         self._probe, self._j, self._times, self._level = Probe(_fronts(field), values), j, times, level
-        self._n, self._starts, self._rng = field.dimension, cKDTree(starts), np.random.default_rng(1952)
+        self._n, self._starts, self._rng = field.dimension, np.unique(starts, axis=0), np.random.default_rng(1952)
         self._limit = float(values[field.parameters.names.index(f"{field.name}.limit")])
         self._gap = float(np.diff(times).max(initial=0.0))
         n, count = self._n, len(times)
@@ -246,7 +245,8 @@ class _Front:
         counts = (np.abs(O[:, self._j] - self._level) <= 1e-6 * radius) & (size > 1e-3)
         counts &= (np.delete(O, self._j, axis=1) > -1e-9).all(axis=1)
         if not self._bounded:
-            counts &= self._starts.query(x)[0] <= self._reach(t)
+            away = [np.linalg.norm(x - start, axis=1) for start in self._starts]
+            counts &= np.min(away, axis=0) <= self._reach(t)
         speed = np.where(counts, -rate, -np.inf) / np.where(counts, size, 1.0)
         return x, np.where(np.isnan(speed), -np.inf, speed)
 
