@@ -8,7 +8,7 @@ PYTEST_ARGS ?= -n 2 --dist loadfile
 
 VENV = .venv
 PY = $(VENV)/bin/python
-FOLDERS = package symbolic constraints robots controllers scenarios bridges
+FOLDERS = package symbolic constraints robots controllers simulation views scenarios bridges cli
 
 # The installation is a tree of links to the sources: an edit takes effect at once, and type checkers can follow it.
 # setuptools comes from .venv, so that installing anew after a file was added needs no network.

@@ -22,7 +22,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.controllers import ConicSolver, ControlLimits, Program, ProgramController, Status
+from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers.bounded import ConicSolver
 from erugin.scenarios import simulate
 from erugin.symbolic.kernel import Kernel
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from erugin.constraints import EruginField, FirstOrder, circle, follow, line
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import Simulator
+from erugin.simulation import Simulator
 from erugin.symbolic import Kernel
 
 pin: Any = importlib.import_module("pinocchio")  # It has no type information.

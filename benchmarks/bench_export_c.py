@@ -39,12 +39,12 @@ from harness.table import Cell, Column, Table
 from erugin.bridges.c import CFolder, export
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Reference
-from erugin.controllers.rivals import ComputedTorque
+from erugin.controllers.baselines import ComputedTorque
 from erugin.robots import Link, planar_manipulator
-from erugin.robots.examples.four_bar import four_bar
+from erugin.robots.examples.linkages import four_bar
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
 from erugin.scenarios.scenario import Scenario
-from erugin.symbolic.toolchain import Toolchain, find_toolchain
+from erugin.symbolic.compiler import Compiler, find_compiler
 
 STATES, PASSES, COLD = 1_000_000, 5, 300
 MAIN = r"""
@@ -185,8 +185,8 @@ LAWS: dict[str, Callable[[], Controller]] = {
 
 def timed(controller: Controller, folder: Path, states: int) -> tuple[CFolder, int, list[float]]:
     """What was written, the stack that the compiler says a tick takes [bytes], and what the program printed."""
-    toolchain = find_toolchain()
-    if not isinstance(toolchain, Toolchain):
+    toolchain = find_compiler()
+    if not isinstance(toolchain, Compiler):
         raise RuntimeError(toolchain)
     written, main = export(controller, folder / "law"), folder / "main.c"
     main.write_text(MAIN, encoding="utf-8")
@@ -210,8 +210,8 @@ def instructions(folder: Path) -> float | None:
     valgrind, counts = shutil.which("valgrind"), folder / "counts"
     if valgrind is None:
         return None
-    toolchain = find_toolchain()
-    if not isinstance(toolchain, Toolchain):
+    toolchain = find_compiler()
+    if not isinstance(toolchain, Compiler):
         raise RuntimeError(toolchain)
     few = ["-std=c99", "-O2", "-DSTATES=100", "-DPASSES=1", "-DCOLD=1", f"-I{folder / 'law'}"]
     _run([*toolchain.command, *few, str(folder / "law.o"), str(folder / "main.c"), "-o", str(folder / "few"), "-lm"])

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from erugin.robots import Link, assemble, assemble_velocities
 from erugin.robots.examples import four_bar
-from erugin.scenarios import RK4, Projected, Simulator
+from erugin.simulation import RK4, Projected, Simulator
 
 Array = NDArray[np.float64]
 Run = Callable[[], Array]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from erugin.constraints import NullSpaceMethod, null_space
-from erugin.constraints.reflections import Reflections, recurrent_operations
+from erugin.constraints.null_space import Reflections, recurrent_operations
 
 Array = NDArray[np.float64]
 SIZES = [(1, 3), (2, 3), (2, 5), (4, 6), (10, 11), (12, 18), (30, 36), (60, 66), (120, 130), (10, 130)]

@@ -32,8 +32,8 @@ from models.ticks import chain, chain_tick, held
 from numpy.typing import NDArray
 
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import Simulator
-from erugin.symbolic.toolchain import vector_width
+from erugin.simulation import Simulator
+from erugin.symbolic.compiler import vector_width
 
 Array = NDArray[np.float64]
 LINKS, STEP, STEPS = 7, 1e-3, 200

@@ -17,8 +17,8 @@ import numpy as np
 from erugin.constraints import Baumgarte, Energies
 from erugin.robots import Link, assemble, assemble_velocities
 from erugin.robots.examples import four_bar
-from erugin.scenarios import RK4, Projected
-from erugin.scenarios.stabilisation import Way, compare_stabilisation, plot, table
+from erugin.scenarios.stabilisation import StabilisationMethod, compare_stabilisation, plot, table
+from erugin.simulation import RK4, Projected
 
 STEP = 1e-3
 
@@ -30,13 +30,13 @@ def main() -> None:
     v = assemble_velocities(robot, q, [9.0, 0.0, 0.0])
     best = Baumgarte.for_step(STEP, RK4())
     ways = {
-        "none": Way(None),
-        "Baumgarte, α = β = 10 1/s": Way(Baumgarte()),
-        "Baumgarte.for_step": Way(best),
-        "energies, α = β = 100 1/s": Way(
+        "none": StabilisationMethod(None),
+        "Baumgarte, α = β = 10 1/s": StabilisationMethod(Baumgarte()),
+        "Baumgarte.for_step": StabilisationMethod(best),
+        "energies, α = β = 100 1/s": StabilisationMethod(
             Energies.quadratic(mass=np.eye(2), stiffness=1e4 * np.eye(2), damping=2e2 * np.eye(2))
         ),
-        "projection, and α = β = 10 1/s": Way(Baumgarte(), Projected()),
+        "projection, and α = β = 10 1/s": StabilisationMethod(Baumgarte(), Projected()),
     }
     results = compare_stabilisation(robot, ways, q, v, span, step=STEP, rounds=5)
     print(

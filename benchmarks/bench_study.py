@@ -28,9 +28,9 @@ from harness.rounds import Timing, number
 from harness.script import Options, conclude, options
 from harness.table import Cell, Column, Table
 
+from erugin.scenarios import Study
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.scenario import find
-from erugin.scenarios.study import Study
 
 NAME, SPAN = "two-link-arm-moving-obstacle", 5.0
 CONTROLLERS = ("own", "computed torque", "operational space", "potential field")

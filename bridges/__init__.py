@@ -1,4 +1,5 @@
-"""The same robot and the same law in other simulators and formats, a package for each, imported when it is used.
+"""Interfaces to other simulators and formats, one package each, imported when it is used.
 
 ``export``, ``load``, ``drive``, ``simulate`` and ``match`` mean the same in each package that has them.
+``common`` holds what several of them share; ``cross_check`` runs the same closed loop in all of them.
 """

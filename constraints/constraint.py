@@ -1,8 +1,9 @@
-"""Constraints of orders 0, 1 and 2, and the acceleration form Θ a = β to which each is brought."""
+"""Constraints of orders 0, 1 and 2, when they are active, and their acceleration form Θ a = β."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,12 +14,78 @@ import casadi as ca
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
-from ..symbolic.pickles import Portable
-from .perturbations import Baumgarte, Deviation, Exact, FirstOrder, Perturbation
-from .schedule import Schedule
+from ..symbolic.pickling import Picklable
+from ..symbolic.validation import finite
+from .perturbations import Deviation
+from .perturbations.baumgarte import Baumgarte
+from .perturbations.exact import Exact
+from .perturbations.first_order import FirstOrder
+from .perturbations.perturbation import Perturbation
 
 if TYPE_CHECKING:
-    from .field import EruginField
+    from .field.erugin_field import EruginField
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Intervals of time, each from its start on and up to, but without, its end.
+
+    In a program its times become parameters ``constraint.on1``, ``constraint.off1``, ``constraint.on2``, …, so that a
+    study may shift them; an interval whose end comes before its start is empty.
+
+    Attributes:
+        intervals: pairs (start, end) in order, which do not overlap [s]; the last end may be infinite.
+
+    Raises:
+        ModelError: for no interval, one that is empty, or intervals that are not in order.
+    """
+
+    intervals: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        """Check the times."""
+        try:
+            pairs = tuple((start, end) for start, end in self.intervals)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"a schedule is made of pairs (start, end), got {self.intervals!r}") from error
+        if not pairs:
+            raise ModelError("a schedule needs at least one interval (start, end), got none")
+        before = -math.inf
+        for i, (start, end) in enumerate(pairs):
+            finite(f"start of interval {i + 1}", start)
+            if end != math.inf:
+                finite(f"end of interval {i + 1}", end)
+            if not start < end:
+                raise ModelError(f"interval {i + 1} of a schedule must end after it starts, got ({start}, {end})")
+            if start < before:
+                raise ModelError(f"intervals must follow each other: one ends at {before}, the next starts at {start}")
+            before = end
+        object.__setattr__(self, "intervals", tuple((float(start), float(end)) for start, end in pairs))
+
+    @property
+    def times(self) -> Mapping[str, float]:
+        """Nominal times by name [s]; an infinite end has none."""
+        named: dict[str, float] = {}
+        for i, (start, end) in enumerate(self.intervals, 1):
+            named[f"on{i}"] = start
+            if end != math.inf:
+                named[f"off{i}"] = end
+        return named
+
+    def condition(self, t: ca.SX, times: Mapping[str, ca.SX]) -> ca.SX:
+        """An expression that is 1 in the intervals and 0 outside.
+
+        Args:
+            t: time [s].
+            times: the symbol of each of :attr:`times`.
+        """
+        on = ca.SX(0)
+        for i in range(1, len(self.intervals) + 1):
+            inside = t >= times[f"on{i}"]
+            if f"off{i}" in times:
+                inside = ca.logic_and(inside, t < times[f"off{i}"])
+            on = ca.logic_or(on, inside)
+        return on
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +115,7 @@ class AccelerationForm:
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint(Portable):
+class Constraint(Picklable):
     """A relation that the motion must satisfy, natural or program, not yet tied to coordinates.
 
     Attributes:
@@ -91,7 +158,7 @@ class Constraint(Portable):
 
         Nothing happens to the velocities where it goes on: what they miss decays as its perturbation equation says, or
         is taken away at once by :func:`~erugin.controllers.consistent_velocity`. A fixed step that goes across a switch
-        is of first order there; :func:`~erugin.scenarios.simulate_phases` locates switches instead.
+        is of first order there; :func:`~erugin.simulation.simulate_phases` locates switches instead.
 
         Args:
             when: a scalar expression in the robot's t, q, v and p and the constraint's parameters, positive where the
@@ -148,10 +215,10 @@ class Constraint(Portable):
         rate = ca.SX(0, 1)
         highest = residual
         if self.order == 0:
-            rate = coordinates.short_rate(residual)
-            highest = coordinates.short_rate(rate)
+            rate = coordinates.compact_rate(residual)
+            highest = coordinates.compact_rate(rate)
         elif self.order == 1:
-            highest = coordinates.short_rate(residual)
+            highest = coordinates.compact_rate(residual)
         theta = ca.jacobian(highest, coordinates.a)
         is_affine = not ca.depends_on(theta, coordinates.a)
         about = ca.SX.zeros(coordinates.nv) if is_affine else coordinates.a
@@ -166,7 +233,7 @@ class Constraint(Portable):
             parameters=Parameters.collect([self.parameters, gains, schedule]),
             rows=row_names(label, residual.numel()),
             is_affine=is_affine,
-            active=ca.SX(1) if condition is None else _on(condition),
+            active=ca.SX(1) if condition is None else _activity(condition),
             linearization=self.perturbation.linearization(symbols),
         )
 
@@ -200,12 +267,12 @@ def row_names(label: str, count: int) -> tuple[str, ...]:
     return (label,) if count == 1 else tuple(f"{label}[{i}]" for i in range(count))
 
 
-def _on(condition: ca.SX) -> ca.SX:
+def _activity(condition: ca.SX) -> ca.SX:
     """1 where the condition is positive, 0 where it is not; a condition that is no number must not pass for either."""
     return ca.if_else(condition > 0, 1, ca.if_else(condition <= 0, 0, float("nan")))
 
 
-def _given(
+def _from_expression(
     order: int,
     expression: ca.SX,
     perturbation: Perturbation,
@@ -236,7 +303,9 @@ def holonomic(
         name: shown in messages and in the names of its gains.
         when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name, when)
+    return _from_expression(
+        0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name, when
+    )
 
 
 def nonholonomic(
@@ -256,7 +325,9 @@ def nonholonomic(
         name: shown in messages and in the names of its gains.
         when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name, when)
+    return _from_expression(
+        1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name, when
+    )
 
 
 def second_order(
@@ -279,4 +350,4 @@ def second_order(
         name: shown in messages.
         when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
     """
-    return _given(2, expression, Exact() if perturbation is None else perturbation, parameters, name, when)
+    return _from_expression(2, expression, Exact() if perturbation is None else perturbation, parameters, name, when)

@@ -1,4 +1,7 @@
-"""Orthonormal bases of what constraint rows leave free: the choice of generalized velocities."""
+"""Orthonormal bases of what constraint rows leave free: the choice of generalized velocities, and its continuity.
+
+The recurrent method is Larin's product of one-row reflections, V₂ = V₂₁ V₂₂ … V₂ₘ, without forming any of its factors.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,134 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import positive, reals
 from ..symbolic.errors import ModelError, ShapeError, unknown_name
-from .reflections import Reflections
+from ..symbolic.validation import positive, reals
 
 Array = NDArray[np.float64]
+
+SMALLEST_COSINE = 1e-3
+"""Subspaces with a larger angle between them have no nearest bases that rounding does not decide."""
+
+
+def align_basis(basis: ArrayLike, previous: ArrayLike) -> Array:
+    """The basis of the same subspace that is nearest to a previous one: V₂ Q with orthogonal Q.
+
+    Q = U Wᵀ of the singular value decomposition V₂ᵀV₂₀ = U Σ Wᵀ makes |V₂ Q − V₂₀| least (the orthogonal Procrustes
+    problem, [Schonemann1966]_). Along a motion it takes out the jumps and flips of sign that a choice of bases has, and
+    tends to the transported basis, V₂ᵀ V̇₂ = 0, as the steps go to zero. Velocities are carried over by w₊ = V₂₊ᵀ v,
+    whatever the basis.
+
+    Args:
+        basis: V₂, orthonormal columns, shape (n, k).
+        previous: V₂₀, orthonormal columns, shape (n, k).
+
+    Raises:
+        ShapeError: if the shapes differ, or numbers are not finite.
+        ModelError: if a direction of one subspace is at a right angle to the other, so that no basis is nearest; take
+            shorter steps.
+    """
+    new, old = np.asarray(basis, dtype=np.float64), np.asarray(previous, dtype=np.float64)
+    if new.shape != old.shape or new.ndim != 2:
+        raise ShapeError(f"both bases must have one shape (n, k), got {new.shape} and {old.shape}")
+    if not (np.isfinite(new).all() and np.isfinite(old).all()):
+        raise ShapeError("both bases must be finite, but one has numbers that are NaN or infinite")
+    left, cosines, right = np.linalg.svd(new.T @ old)
+    least = float(cosines.min(initial=1.0))
+    if not least > SMALLEST_COSINE:
+        angle = float(np.degrees(np.arccos(np.clip(least, 0.0, 1.0))))
+        raise ModelError(
+            f"the new subspace has turned by {angle:.3g} degrees against the previous one, at most "
+            f"{np.degrees(np.arccos(SMALLEST_COSINE)):.4g} can be followed; choose bases at shorter steps"
+        )
+    return np.asarray(new @ (left @ right), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Reflections:
+    """Orthogonal V = [V₁ V₂] whose first columns span some rows, as a product of reflections.
+
+    With a unit row γ = [γ₀, γ*] and γ₀ ≥ 0, the matrix of [Larin1993]_ eq. (3.2),
+    V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], is the reflection E − g gᵀ/(1 + γ₀) with g = γ + e₀, less its first column. So the
+    product costs as much as a triangularization: it is applied, not multiplied out.
+
+    Attributes:
+        n: length of the rows.
+        vectors: g of each reflection, the i-th of length n − i, and 1 + γ₀.
+        remainders: what earlier rows left of each row, as a share of its length, shape (m,); zero for a zero row.
+    """
+
+    n: int
+    vectors: tuple[tuple[Array, float], ...]
+    remainders: Array
+
+    @classmethod
+    def of_rows(cls, rows: Array, tolerance: float) -> Reflections:
+        """Reduce rows one after another.
+
+        A row of which earlier ones leave no more than ``tolerance`` depends on them: it is passed over, where the
+        printed recurrence divides rounding errors by their length and loses a true degree of freedom. The sign of a
+        row is turned over whenever γ₀ < 0, since orthogonality is lost like 6e-16/(1 + γ₀).
+
+        Args:
+            rows: each of length one, or zero, shape (m, n).
+            tolerance: share of its length below which a row counts as dependent.
+        """
+        m, n = rows.shape
+        rest = rows.copy()
+        vectors: list[tuple[Array, float]] = []
+        remainders = np.zeros(m)
+        for i in range(m):
+            row = rest[i]
+            length = remainders[i] = float(np.sqrt(row @ row))
+            if length <= tolerance or len(row) == 0:
+                continue
+            gamma = row / (length if row[0] >= 0.0 else -length)
+            gamma[0] += 1.0
+            pivot = float(gamma[0])
+            below = rest[i + 1 :]
+            # D_i V₂: the reflection of each row that is left, less its first element.
+            below -= np.multiply.outer(below @ gamma, gamma / pivot)
+            rest = rest[:, 1:]
+            vectors.append((gamma, pivot))
+        return cls(n, tuple(vectors), remainders)
+
+    @property
+    def rank(self) -> int:
+        """Number of independent rows."""
+        return len(self.vectors)
+
+    def columns(self, first: int, last: int) -> Array:
+        """Columns ``first`` … ``last`` − 1 of V; V₁ has the numbers below the rank, V₂ the others.
+
+        Args:
+            first: number of the first column.
+            last: one more than that of the last.
+        """
+        block = np.eye(self.n)[:, first:last].copy()
+        for i in reversed(range(self.rank)):
+            gamma, pivot = self.vectors[i]
+            trailing = block[i:]
+            trailing -= np.multiply.outer(gamma / pivot, gamma @ trailing)
+        return block
+
+
+def recurrent_operations(m: int, n: int, rank: int) -> int:
+    """Multiplications and divisions that V₂ of m rows takes by the recurrence, independent rows first.
+
+    The normalization of m rows takes 2n each. Row i finds its length and divides (2(n − i) and a root), scales g, and
+    reduces the rows below, 2(n − i) each. V₂ is n − rank columns through all reflections, 2(n − i) each, and one more
+    scaling of g.
+
+    Args:
+        m: number of rows.
+        n: length of the rows.
+        rank: how many are independent.
+    """
+    reduction = sum(3 * (n - i) + 2 * (n - i) * (m - i - 1) for i in range(rank))
+    columns = sum((n - i) + 2 * (n - i) * (n - rank) for i in range(rank))
+    return 2 * m * n + reduction + columns + (m - rank) * max(n - rank, 0)
+
+
 NullSpaceMethod = Literal["svd", "recurrent", "qr"]
 
 RANK_TOLERANCE = 1e-10
@@ -73,13 +199,13 @@ def null_space(theta: ArrayLike, method: NullSpaceMethod = "svd", tolerance: flo
 
     - ``"svd"``: the last columns of V in Θ = U Σ Vᵀ, [Larin1993]_ eqs. (2.1)-(2.3). The surest rank.
     - ``"recurrent"``: the product V₂₁ V₂₂ … V₂ₘ of one-row reflections, eqs. (3.1), (3.2), with the sign of a row
-      turned over where γ₀ < 0 and dependent rows passed over; see :class:`~erugin.constraints.reflections.Reflections`.
+      turned over where γ₀ < 0 and dependent rows passed over; see :class:`~erugin.constraints.null_space.Reflections`.
       It is Householder's triangularization of Θᵀ without pivoting, and LAPACK does it where no row is dependent.
     - ``"qr"``: the last columns of Q in Θᵀ P = Q R, pivoted.
 
     Every row is first brought to length one, so that units do not matter; a row shorter than 1e-14 times the
     longest is nothing but rounding. Bases of different methods, and of one method at neighbouring Θ, may differ by a
-    rotation: only the projector V₂V₂ᵀ is a continuous function of Θ. :func:`~erugin.constraints.aligned` turns one
+    rotation: only the projector V₂V₂ᵀ is a continuous function of Θ. :func:`~erugin.constraints.align_basis` turns one
     towards another. :class:`NullSpace` also tells rank and dependent rows.
 
     Args:

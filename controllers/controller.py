@@ -1,4 +1,4 @@
-"""The abstract controller, and the symbolic law that one may offer."""
+"""Controllers: the abstract control law, and the abstract law that is a set of expressions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint
 from ..robots.robot import Robot
-from ..symbolic.arrays import instant, vector
-from ..symbolic.errors import ModelError
+from ..symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ..symbolic.kernel import Kernel
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
-from ..symbolic.pickles import Portable
-from .status import Status
+from ..symbolic.pickling import Picklable
+from ..symbolic.validation import all_finite, finite_time, vector
+from .status import Status, describe_dependent_row, tick_status
 from .traits import Trait, traits
 
 Array = NDArray[np.float64]
@@ -82,7 +83,7 @@ class Observation:
     message: str = ""
 
 
-class Controller(Portable, ABC):
+class Controller(Picklable, ABC):
     """A control law: robot model and state in, inputs or forces out."""
 
     robot: Robot
@@ -127,7 +128,7 @@ class Controller(Portable, ABC):
         return 0.0 if self.law is None else self.law.tolerance
 
     @property
-    def rank_loss(self) -> str:
+    def rank_loss_message(self) -> str:
         """What it means that a row becomes dependent or vanishes, and what to try, for the message of a run."""
         return Status.SINGULAR.sentence
 
@@ -226,7 +227,7 @@ class Controller(Portable, ABC):
         return f"the robot has {', '.join(missing)}, for which it is not made" if missing else ""
 
     @classmethod
-    def require_served(cls, robot: Robot) -> None:
+    def check_supported(cls, robot: Robot) -> None:
         """Raise ModelError with the :meth:`refusal` if there is one.
 
         Args:
@@ -254,7 +255,7 @@ class Controller(Portable, ABC):
         """
         nq, nv = self._sizes
         numbers = self._nominal if p is None else self.parameters.values(p)
-        return instant("t", t), vector("q", q, nq), vector("v", v, nv), numbers
+        return finite_time("t", t), vector("q", q, nq), vector("v", v, nv), numbers
 
     @functools.cached_property
     def _sizes(self) -> tuple[int, int]:
@@ -263,3 +264,86 @@ class Controller(Portable, ABC):
     @functools.cached_property
     def _nominal(self) -> Array:
         return self.parameters.values()
+
+
+class SymbolicController(Controller):
+    """A controller without memory, written down as expressions; a simulation with it runs as one compiled kernel."""
+
+    @abstractmethod
+    def build_law(self) -> Law:
+        """The law in the symbols of ``robot`` and ``parameters``; asked for once."""
+
+    @property
+    def law(self) -> Law:
+        """The law as expressions."""
+        return self._law
+
+    def control(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """The output at one tick.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            SingularProgramError: if the law's rows are dependent at this state; the message says which and by how much.
+            NotFiniteError: if the output is not finite although they are not.
+        """
+        output, pivots = map(np.atleast_1d, self._tick(*self.arguments(t, q, v, p)))
+        status = tick_status(all_finite(output), pivots, self.tolerance)
+        if status is Status.SINGULAR:
+            raise SingularProgramError(
+                f"at t = {float(t):g}: {describe_dependent_row(self.rows, pivots)} {status.sentence}"
+            )
+        if status is not Status.OK:
+            raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
+        return output
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """Output and pivots, for one who does not use the law; singular rows are shown by the pivots, not raised."""
+        output, pivots, relative, active = map(np.atleast_1d, self._observed(*self.arguments(t, q, v, p)))
+        return Observation(output, pivots, relative, active)
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Deviation of the law's rows."""
+        numbers = vector("a", a, self.robot.coordinates.nv)
+        return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p), numbers)[0])
+
+    @functools.cached_property
+    def _law(self) -> Law:
+        return self.build_law()
+
+    @functools.cached_property
+    def _tick(self) -> Kernel:
+        law = self._law
+        return Kernel("law_tick", self._symbols, {"output": law.output, "pivots": law.relative_pivots})
+
+    @functools.cached_property
+    def _observed(self) -> Kernel:
+        law = self._law
+        told = {"output": law.output, "pivots": law.pivots, "relative": law.relative_pivots, "active": law.active}
+        return Kernel("law_observed", self._symbols, told)
+
+    @functools.cached_property
+    def _deviation(self) -> Kernel:
+        symbols = {**self._symbols, "a": self.robot.coordinates.a}
+        return Kernel("law_deviation", symbols, {"deviation": self._law.deviation}, compiled=False)
+
+    @property
+    def _symbols(self) -> dict[str, ca.SX]:
+        robot = self.robot
+        return {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}

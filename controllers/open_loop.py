@@ -1,4 +1,4 @@
-"""Inputs that are known beforehand: a battery that is switched on, a constant torque, a voltage that swings."""
+"""Open-loop control: inputs as given functions of time and parameters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from ..robots.robot import Robot
-from ..symbolic.arrays import vector
 from ..symbolic.errors import ModelError
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
-from .controller import Law
-from .symbolic_controller import SymbolicController
+from ..symbolic.validation import vector
+from .controller import Law, SymbolicController
 from .traits import Trait
 
 
@@ -31,7 +30,7 @@ class OpenLoop(SymbolicController):
             ModelError: for expressions of another shape, in q, v, a or u, or in foreign symbols.
             ShapeError: for numbers of another shape, or that are not finite.
         """
-        self.require_served(robot)
+        self.check_supported(robot)
         c, count = robot.coordinates, robot.u.numel()
         given = output if isinstance(output, ca.SX) else ca.SX(ca.DM(vector("output", output, count)))
         if given.shape != (count, 1):

@@ -1,8 +1,10 @@
-"""The force of a reference motion, and how it depends on parameters that are not known."""
+"""Regressors: forces of a reference motion, linear in products of unknown parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -10,8 +12,102 @@ import casadi as ca
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError, ParameterError, unknown_name
 from ..symbolic.parameters import Parameters
-from ..symbolic.samples import samples
-from .regressor_products import Product, expand
+from ..symbolic.sampling import sample_values
+
+HIGHEST_DEGREE = 4
+"""Degree in one parameter above which nothing is taken for a polynomial."""
+
+
+@dataclass(frozen=True)
+class ParameterProduct:
+    """A product of powers of parameters.
+
+    Attributes:
+        powers: name and exponent of each factor; empty for the constant 1.
+    """
+
+    powers: tuple[tuple[str, int], ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``m2`` or ``m2*c2^2``."""
+        return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.powers)
+
+    @property
+    def degree(self) -> int:
+        """Sum of the exponents."""
+        return sum(power for _, power in self.powers)
+
+    def value(self, values: Mapping[str, float]) -> float:
+        """The product of numbers.
+
+        Args:
+            values: by the name of each factor.
+        """
+        return math.prod(values[name] ** power for name, power in self.powers)
+
+    def bounds(self, bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+        """Least and greatest value while each factor stays in its own bounds.
+
+        Args:
+            bounds: least and greatest value of each factor.
+        """
+        ends: list[list[float]] = []
+        for name, power in self.powers:
+            low, high = bounds[name]
+            inner = [0.0] if low < 0.0 < high else []
+            ends.append([value**power for value in (low, high, *inner)])
+        values = [math.prod(corner) for corner in itertools.product(*ends)]
+        return min(values), max(values)
+
+
+def expand_in_parameters(
+    expression: ca.SX, names: Sequence[str], symbols: Sequence[ca.SX], *, products: bool
+) -> dict[ParameterProduct, ca.SX] | str:
+    """Coefficients of a polynomial by product, those that are zero left out.
+
+    Args:
+        expression: of any shape.
+        names: of the parameters.
+        symbols: of the parameters, which no coefficient depends on.
+        products: False if every product must be of degree 0 or 1.
+
+    Returns:
+        The coefficients; or the end of a sentence that names the parameters in the way, and what to try.
+    """
+    terms: dict[tuple[tuple[str, int], ...], ca.SX] = {(): expression}
+    for name, symbol in zip(names, symbols, strict=True):
+        found: dict[tuple[tuple[str, int], ...], ca.SX] = {}
+        for powers, coefficient in terms.items():
+            derivative, factorial = coefficient, 1
+            for power in range(HIGHEST_DEGREE + 2):
+                if power > HIGHEST_DEGREE:
+                    return f"{name!r}, nor a polynomial of it: take another unknown"
+                own = powers if power == 0 else (*powers, (name, power))
+                value = ca.sparsify(ca.substitute(derivative, symbol, ca.SX(0))) / factorial
+                if value.nnz():
+                    found[own] = value
+                if not ca.depends_on(derivative, symbol):
+                    break
+                rows, columns = derivative.shape
+                derivative = ca.reshape(ca.jacobian(ca.vec(derivative), symbol), rows, columns)
+                factorial *= power + 1
+        terms = found
+
+    def place(product: ParameterProduct) -> tuple[int, list[int]]:
+        return product.degree, [-dict(product.powers).get(name, 0) for name in names]
+
+    found_products = {ParameterProduct(powers): value for powers, value in terms.items()}
+    high = sorted((product for product in found_products if product.degree > 1), key=place)
+    if high and not products:
+        involved = [name for name in names if any(name in dict(product.powers) for product in high)]
+        return (
+            f"{', '.join(map(repr, involved))}, which enter{'s' * (len(involved) == 1)} as "
+            f"{', '.join(product.name for product in high)}: take what is linear, or products=True, which takes each "
+            "of these for an unknown of its own"
+        )
+    return {product: found_products[product] for product in sorted(found_products, key=place)}
+
 
 ROUNDING = 1e-9
 """By which share of its terms sᵀ C s may miss ½ sᵀ Ṁ s where both are equal."""
@@ -54,7 +150,7 @@ def _coriolis_along(robot: Robot, s: ca.SX) -> ca.SX:
     excess -= ROUNDING * ca.dot(ca.fabs(s), ca.fabs(short) + ca.fabs(M @ s))
     states = {"t": c.t, "q": c.q, "v": c.v, "s": s}
     anything = Parameters(robot.parameters.names, robot.p, {}, robot.parameters.ranges)
-    if all(float(value[0, 0]) <= 0.0 for (value,) in samples({"excess": excess}, states, anything)):
+    if all(float(value[0, 0]) <= 0.0 for (value,) in sample_values({"excess": excess}, states, anything)):
         return short
     straight = ca.jtimes(M @ s, c.q, c.v) + ca.jtimes(M @ c.v, c.q, s) - ca.gradient(ca.dot(c.v, M @ s), c.q)
     return ca.densify(straight / 2)
@@ -74,7 +170,7 @@ class Regressor:
     """
 
     robot: Robot
-    products: tuple[Product, ...]
+    products: tuple[ParameterProduct, ...]
     velocity: ca.SX
     acceleration: ca.SX
     matrix: ca.SX
@@ -113,10 +209,10 @@ class Regressor:
         idle = [name for name, s in zip(names, symbols, strict=True) if not ca.depends_on(force, s)]
         if idle:
             raise ModelError(f"the forces of {robot.name} do not depend on {', '.join(map(repr, idle))}")
-        terms = expand(force, names, symbols, products=products)
+        terms = expand_in_parameters(force, names, symbols, products=products)
         if isinstance(terms, str):
             raise ModelError(f"the forces of {robot.name} are not linear in {terms}")
-        rest = terms.pop(Product(()), ca.SX.zeros(robot.coordinates.nv))
+        rest = terms.pop(ParameterProduct(()), ca.SX.zeros(robot.coordinates.nv))
         columns = [ca.densify(column) for column in terms.values()]
         return cls(robot, tuple(terms), velocity, acceleration, ca.horzcat(*columns), ca.densify(rest))
 

@@ -1,4 +1,4 @@
-"""What can be said of one control tick: a small enumeration of whole sentences."""
+"""Status of a control tick, with a sentence for each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _SENTENCES = {
 }
 
 
-def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status:
+def tick_status(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status:
     """Status of a tick from its numbers.
 
     Args:
@@ -99,23 +99,23 @@ def judge(finite: bool, pivots: NDArray[np.float64], tolerance: float) -> Status
     return Status.OK if finite and not bad.size else Status.NOT_FINITE
 
 
-def contradicting_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+def describe_contradictions(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
     """Sentence that names the rows that contradict others, and by how much in their own units; empty if none does."""
-    named = _missed(rows, misses)
+    named = _list_missed(rows, misses)
     return f"Rows contradict each other: {named}." if named else ""
 
 
-def missed_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+def describe_missed_rows(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
     """Sentence that names the rows that are missed, and by how much in their own units; empty if none is."""
-    named = _missed(rows, misses)
+    named = _list_missed(rows, misses)
     return f"Rows are missed by more than the tolerance: {named}." if named else ""
 
 
-def _missed(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
+def _list_missed(rows: Sequence[str], misses: NDArray[np.float64]) -> str:
     return ", ".join(f"{row!r} by {missed:.6g}" for row, missed in zip(rows, misses.tolist(), strict=False) if missed)
 
 
-def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
+def describe_dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
     """Sentence that names the row with the smallest relative pivot, and by how much it is dependent.
 
     Args:
@@ -135,7 +135,7 @@ def dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> str:
     )
 
 
-def vanishing_row(rows: Sequence[str], row: int, share: float) -> str:
+def describe_vanishing_row(rows: Sequence[str], row: int, share: float) -> str:
     """Sentence that names a row that still is there, and by the step after will not be.
 
     Args:

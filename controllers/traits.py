@@ -1,4 +1,4 @@
-"""What makes a robot harder to control than an arm with a drive in every joint."""
+"""Traits of a robot that a control law must support: closed loops, nonholonomic constraints, underactuation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 
 from ..robots.robot import Robot
-from ..symbolic.samples import samples
+from ..symbolic.sampling import sample_values
 
 RANK = 1e-9
 """A singular value counts as zero below this share of the largest."""
@@ -68,7 +68,7 @@ def _ranks(robot: Robot) -> tuple[int, int]:
     c = robot.coordinates
     freedom, reach = [c.nv], [0]
     states = {"t": c.t, "q": c.q, "v": c.v}
-    for A, B in samples({"A": robot.natural_form[0], "B": robot.input_matrix}, states, robot.parameters):
+    for A, B in sample_values({"A": robot.natural_form[0], "B": robot.input_matrix}, states, robot.parameters):
         if not (np.isfinite(A).all() and np.isfinite(B).all()):
             continue
         _, values, rows = np.linalg.svd(A.reshape(-1, c.nv))

@@ -1,8 +1,9 @@
 """Erugin: control of robots by constraints.
 
 State what a motion must satisfy; Erugin finds the forces that make it so, R = Θᵀλ, and simulates the closed loop.
-The rooms are ``erugin.robots``, ``erugin.constraints``, ``erugin.controllers`` and ``erugin.scenarios``, beside them
-``erugin.symbolic`` and ``erugin.bridges``; each is imported when it is first used.
+Models are in ``erugin.robots``, what they must satisfy in ``erugin.constraints``, laws in ``erugin.controllers``,
+motions in ``erugin.simulation``, pictures in ``erugin.views``, studies in ``erugin.scenarios``, other programs in
+``erugin.bridges``; each is imported when it is first used.
 """
 
 import importlib
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from .symbolic.errors import EruginError
 
 if TYPE_CHECKING:
-    from . import bridges, constraints, controllers, robots, scenarios, symbolic
+    from . import bridges, cli, constraints, controllers, robots, scenarios, simulation, symbolic, views
 
     __version__: str
 else:
@@ -29,11 +30,14 @@ __all__ = [
     "EruginError",
     "__version__",
     "bridges",
+    "cli",
     "constraints",
     "controllers",
     "robots",
     "scenarios",
+    "simulation",
     "symbolic",
+    "views",
 ]
 
 

@@ -1,25 +1,120 @@
-"""The factorized mass matrix together with the natural constraints: from forces to accelerations by way of halves."""
+"""The factorized mass matrix together with the factorized matrix A M⁻¹ Aᵀ of the natural constraints.
+
+Forces are turned into accelerations in two halves, L⁻¹ and L⁻ᵀ; products of rows and accelerations need the first only.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal, get_args
 
 import casadi as ca
 
 from ..constraints.constraint import Constraint
 from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
+from ..symbolic.linear_algebra import Ldl, SemidefiniteLdl
 from .dynamics import Factor
-from .natural_factor import NaturalFactor, Redundant, natural_factor
-from .spatial import mirrored
+from .spatial import mirror_lower_triangle
 
-if TYPE_CHECKING:
-    from .robot import Robot
+SMALLEST_PIVOT = 1e-13
+"""Share of its scale below which a pivot is rounding."""
+
+Redundant = Literal["refused", "least-norm"]
+"""What becomes of natural rows that depend on others: they are an error, or their reactions are of least norm."""
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
+class NaturalFactor:
+    """Factorized A M⁻¹ Aᵀ.
+
+    Attributes:
+        factor: L D Lᵀ.
+        pivots: D, the square of what is left of each row of A outside the rows before it, in the metric M⁻¹, shape
+            (k,).
+        scale: the largest diagonal entry of A M⁻¹ Aᵀ among the rows of the same constraint, which share a unit; each
+            pivot is at most that. Shape (k,).
+    """
+
+    factor: Ldl | SemidefiniteLdl
+    pivots: ca.SX
+    scale: ca.SX
+
+    @property
+    def relative_pivots(self) -> ca.SX:
+        """D over its scale, in [0, 1], shape (k,); zero where all rows of a constraint vanish."""
+        rows = range(self.pivots.numel())
+        share = [ca.if_else(self.scale[i] > 0, self.pivots[i] / self.scale[i], 0) for i in rows]
+        return ca.vertcat(ca.SX(0, 1), *share)
+
+    @property
+    def kept(self) -> ca.SX:
+        """1 where a row is used, 0 where it is left out as one that depends on others, shape (k,)."""
+        return self.factor.kept if isinstance(self.factor, SemidefiniteLdl) else ca.SX.ones(self.pivots.numel())
+
+    def solve(self, right: ca.SX) -> ca.SX:
+        """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).
+
+        They are NaN where nothing but rounding is left of a pivot, as at a singular position: dividing by it would give
+        numbers.
+        """
+        found = self.factor.solve(right)
+        return found if isinstance(self.factor, SemidefiniteLdl) else found * self._sound
+
+    @functools.cached_property
+    def _sound(self) -> ca.SX:
+        """1, or NaN where a pivot is rounding; a row that is alone in its constraint has nothing to be small beside."""
+        first = (i for i in range(self.pivots.numel()) if not ca.is_equal(self.pivots[i], self.scale[i]))
+        shares = [self.pivots[i] / self.scale[i] for i in first]
+        if not shares:
+            return ca.SX(1)
+        least = functools.reduce(ca.fmin, shares)
+        return ca.if_else(least > SMALLEST_PIVOT, 1, float("nan"))
+
+
+def require_redundancy_mode(owner: str, redundant: str) -> None:
+    """Raise ModelError for a word that is not one of :data:`Redundant`.
+
+    Args:
+        owner: the robot's name, for the message.
+        redundant: what was given.
+    """
+    if redundant not in get_args(Redundant):
+        words = " or ".join(map(repr, get_args(Redundant)))
+        raise ModelError(f"{owner}: redundant must be {words}, got {redundant!r}")
+
+
+def natural_factor(
+    matrix: ca.SX, natural: Sequence[Constraint], coordinates: Coordinates, redundant: Redundant
+) -> NaturalFactor:
+    """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ.
+
+    Args:
+        matrix: A M⁻¹ Aᵀ, shape (k, k).
+        natural: the constraints, of which the rows of each share a unit.
+        coordinates: of the robot.
+        redundant: ``"refused"`` for independent rows; with ``"least-norm"`` rows may depend on others, and of all μ
+            that hold the robot together those of least |μ| are found.
+    """
+    each: list[ca.SX] = []
+    for constraint in natural:
+        first, size = len(each), constraint.residual(coordinates).numel()
+        largest = matrix[first, first]
+        for j in range(first + 1, first + size):
+            largest = ca.fmax(largest, matrix[j, j])
+        each += [largest] * size
+    scale = ca.vertcat(ca.SX(0, 1), *each)
+    if redundant == "refused":
+        plain = Ldl.of(matrix)
+        return NaturalFactor(plain, plain.diagonal, scale)
+    passing = SemidefiniteLdl.of(matrix, scale)
+    return NaturalFactor(passing, passing.pivots, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSolve:
     """Half of the way from forces to accelerations: all that products of rows and accelerations need.
 
     Attributes:
@@ -73,15 +168,15 @@ class ConstrainedFactor:
         matrix = symmetric_product(halves, weighted)
         return cls(factor, halves, weighted, natural_factor(matrix, natural, coordinates, redundant))
 
-    def half(self, forces: ca.SX) -> Half:
+    def half_solve(self, forces: ca.SX) -> HalfSolve:
         """What generalized forces add, as a half.
 
         Args:
             forces: F, shape (nv, k).
         """
-        return self.held(self.factor.forward(forces), ca.SX(self.rows.size2(), forces.size2()))
+        return self.solve_constrained(self.factor.forward(forces), ca.SX(self.rows.size2(), forces.size2()))
 
-    def held(self, free: ca.SX, right: ca.SX) -> Half:
+    def solve_constrained(self, free: ca.SX, right: ca.SX) -> HalfSolve:
         """A half to which the reactions are found.
 
         Args:
@@ -89,10 +184,10 @@ class ConstrainedFactor:
             right: b, shape (rows of A, k).
         """
         if self.rows.size2() == 0:
-            return Half(free, ca.SX(0, free.size2()))
-        return Half(free, self.natural.solve(right - self.weighted.T @ free))
+            return HalfSolve(free, ca.SX(0, free.size2()))
+        return HalfSolve(free, self.natural.solve(right - self.weighted.T @ free))
 
-    def motion(self, half: Half) -> tuple[ca.SX, ca.SX]:
+    def motion(self, half: HalfSolve) -> tuple[ca.SX, ca.SX]:
         """Accelerations, shape (nv, k), and reactions μ, shape (rows of A, k).
 
         Args:
@@ -109,18 +204,4 @@ def symmetric_product(halves: ca.SX, weighted: ca.SX) -> ca.SX:
         halves: Y = L⁻¹ F, shape (nv, k).
         weighted: D⁻¹ Y, shape (nv, k).
     """
-    return mirrored(halves.T @ weighted) if halves.size2() else ca.SX(0, 0)
-
-
-def half_moved_by(robot: Robot, force: ca.SX) -> Half:
-    """Half of the way to the acceleration of a robot, natural constraints obeyed.
-
-    Args:
-        robot: what moves.
-        force: all that acts besides what is in h, shape (nv,).
-    """
-    A, b = robot.natural_form
-    if robot.factor is robot.dynamics.factor:
-        return robot.constrained_factor.held(robot.dynamics.moved(force), b)
-    added = A.T @ (robot.augmentation * b)
-    return robot.constrained_factor.held(robot.factor.forward(force - robot.bias + added), b)
+    return mirror_lower_triangle(halves.T @ weighted) if halves.size2() else ca.SX(0, 0)

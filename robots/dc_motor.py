@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ..symbolic.arrays import not_negative, positive
 from ..symbolic.parameters import Parameters, Range
+from ..symbolic.validation import not_negative, positive
 
 
 @dataclass(frozen=True, eq=False)

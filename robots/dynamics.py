@@ -1,4 +1,7 @@
-"""The left side of the equations of motion: known as expressions, or derived when it is first asked for."""
+"""The left side of the equations of motion, M a + h, with its energies and Coriolis matrix.
+
+Expressions are given, or derived when they are first needed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,35 @@ from typing import Protocol
 
 import casadi as ca
 
-from ..symbolic.ldl import Ldl
-from ..symbolic.pickles import Portable
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError
+from ..symbolic.linear_algebra import Ldl
+from ..symbolic.pickling import Picklable
+
+
+def coriolis_matrix(mass_matrix: ca.SX, bias: ca.SX, c: Coordinates) -> ca.SX:
+    """C with C v the terms of h quadratic in the velocities, and Ṁ − 2 C skew-symmetric, shape (nv, nv).
+
+    They do no work beyond ½ vᵀ Ṁ v, so that g = 2 C v − Ṁ v has vᵀ g = 0, and with J = ∂g/∂v follow J v = 2 g and
+    Jᵀ v = −g. Therefore C = ½ (Ṁ + (J − Jᵀ)/3). For v = q̇ these are Christoffel's symbols times v; it holds as well for
+    quasi-velocities, those of nonholonomic systems included.
+
+    Args:
+        mass_matrix: M, not an explicit function of time.
+        bias: the vector h, shape (nv,); what in it is not quadratic in v plays no part.
+        c: the coordinates.
+
+    Raises:
+        ModelError: if M depends on time explicitly: no C has both properties then.
+    """
+    if ca.depends_on(mass_matrix, c.t):
+        raise ModelError("the mass matrix depends on time explicitly: there is no C with Ṁ − 2C skew-symmetric")
+    scale = ca.SX.sym("scale")
+    scaled = ca.substitute(bias, c.v, scale * c.v)
+    quadratic = ca.substitute(ca.jacobian(ca.jacobian(scaled, scale), scale), scale, ca.SX(0)) / 2
+    rate = ca.reshape(c.rate(ca.vec(mass_matrix)), c.nv, c.nv)
+    slope = ca.jacobian(2 * quadratic - rate @ c.v, c.v)
+    return ca.densify((rate + (slope - slope.T) / 3) / 2)
 
 
 class Factor(Protocol):
@@ -39,7 +69,7 @@ class Factor(Protocol):
         ...
 
 
-class Dynamics(Portable):
+class Dynamics(Picklable):
     """M a + h and the energies.
 
     A long chain never needs M itself for its accelerations: what is not asked for is not derived.
@@ -56,7 +86,7 @@ class Dynamics(Portable):
         kinetic_energy: Callable[[], ca.SX],
         potential_energy: Callable[[], ca.SX],
         factor: Callable[[], Factor] | None = None,
-        moved: Callable[[ca.SX], ca.SX] | None = None,
+        half_acceleration: Callable[[ca.SX], ca.SX] | None = None,
         known: Mapping[str, ca.SX] | None = None,
     ) -> None:
         """Keep the recipes.
@@ -67,11 +97,11 @@ class Dynamics(Portable):
             kinetic_energy: derives T [J].
             potential_energy: derives V [J].
             factor: factorizes M; LDLᵀ of the whole matrix if not given.
-            moved: derives L⁻¹ (F − h) of a force F where that takes less than h and then L⁻¹.
+            half_acceleration: derives L⁻¹ (F − h) of a force F where that takes less than h and then L⁻¹.
             known: expressions among these that came from outside and are to be checked, by name.
         """
         self._mass_matrix, self._bias, self._factor = mass_matrix, bias, factor
-        self._moved = moved
+        self._half_acceleration = half_acceleration
         self._kinetic_energy, self._potential_energy = kinetic_energy, potential_energy
         self.known: Mapping[str, ca.SX] = known or {}
 
@@ -123,10 +153,14 @@ class Dynamics(Portable):
         """Factorized M."""
         return Ldl.of(self.mass_matrix) if self._factor is None else self._factor()
 
-    def moved(self, force: ca.SX) -> ca.SX:
+    def half_acceleration(self, force: ca.SX) -> ca.SX:
         """L⁻¹ (F − h), half of the way to the acceleration, shape (nv,).
 
         Args:
             force: F, all generalized forces but those in h, shape (nv,).
         """
-        return self.factor.forward(force - self.bias) if self._moved is None else self._moved(force)
+        return (
+            self.factor.forward(force - self.bias)
+            if self._half_acceleration is None
+            else self._half_acceleration(force)
+        )

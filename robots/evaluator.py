@@ -1,27 +1,83 @@
-"""Values of expressions in a robot's symbols, with the kernels of the last ones kept."""
+"""Numerical values of expressions in a robot's symbols, with cached kernels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symbolic.arrays import vector
-from ..symbolic.errors import ShapeError
+from ..symbolic.errors import ModelError, ShapeError
 from ..symbolic.kernel import Kernel
-from ..symbolic.parameters import Parameters
-from .own_symbols import OwnSymbols
+from ..symbolic.parameters import NO_PARAMETERS, Parameters
+from ..symbolic.validation import vector
 
-KEPT = 32
+
+class SymbolScope:
+    """The symbols of a robot, to which nothing else belongs."""
+
+    def __init__(self, owner: str, symbols: ca.SX) -> None:
+        """Keep the symbols.
+
+        Args:
+            owner: the robot's name, for messages.
+            symbols: all of them, shape (n,).
+        """
+        self._owner = owner
+        self._symbols = symbols
+
+    def require(self, expressions: Mapping[str, ca.SX], parameters: Parameters = NO_PARAMETERS) -> None:
+        """Raise ModelError if an expression uses other symbols than these and ``parameters``', or is NaN or infinite.
+
+        Args:
+            expressions: by what each is called in the message.
+            parameters: further symbols that are allowed.
+        """
+        allowed = ca.vertsplit(ca.vertcat(self._symbols, parameters.symbols))
+        known = {symbol.element_hash() for symbol in allowed}
+
+        def foreign(expression: ca.SX) -> list[str]:
+            return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
+
+        # All at once is the common case; only where something is wrong, each by itself, to name it.
+        whole = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))
+        if not foreign(whole) and _is_finite(whole):
+            return
+        for what, expression in expressions.items():
+            if not _is_finite(expression):
+                raise ModelError(f"{what} of {self._owner} must be finite, got {expression}")
+            found = foreign(expression)
+            twice = sorted(set(found) & {symbol.name() for symbol in allowed})
+            if twice:
+                raise ModelError(
+                    f"{what} uses {', '.join(twice)}, which {self._owner} does not have: what it has by the same name "
+                    "belongs to another robot, curve or field. Build each once, and pass the same object wherever it "
+                    "is used"
+                )
+            if found:
+                raise ModelError(
+                    f"{what} uses {', '.join(found)}, which {self._owner} does not have (it has "
+                    f"{', '.join(symbol.name() for symbol in allowed)}). Symbols of equal name from another robot are "
+                    "other symbols; parameters must be declared with parameters="
+                )
+
+
+def _is_finite(expression: ca.SX) -> bool:
+    """Whether no entry is a constant that is NaN or infinite."""
+    constants = (entry for entry in expression.nonzeros() if entry.is_constant())
+    return all(math.isfinite(float(entry)) for entry in constants)
+
+
+MAX_KERNELS = 32
 """Expressions whose kernels a robot keeps between calls of ``evaluate``."""
 
 
 class Evaluator:
     """What stands behind :meth:`Robot.evaluate` and :meth:`CanonicalForm.evaluate`."""
 
-    def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters, own: OwnSymbols | None = None) -> None:
+    def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters, own: SymbolScope | None = None) -> None:
         """Begin with no kernels.
 
         Args:
@@ -71,7 +127,7 @@ class Evaluator:
         kept = self._kept.get(key)
         if kept is None:
             # Other threads may keep and drop expressions meanwhile: the list is theirs to change, the copy is not.
-            for oldest in list(self._kept)[: max(0, len(self._kept) - KEPT + 1)]:
+            for oldest in list(self._kept)[: max(0, len(self._kept) - MAX_KERNELS + 1)]:
                 self._kept.pop(oldest, None)
             if self._own is not None:
                 self._own.require({"the expression": expression})

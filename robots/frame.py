@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..symbolic.arrays import constant_values, finite
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError
+from ..symbolic.validation import constant_values, finite
 
 TOLERANCE = 1e-12
 """How far R Rᵀ of a rotation given as numbers may be from the identity."""

@@ -1,7 +1,7 @@
-"""Roots and least squares of a few equations in a few unknowns, square or not, of full rank or not.
+"""Gauss-Newton and Newton methods for small systems of equations, square or not, of full rank or not.
 
-Both methods take the equations as functions of arrays and know nothing of robots; ``move`` takes them along a curved
-space, if the unknowns live on one.
+Both take the equations as functions of arrays and know nothing of robots; ``move`` takes them along a curved space, if
+the unknowns live on one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ZERO = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LeastSquaresResult:
     """Where an iteration ended, whether or not the equations hold there.
 
     Attributes:
@@ -43,7 +43,7 @@ class Found:
         return size if np.isfinite(size) else np.inf
 
 
-def add(x: Array, step: Array) -> Array:
+def flat_move(x: Array, step: Array) -> Array:
     """The step of a flat space, x + δ."""
     return x + step
 
@@ -52,10 +52,10 @@ def gauss_newton(
     evaluate: Callable[[Array], tuple[Array, Array]],
     start: Array,
     *,
-    move: Move = add,
+    move: Move = flat_move,
     step_limit: float = np.inf,
     iterations: int = ITERATIONS,
-) -> Found:
+) -> LeastSquaresResult:
     """Solve r(x) = 0 by steps of least norm, δ = −J⁺r, until rounding stops them.
 
     A step is cut to the limit and halved until ‖r‖ falls by a share of what J promises. With a rank-deficient J that
@@ -78,10 +78,10 @@ def gauss_newton(
         size = float(np.linalg.norm(r))
         sizes.append(size)
         if count >= PATIENCE and size > sizes[-PATIENCE - 1] / 2:
-            return Found(x, r, count)
+            return LeastSquaresResult(x, r, count)
         rounding = np.finfo(np.float64).eps * np.abs(J).max(initial=0.0) * np.abs(x).max(initial=0.0)
         if not np.isfinite(size) or not np.isfinite(J).all() or size <= rounding:
-            return Found(x, r, count)
+            return LeastSquaresResult(x, r, count)
         step = _cut(np.linalg.lstsq(J, -r, rcond=ZERO)[0], step_limit)
         promised = size - float(np.linalg.norm(r + J @ step))
         scale = 1.0
@@ -92,19 +92,19 @@ def gauss_newton(
                 break
             scale /= 2
         else:
-            return Found(x, r, count)
+            return LeastSquaresResult(x, r, count)
         x, r, J = place, tried, slope
-    return Found(x, r, iterations)
+    return LeastSquaresResult(x, r, iterations)
 
 
 def descend(
     curvature: Callable[[Array], tuple[Array, Array, Array]],
     start: Array,
     *,
-    move: Move = add,
+    move: Move = flat_move,
     step_limit: float = np.inf,
     iterations: int = 2 * ITERATIONS,
-) -> Found:
+) -> LeastSquaresResult:
     """Go down to a minimum of f = ½‖r‖² by Newton's method with absolute curvatures, δ = −|H|⁻¹g.
 
     It needs the exact second derivatives, and in return it ends where Gauss–Newton stalls: it converges quadratically
@@ -126,12 +126,12 @@ def descend(
     for count in range(iterations):
         f = float(r @ r) / 2
         if not (np.isfinite(f) and np.isfinite(H).all()) or f == 0.0:
-            return Found(x, r, count)
+            return LeastSquaresResult(x, r, count)
         values, vectors = np.linalg.eigh(H)
         flat = 1e-8 * float(np.abs(values).max(initial=0.0))
         if np.linalg.norm(g) <= 1e-10 * np.sqrt(2 * f * np.abs(values).max(initial=0.0)):
             if values.min(initial=0.0) >= -flat:
-                return Found(x, r, count)
+                return LeastSquaresResult(x, r, count)
             # A saddle: there is no slope, so both ways down are as good; a kick that is large enough to matter.
             step = 0.1 * vectors[:, 0]
         else:
@@ -146,9 +146,9 @@ def descend(
                 break
             scale /= 2
         else:
-            return Found(x, r, count)
+            return LeastSquaresResult(x, r, count)
         x, (r, g, H) = place, tried
-    return Found(x, r, iterations)
+    return LeastSquaresResult(x, r, iterations)
 
 
 def _cut(step: NDArray[np.floating], limit: float) -> Array:

@@ -13,25 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints.constraint import Constraint, row_names
-from ..symbolic.arrays import shown
 from ..symbolic.coordinates import Coordinates
 from ..symbolic.errors import ModelError, require_name, unknown_name
-from ..symbolic.ldl import Ldl
+from ..symbolic.linear_algebra import Ldl
 from ..symbolic.parameters import NO_PARAMETERS, Parameters
-from .augmentation import augmentation
-from .constrained_factor import ConstrainedFactor, half_moved_by
-from .coriolis import coriolis_matrix
-from .dynamics import Dynamics, Factor
-from .evaluator import Evaluator
+from ..symbolic.validation import format_value
+from .constrained_factor import ConstrainedFactor, HalfSolve, NaturalFactor, Redundant, require_redundancy_mode
+from .dynamics import Dynamics, Factor, coriolis_matrix
+from .evaluator import Evaluator, SymbolScope
 from .frame import Frame
 from .limits import NO_LIMITS, Limits
-from .natural import always_on, natural_form
-from .natural_factor import NaturalFactor, Redundant, require_redundant
-from .own_symbols import OwnSymbols
-from .tree import Tree
+from .natural_constraints import augmentation, natural_form, require_regular_mass_matrix, require_unconditional
+from .tree.tree import Tree
 
 if TYPE_CHECKING:
-    from .equations import Equations
+    from .equations import EquationsOfMotion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,7 +75,7 @@ class Robot:
             for name in names:
                 require_name(f"{what} of {self.name}", name)
         if not isinstance(self.tree, Tree | None):
-            raise ModelError(f"tree of {self.name} must be a Tree, got {shown(self.tree)}")
+            raise ModelError(f"tree of {self.name} must be a Tree, got {format_value(self.tree)}")
         nv, nu = self.coordinates.nv, self.u.numel()
         shapes = {"mass_matrix": (nv, nv), "bias": (nv, 1), "kinetic_energy": (1, 1), "potential_energy": (1, 1)}
         given = {**self.dynamics.known, "input_matrix": self.input_matrix}
@@ -98,8 +94,8 @@ class Robot:
         given |= {f"points[{name!r}]": point for name, point in self.points.items()}
         given |= {f"frames[{name!r}]": ca.horzcat(f.rotation, f.position) for name, f in self.frames.items()}
         self.own_symbols.require(given)
-        require_redundant(self.name, self.redundant)
-        for constraint in always_on(self.name, self.natural):
+        require_redundancy_mode(self.name, self.redundant)
+        for constraint in require_unconditional(self.name, self.natural):
             # Parameters too must be the robot's own: a plant has no other place where they could be varied.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
 
@@ -169,12 +165,12 @@ class Robot:
         return tuple(n for k in self.natural for n in row_names(k.name, k.residual(self.coordinates).numel()))
 
     @functools.cached_property
-    def drift(self) -> tuple[ca.SX, ca.SX]:
+    def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
         """a, shape (nv,), and μ, shape (k,), under no force at all: M a + h = Aᵀμ and A a = b."""
-        return self.moved_by(ca.SX.zeros(self.coordinates.nv))
+        return self.acceleration_under(ca.SX.zeros(self.coordinates.nv))
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """What generalized forces add to :attr:`drift`, linear in them.
+        """What generalized forces add to :attr:`unforced_acceleration`, linear in them.
 
         Args:
             forces: one or more generalized forces, shape (nv, k).
@@ -182,7 +178,7 @@ class Robot:
         Returns:
             What they add to a, shape (nv, k), and to μ, shape (rows of A, k).
         """
-        return self.constrained_factor.motion(self.constrained_factor.half(forces))
+        return self.constrained_factor.motion(self.constrained_factor.half_solve(forces))
 
     @functools.cached_property
     def factor(self) -> Factor:
@@ -196,12 +192,21 @@ class Robot:
     def augmentation(self) -> ca.DM:
         """Diagonal of C in M + Aᵀ C A and h − Aᵀ C b, one number per natural row; zero unless M is singular.
 
-        Adding Aᵀ C (A a − b) = 0 to the equations changes neither a nor μ; see :mod:`erugin.robots.augmentation`.
+        Adding Aᵀ C (A a − b) = 0 to the equations changes neither a nor μ; see
+        :mod:`erugin.robots.natural_constraints`.
 
         Raises:
             ModelError: if [M; A] has not full column rank; names what has neither inertia nor constraint.
         """
-        return augmentation(self)
+        # Without rows to add, M is not derived: sweeps do without it.
+        if not self.natural:
+            return ca.DM.zeros(0, 1)
+        return augmentation(self.name, self.coordinates, self.parameters, self.mass_matrix, self.natural_form[0])
+
+    def require_regular_mass_matrix(self) -> None:
+        """Raise ModelError if M is singular in every position and no natural constraint could make up for it."""
+        if not self.natural:
+            require_regular_mass_matrix(self.name, self.coordinates, self.parameters, self.mass_matrix)
 
     @functools.cached_property
     def coriolis_matrix(self) -> ca.SX:
@@ -221,7 +226,7 @@ class Robot:
             raise ModelError(unknown_name(f"frame of {self.name}", name, self.frames))
         return self.frames[name].jacobian(self.coordinates)
 
-    def equations(self, *, simplify: bool = True) -> Equations:
+    def equations(self, *, simplify: bool = True) -> EquationsOfMotion:
         """The equations of motion written out term by term: ``str`` gives text, ``.latex()`` LaTeX, Jupyter maths.
 
         Args:
@@ -273,23 +278,37 @@ class Robot:
         self.own_symbols.require({what: expression}, parameters or NO_PARAMETERS)
 
     @functools.cached_property
-    def own_symbols(self) -> OwnSymbols:
+    def own_symbols(self) -> SymbolScope:
         """What expressions of this robot are made of."""
         c = self.coordinates
-        return OwnSymbols(self.name, ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p))
+        return SymbolScope(self.name, ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p))
 
     @functools.cached_property
     def _evaluator(self) -> Evaluator:
         symbols = {"t": self.t, "q": self.q, "v": self.v, "u": self.u, "p": self.p}
         return Evaluator(symbols, self.parameters, self.own_symbols)
 
-    def moved_by(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """a, shape (nv,), and μ, shape (k,), under one force: less work than :attr:`drift` and mobility together.
+    def acceleration_under(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """a, shape (nv,), and μ, shape (k,), under one force.
+
+        This is less work than :attr:`unforced_acceleration` and :meth:`mobility` together.
 
         Args:
             force: all that acts besides what is in h, shape (nv,).
         """
-        return self.constrained_factor.motion(half_moved_by(self, force))
+        return self.constrained_factor.motion(self.half_solve(force))
+
+    def half_solve(self, force: ca.SX) -> HalfSolve:
+        """Half of the way to the acceleration under one force, natural constraints obeyed.
+
+        Args:
+            force: all that acts besides what is in h, shape (nv,).
+        """
+        A, b = self.natural_form
+        if self.factor is self.dynamics.factor:
+            return self.constrained_factor.solve_constrained(self.dynamics.half_acceleration(force), b)
+        added = A.T @ (self.augmentation * b)
+        return self.constrained_factor.solve_constrained(self.factor.forward(force - self.bias + added), b)
 
     @functools.cached_property
     def constrained_factor(self) -> ConstrainedFactor:
@@ -304,4 +323,4 @@ class Robot:
 
     @functools.cached_property
     def _driven(self) -> tuple[ca.SX, ca.SX]:
-        return self.moved_by(self.input_matrix @ self.u)
+        return self.acceleration_under(self.input_matrix @ self.u)

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike
 
 from ..controllers.controller import Controller
 from ..robots.robot import Robot
-from ..symbolic.arrays import finite, not_negative, number, positive, vector
+from ..simulation import Integrator
+from ..simulation.hybrid.phase import Phase
+from ..simulation.hybrid.simulate_phases import simulate_phases
+from ..simulation.metrics import Metric
+from ..simulation.phased_trajectory import PhasedTrajectory
+from ..simulation.simulator import Simulator
+from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError, ParameterError, require_name, unknown_name
-from ..symbolic.pickles import Portable
-from .integrators import Integrator
-from .metrics import Metric
-from .phase import Phase
-from .phased_trajectory import PhasedTrajectory
-from .phases import simulate_phases
-from .sampling import Distribution
-from .simulate import Simulator
-from .trajectory import Trajectory
+from ..symbolic.pickling import Picklable
+from ..symbolic.validation import finite, not_negative, positive, real_number, vector
+from .sampling.distributions import Distribution
 
 Motion = Trajectory | PhasedTrajectory
 Draw = Callable[[Any, Path], None]
@@ -35,7 +35,7 @@ MakeController = Callable[["Setup"], Controller]
 
 
 @dataclass(frozen=True)
-class Measure(Portable):
+class Measure(Picklable):
     """A number that tells of a whole motion.
 
     Attributes:
@@ -62,7 +62,7 @@ class Measure(Portable):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredValue:
     """A measure's value.
 
     Attributes:
@@ -84,7 +84,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Setup(Portable):
+class Setup(Picklable):
     """A motion ready to run.
 
     Attributes:
@@ -97,7 +97,7 @@ class Setup(Portable):
         integrator: fixed-step RK4 if not given.
         stop: scalar expression; the motion ends at the first sample at which it is positive.
         p: the plant's parameters that are not nominal, by name.
-        law_p: the controller's parameters that are not nominal, by name.
+        controller_p: the controller's parameters that are not nominal, by name.
         phases: in place of the controller, one after the other.
         measures: what is told of the motion, by name.
         pictures: file name → what draws it; a plot, the motion and an animation of it if there are none.
@@ -112,8 +112,8 @@ class Setup(Portable):
         rivals: controllers to compare with, by name.
 
     Raises:
-        ModelError: for both a controller and phases; for ``stop``, ``law_p`` or ``metrics`` beside phases; for an
-            argument of another kind, a time that is not positive, or a picture's name that is a path.
+        ModelError: for both a controller and phases; for ``stop``, ``controller_p`` or ``metrics`` beside phases; for
+            an argument of another kind, a time that is not positive, or a picture's name that is a path.
         ShapeError: for a start of another shape.
     """
 
@@ -126,7 +126,7 @@ class Setup(Portable):
     integrator: Integrator | None = None
     stop: ca.SX | None = None
     p: Mapping[str, float] = field(default_factory=dict[str, float])
-    law_p: Mapping[str, float] = field(default_factory=dict[str, float])
+    controller_p: Mapping[str, float] = field(default_factory=dict[str, float])
     phases: tuple[Phase, ...] = ()
     measures: Mapping[str, Measure] = field(default_factory=dict[str, Measure])
     pictures: Mapping[str, Draw] = field(default_factory=dict[str, Draw])
@@ -143,11 +143,12 @@ class Setup(Portable):
         self._check_kinds()
         if self.phases and self.controller is not None:
             raise ModelError("a setup has a controller or phases, each with a controller of its own, not both")
-        given = {"stop": self.stop is not None, "law_p": bool(self.law_p), "metrics": bool(self.metrics)}
+        given = {"stop": self.stop is not None, "controller_p": bool(self.controller_p), "metrics": bool(self.metrics)}
         if self.phases and any(given.values()):
             names = ", ".join(name for name, is_given in given.items() if is_given)
             raise ModelError(
-                f"a setup with phases takes no {names}: phases have an end (until=) and values of their own (law_p=), "
+                f"a setup with phases takes no {names}: phases have an end (until=) and values of their own "
+                "(controller_p=), "
                 "and metrics are reckoned along the run of one controller"
             )
 
@@ -186,7 +187,7 @@ class Setup(Portable):
         values: dict[str, float] = {} if self.controller is None else dict(self.controller.parameters.nominal)
         for phase in self.phases:
             values |= {} if phase.controller is None else phase.controller.parameters.nominal
-        values |= {**self.robot.nominal, **self.law_p}
+        values |= {**self.robot.nominal, **self.controller_p}
         for phase in self.phases:
             values |= phase.law_values
         return values | dict(self.p)
@@ -209,12 +210,12 @@ class Setup(Portable):
         return replace(
             self,
             p={**self.p, **{name: x for name, x in values.items() if name in self.robot.parameters.names}},
-            law_p={**self.law_p, **{name: x for name, x in values.items() if name in own}},
+            controller_p={**self.controller_p, **{name: x for name, x in values.items() if name in own}},
             phases=tuple(_with_values(phase, values) for phase in self.phases),
         )
 
     def driven_by(self, controller: Controller | None) -> Setup:
-        """The same motion under another controller, which takes those of ``law_p`` that it has.
+        """The same motion under another controller, which takes those of ``controller_p`` that it has.
 
         Args:
             controller: in place of the setup's own; None for a free motion.
@@ -225,8 +226,8 @@ class Setup(Portable):
         if self.phases:
             raise ModelError("a motion in phases has a controller for each of them: replace those")
         names = () if controller is None else controller.parameters.names
-        law_p = {name: value for name, value in self.law_p.items() if name in names}
-        return replace(self, controller=controller, law_p=law_p)
+        controller_p = {name: value for name, value in self.controller_p.items() if name in names}
+        return replace(self, controller=controller, controller_p=controller_p)
 
     @functools.cached_property
     def simulator(self) -> Simulator:
@@ -256,10 +257,10 @@ class Setup(Portable):
                 p=self.p,
             )
         return self.simulator.run(
-            self.q0, self.v0, self.duration, step=self.step, p=self.p, law_p=self.law_p, progress=progress
+            self.q0, self.v0, self.duration, step=self.step, p=self.p, controller_p=self.controller_p, progress=progress
         )
 
-    def measure(self, motion: Motion) -> tuple[Measured, ...]:
+    def measure(self, motion: Motion) -> tuple[MeasuredValue, ...]:
         """What is told of a motion.
 
         Args:
@@ -269,19 +270,19 @@ class Setup(Portable):
             ModelError: for a measure that gives no single number.
         """
         return tuple(
-            Measured(name, _single(name, measure.of(motion)), measure.unit, measure.expected)
+            MeasuredValue(name, _single(name, measure.of(motion)), measure.unit, measure.expected)
             for name, measure in self.measures.items()
         )
 
 
 def _are_ordered(low: float, high: float) -> bool:
-    return number("the lowest value", low) <= number("the highest value", high)
+    return real_number("the lowest value", low) <= real_number("the highest value", high)
 
 
 def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:
     names = () if phase.controller is None else phase.controller.parameters.names
     own = {name: x for name, x in values.items() if name in names}
-    return replace(phase, law_p={**phase.law_values, **own}) if own else phase
+    return replace(phase, controller_p={**phase.law_values, **own}) if own else phase
 
 
 def _single(name: str, value: object) -> float:

@@ -1,4 +1,4 @@
-"""Ways of keeping natural constraints, side by side: drift, energy error and cost on one motion."""
+"""Stabilisation of natural constraints, methods side by side: drift, energy error and cost on one motion."""
 
 from __future__ import annotations
 
@@ -6,27 +6,68 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from ..constraints import Constraint, Perturbation, second_order
 from ..robots.robot import Robot
+from ..simulation import RK4, Integrator
+from ..simulation.simulator import Simulator
+from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError
-from .integrators import RK4, Integrator
-from .simulate import Simulator
-from .trajectory import Trajectory
+from ..views.style import label_axes, new_figure
+from ..views.time_series import FLOOR
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+WINDOWS = 300
+"""Points of each line: the largest value of each window is drawn, so that a million samples stay readable."""
+
+
+def draw_stabilisation(results: Sequence[StabilisationResult]) -> Figure:
+    """Position, velocity and energy error over time, one above the other, on log axes.
+
+    Args:
+        results: one line each.
+    """
+    figure = new_figure(8.0, 7.2)
+    column: list[Axes] = list(figure.subplots(3, 1, sharex=True, squeeze=False)[:, 0])
+    for axes, key, label in zip(
+        column,
+        ("position", "velocity", "energy"),
+        ("largest |φ| [m]", "largest |dφ/dt| [m/s]", "|energy error| / largest T"),
+        strict=True,
+    ):
+        for result in results:
+            t, values = envelope(result.t, getattr(result, key))
+            axes.semilogy(t, values, linewidth=1.2, label=f"{result.name} (cost {result.relative_cost:.2f})")
+        label_axes(axes, label)
+    handles, labels = column[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    column[-1].set_xlabel("time [s]")
+    return figure
+
+
+def envelope(t: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest value in each window of time, and the middle of the window.
+
+    Args:
+        t: times, shape (N,) [s].
+        values: not negative, shape (N,).
+    """
+    starts = np.unique(np.linspace(0, len(t), min(WINDOWS, len(t)), endpoint=False).astype(np.int64))
+    largest = np.maximum(np.maximum.reduceat(values, starts), FLOOR)
+    ends = np.append(starts[1:], len(t)) - 1
+    return np.asarray((t[starts] + t[ends]) / 2), np.asarray(largest)
+
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Way:
+class StabilisationMethod:
     """How the natural constraints of a plant are kept.
 
     Attributes:
@@ -39,7 +80,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class StabilisationResult:
     """How well and at what cost one way kept the constraints.
 
     Attributes:
@@ -63,14 +104,14 @@ class Kept:
 
 def compare_stabilisation(
     robot: Robot,
-    ways: Mapping[str, Way],
+    ways: Mapping[str, StabilisationMethod],
     q0: ArrayLike,
     v0: ArrayLike,
     duration: float,
     *,
     step: float,
     rounds: int = 3,
-) -> tuple[Kept, ...]:
+) -> tuple[StabilisationResult, ...]:
     """The same free motion of one plant with each way of keeping its natural constraints.
 
     Args:
@@ -87,13 +128,13 @@ def compare_stabilisation(
         SimulationError: if one of them does not get through.
     """
     for name, way in ways.items():
-        if not isinstance(way, Way):
+        if not isinstance(way, StabilisationMethod):
             raise ModelError(f"{name!r} must be a Way, such as Way(Baumgarte()), got {way!r}")
     if not ways:
         raise ModelError("there are no ways to compare: give at least one")
     if not any(k.order < 2 for k in robot.natural):
         raise ModelError(f"{robot.name} has no natural constraints of order 0 or 1, so there is nothing to keep")
-    plants = {name: _kept_by(robot, way.perturbation) for name, way in ways.items()}
+    plants = {name: _measured_run(robot, way.perturbation) for name, way in ways.items()}
     simulators = {name: Simulator(plants[name], integrator=way.integrator) for name, way in ways.items()}
     times: dict[str, list[float]] = {name: [] for name in ways}
     runs: dict[str, Trajectory] = {}
@@ -109,7 +150,7 @@ def compare_stabilisation(
     return tuple(_judge(robot, name, run, seconds[name], seconds[name] / first) for name, run in runs.items())
 
 
-def table(results: Sequence[Kept]) -> str:
+def table(results: Sequence[StabilisationResult]) -> str:
     """Largest drift and energy error, and cost, as lines of text.
 
     Args:
@@ -125,18 +166,16 @@ def table(results: Sequence[Kept]) -> str:
     return "\n".join(lines)
 
 
-def plot(results: Sequence[Kept]) -> Figure:
+def plot(results: Sequence[StabilisationResult]) -> Figure:
     """Drift of positions and velocities and the error of the energy over time, in one figure.
 
     Args:
         results: of :func:`compare_stabilisation`.
     """
-    from .plots.stabilisation import stabilisation
-
-    return stabilisation(results)
+    return draw_stabilisation(results)
 
 
-def _judge(robot: Robot, name: str, run: Trajectory, seconds: float, cost: float) -> Kept:
+def _judge(robot: Robot, name: str, run: Trajectory, seconds: float, cost: float) -> StabilisationResult:
     c = robot.coordinates
     by_order = [[ca.densify(k.residual(c)) for k in robot.natural if k.order == order] for order in (0, 1)]
     places = ca.vertcat(ca.SX(0, 1), *by_order[0])
@@ -146,7 +185,7 @@ def _judge(robot: Robot, name: str, run: Trajectory, seconds: float, cost: float
     kinetic = float(run.evaluate(robot.kinetic_energy).max())
     if not kinetic > 0.0:
         raise ModelError(f"{robot.name} never moves with {name!r}: there is no kinetic energy to compare errors with")
-    return Kept(
+    return StabilisationResult(
         name=name,
         t=run.t,
         position=position,
@@ -161,7 +200,7 @@ def _largest(run: Trajectory, column: ca.SX) -> Array:
     return np.asarray(np.abs(run.evaluate(column).reshape(len(run), -1)).max(axis=1), dtype=np.float64)
 
 
-def _kept_by(robot: Robot, perturbation: Perturbation | None) -> Robot:
+def _measured_run(robot: Robot, perturbation: Perturbation | None) -> Robot:
     """The robot with another equation for its natural constraints of order 0; with none for all if it is None."""
 
     def changed(constraint: Constraint) -> Constraint:

@@ -1,44 +1,59 @@
-"""Coordinates and total derivatives; expressions to compiled functions."""
+"""Symbols and numbers: coordinates, parameters, linear algebra of expressions, and compiled kernels."""
 
-from .arguments import check_exports
 from .coordinates import Coordinates
 from .errors import (
+    BridgeError,
+    BridgeWarning,
     CompilerWarning,
     ContradictoryProgramError,
     EruginError,
+    MissingPackageError,
     ModelError,
-    NoRoomError,
+    MotionFileError,
     NotConvergedError,
     NotFiniteError,
+    NotFiniteInputError,
+    OutOfMemoryError,
     ParameterError,
     ShapeError,
     SingularProgramError,
     StartWarning,
+    StudyError,
+    StudyWarning,
 )
 from .kernel import Kernel
-from .ldl import Ldl
-from .parameters import Parameters, Range
-from .pickles import register as _register
-
-_register()
+from .linear_algebra import Ldl
+from .parameters import NO_PARAMETERS, Parameters, Range
+from .pickling import register_picklers as _register
+from .runtime_type_checks import check_exports
 
 __all__ = [
-    "CompilerWarning",
-    "ContradictoryProgramError",
     "Coordinates",
-    "EruginError",
+    "Parameters",
+    "NO_PARAMETERS",
+    "Range",
     "Kernel",
     "Ldl",
+    "EruginError",
     "ModelError",
-    "NoRoomError",
-    "NotConvergedError",
-    "NotFiniteError",
     "ParameterError",
-    "Parameters",
-    "Range",
     "ShapeError",
     "SingularProgramError",
+    "ContradictoryProgramError",
+    "NotConvergedError",
+    "NotFiniteError",
+    "NotFiniteInputError",
+    "OutOfMemoryError",
+    "MissingPackageError",
+    "BridgeError",
+    "StudyError",
+    "MotionFileError",
+    "CompilerWarning",
     "StartWarning",
+    "BridgeWarning",
+    "StudyWarning",
 ]
+
+_register()
 
 check_exports(globals())

@@ -51,7 +51,7 @@ class StudyError(EruginError, RuntimeError):
     """A study cannot begin, go on or be read; what it has written so far stays as it is."""
 
 
-class NoRoomError(ModelError, MemoryError):
+class OutOfMemoryError(ModelError, MemoryError):
     """What was asked for, such as an array or a model, does not fit into memory."""
 
 
@@ -94,7 +94,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 LONGEST_NAME = 200
 """Characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
-_UNFIT = re.compile("[\\0\ud800-\udfff]")
+_FORBIDDEN_CHARACTERS = re.compile("[\\0\ud800-\udfff]")
 
 
 def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
@@ -128,10 +128,15 @@ def is_name(value: object) -> bool:
     Args:
         value: of any type.
     """
-    return isinstance(value, str) and len(value) <= LONGEST_NAME and not _UNFIT.search(value) and bool(value.strip())
+    return (
+        isinstance(value, str)
+        and len(value) <= LONGEST_NAME
+        and not _FORBIDDEN_CHARACTERS.search(value)
+        and bool(value.strip())
+    )
 
 
-def put_before(error: EruginError, text: str) -> None:
+def prefix_message(error: EruginError, text: str) -> None:
     """Begin the message of an error with more words.
 
     Args:
@@ -144,7 +149,7 @@ def put_before(error: EruginError, text: str) -> None:
         error.msg = str(error.args[0])
 
 
-def with_notes(error: BaseException) -> str:
+def message_with_notes(error: BaseException) -> str:
     """The message of an error and its notes, which only a traceback shows.
 
     Args:
@@ -154,7 +159,7 @@ def with_notes(error: BaseException) -> str:
     return f"{error} ({'; '.join(notes)})" if notes else str(error)
 
 
-def caller_level() -> int:
+def caller_stacklevel() -> int:
     """How far above the function that asks the code is that called Erugin: the ``stacklevel`` of a warning."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:

@@ -12,16 +12,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .code import Expressions
-from .errors import CompilerWarning, ModelError, ShapeError, caller_level
+from .codegen import SymbolicFunction
+from .compiler import vector_width
+from .errors import CompilerWarning, ModelError, ShapeError, caller_stacklevel
 from .machine_code import load_machine_code
-from .toolchain import vector_width
 
 Array = NDArray[np.float64]
 
 _DOUBLE = np.dtype(np.float64)
 
-LOOPED = 100_000
+LONGEST_LOOP = 100_000
 """Evaluations in one of CasADi's loops: building a loop takes a kilobyte and some microseconds for each."""
 
 SCALAR_WIDTH = 4
@@ -31,31 +31,31 @@ SCALAR_WIDTH = 4
 _Call = tuple[tuple[tuple[str, Array], ...], Callable[[], None], list[Array]]
 """Arrays of the arguments by name, the evaluation, and views of the results in their public shapes."""
 
-_Area = TypeVar("_Area")
+_Workspace = TypeVar("_Workspace")
 
 
-class Spares(Generic[_Area]):
+class WorkspacePool(Generic[_Workspace]):
     """Work areas of a shared object, one for each call in flight, so that any number of threads may call it.
 
     An area is taken, used by one call and given back. What a call that fails does not give back is built again. Taking
     and giving need no lock, because the methods of a list are atomic.
     """
 
-    def __init__(self, build: Callable[[], _Area]) -> None:
+    def __init__(self, build: Callable[[], _Workspace]) -> None:
         """Begin with none.
 
         Args:
             build: makes an area when all others are in use.
         """
         self._build = build
-        idle: list[_Area] = []
+        idle: list[_Workspace] = []
         self._pop, self.give = idle.pop, idle.append
 
-    def __reduce__(self) -> tuple[type[Spares[_Area]], tuple[Callable[[], _Area]]]:
+    def __reduce__(self) -> tuple[type[WorkspacePool[_Workspace]], tuple[Callable[[], _Workspace]]]:
         """A copy begins with none."""
-        return Spares, (self._build,)
+        return WorkspacePool, (self._build,)
 
-    def take(self) -> _Area:
+    def take(self) -> _Workspace:
         """An area that no other call uses; to be handed to ``give`` when the call is done with it."""
         try:
             return self._pop()
@@ -106,7 +106,7 @@ class Kernel:
         self.inputs: dict[str, tuple[int, int]] = {key: symbol.shape for key, symbol in inputs.items()}
         self.outputs: dict[str, tuple[int, int]] = {key: expression.shape for key, expression in outputs.items()}
         # The prefix keeps the name apart from words that C, its libraries or CasADi have taken.
-        self._expressions = Expressions(f"kernel_{name}", inputs, outputs)
+        self._expressions = SymbolicFunction(f"kernel_{name}", inputs, outputs)
 
         def require_own() -> None:
             known: dict[int, str] = {}
@@ -130,7 +130,7 @@ class Kernel:
             external = self._load(name, self._expressions, require_own, insist=compiled is True)
         self.compiled = external is not None
         self.function = self._expressions.function(cse=True) if external is None else external
-        self._calls = Spares(self._call)
+        self._calls = WorkspacePool(self._call)
 
     def __call__(self, *arguments: ArrayLike) -> tuple[Array, ...]:
         """Evaluate.
@@ -158,7 +158,7 @@ class Kernel:
                 continue
             value = _numbers(key, argument)
             if value.shape != target.shape and not value.size == target.size == 1:
-                raise ShapeError(f"{key} must have shape {_public(self.inputs[key])}, got {value.shape}")
+                raise ShapeError(f"{key} must have shape {_public_shape(self.inputs[key])}, got {value.shape}")
             target[...] = value.reshape(target.shape)
         evaluate()
         results = tuple([result.copy() for result in views])
@@ -235,8 +235,10 @@ class Kernel:
             raise ShapeError(f"at most {len(pairs)} outputs can become inputs, got {accumulated}")
         for (source, shape), (key, after) in pairs[:accumulated]:
             if shape != after:
-                raise ShapeError(f"{key} has shape {_public(after)} and cannot become {source}, {_public(shape)}")
-        return looped(self.function, count, accumulated, list(arguments), list(results))
+                raise ShapeError(
+                    f"{key} has shape {_public_shape(after)} and cannot become {source}, {_public_shape(shape)}"
+                )
+        return evaluation_loop(self.function, count, accumulated, list(arguments), list(results))
 
     @functools.cached_property
     def operations(self) -> int:
@@ -248,14 +250,14 @@ class Kernel:
         arguments = [_array(shape) for shape in self.inputs.values()]
         results = [_array(shape) for shape in self.outputs.values()]
         views = [
-            result.reshape(_public(shape), order="F")
+            result.reshape(_public_shape(shape), order="F")
             for shape, result in zip(self.outputs.values(), results, strict=True)
         ]
         return tuple(zip(self.inputs, arguments, strict=True)), self.bind(arguments, results), views
 
     @classmethod
     def _load(
-        cls, name: str, expressions: Expressions, check: Callable[[], None], *, insist: bool
+        cls, name: str, expressions: SymbolicFunction, check: Callable[[], None], *, insist: bool
     ) -> ca.Function | None:
         width = min(vector_width(), SCALAR_WIDTH)
 
@@ -276,12 +278,12 @@ class Kernel:
             warnings.warn(
                 f"kernels run in CasADi's virtual machine, several times slower: {loaded}",
                 CompilerWarning,
-                stacklevel=caller_level(),
+                stacklevel=caller_stacklevel(),
             )
         return None
 
 
-def looped(
+def evaluation_loop(
     function: ca.Function, count: int, accumulated: int, arguments: list[Array], results: list[Array]
 ) -> Callable[[], None]:
     """A call that evaluates a function ``count`` times, feeding its first outputs back as its first inputs.
@@ -305,8 +307,8 @@ def looped(
     _require_arrays(read, arguments, written, results, f" of {count} evaluations")
     name, runs = f"{function.name()}_loop", list[Callable[[], None]]()
     built: dict[int, ca.Function] = {}
-    for first in range(0, count, LOOPED):
-        here = min(LOOPED, count - first)
+    for first in range(0, count, LONGEST_LOOP):
+        here = min(LONGEST_LOOP, count - first)
         if here not in built:
             # A map is built in no time; what feeds back is unrolled, call by call.
             built[here] = function.mapaccum(name, here, accumulated) if accumulated else function.map(here)
@@ -400,7 +402,7 @@ def _array(shape: tuple[int, int]) -> Array:
     return np.zeros(shape[0] if shape[1] == 1 else shape, dtype=np.float64, order="F")
 
 
-def _public(shape: tuple[int, int]) -> tuple[int, ...]:
+def _public_shape(shape: tuple[int, int]) -> tuple[int, ...]:
     if shape == (1, 1):
         return ()
     return (shape[0],) if shape[1] == 1 else shape

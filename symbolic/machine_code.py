@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from .cache import library
+from .cache import compiled_library
+from .compiler import Compiler, find_compiler
 from .errors import ModelError
-from .toolchain import Toolchain, find_toolchain
 
 Loaded = TypeVar("Loaded")
 
@@ -26,14 +26,14 @@ def load_machine_code(
         load: loads the library of a path.
         errors: what it raises for a file that is no such library.
     """
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     if isinstance(toolchain, str):
         return toolchain
     toolchain = toolchain.writing(write)
     reason = ""
     # Another process may clear the cache between the look for a library and its loading: the second try makes it anew.
     for _ in range(2):
-        path = _built(identity, toolchain)
+        path = _compile_library(identity, toolchain)
         if isinstance(path, str):
             return path
         try:
@@ -42,20 +42,20 @@ def load_machine_code(
             # Where it cannot be removed, such as from a disk that is read-only, it is asked for twice.
             with contextlib.suppress(OSError):
                 path.unlink()
-            reason = f"what {toolchain.command[0]} made cannot be loaded{_cause(str(error), path)}"
+            reason = f"what {toolchain.command[0]} made cannot be loaded{_loader_message(str(error), path)}"
     return reason
 
 
-def _cause(said: str, path: Path) -> str:
+def _loader_message(said: str, path: Path) -> str:
     """What the system's loader has said of a file, in what may be a page on the ways that were tried."""
     _, found, rest = said.partition(f" {path}: ") if said.count("\n") else said.partition(f"{path}: ")
     return f": {rest.splitlines()[0]}" if found and rest.strip() else ""
 
 
-def _built(identity: str, toolchain: Toolchain) -> Path | str:
+def _compile_library(identity: str, toolchain: Compiler) -> Path | str:
     name = toolchain.command[0]
     try:
-        return library(identity, toolchain)
+        return compiled_library(identity, toolchain)
     except subprocess.CalledProcessError as error:
         said = str(error.stderr).strip().splitlines() or [str(error)]
         # What comes first is often where it was, or a remark.

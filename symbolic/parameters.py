@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import finite, vector
 from .errors import ModelError, ParameterError, require_name, unknown_name
+from .validation import finite, vector
 
 
 class Range(Enum):

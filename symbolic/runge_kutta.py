@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import ModelError
 
-ROUNDING = 1e-12
+CONSISTENCY_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Tableau:
         square = s > 0 and len(self.a) == len(self.c) == s and all(len(row) == s for row in self.a)
         explicit = square and not np.triu(np.array(self.a)).any()
         # Written so that NaN is refused too.
-        if not (explicit and np.abs([sum(self.b) - 1.0, *np.sum(self.a, axis=1) - self.c]).max() <= ROUNDING):
+        if not (
+            explicit and np.abs([sum(self.b) - 1.0, *np.sum(self.a, axis=1) - self.c]).max() <= CONSISTENCY_ROUNDING
+        ):
             raise ModelError("an explicit method needs a strictly lower triangular, Σ b_i = 1 and c_i = Σ_j a_ij")
 
     def step(self, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any) -> Any:  # noqa: ANN401 - expressions or arrays
@@ -49,8 +51,8 @@ class Tableau:
         """
         slopes: list[Any] = []
         for row, time in zip(self.a, self.c, strict=True):
-            slopes.append(f(t + time * h, x + _combined(slopes, row) * h) if slopes else f(t, x))
-        return x + _combined(slopes, self.b) * h
+            slopes.append(f(t + time * h, x + _weighted_sum(slopes, row) * h) if slopes else f(t, x))
+        return x + _weighted_sum(slopes, self.b) * h
 
     def amplification(self, z: complex) -> float:
         """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y, with z = λ h.
@@ -63,7 +65,7 @@ class Tableau:
         return math.inf if math.isnan(size) and cmath.isfinite(z) else size
 
 
-def _combined(slopes: list[Any], weights: tuple[float, ...]) -> Any:  # noqa: ANN401 - expressions or arrays
+def _weighted_sum(slopes: list[Any], weights: tuple[float, ...]) -> Any:  # noqa: ANN401 - expressions or arrays
     """Σ w_i k_i, in the order in which compiled loops add them up."""
     first, *others = zip(slopes, weights[: len(slopes)], strict=True)
     total = first[0] * first[1]

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.bridges.mujoco import Drive
+from erugin.bridges.mujoco import ControlCallback
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.robots import Link, Robot, planar_manipulator
@@ -57,20 +57,20 @@ def model_of(text: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(text)
 
 
-def started(drive: Drive, q: ArrayLike = Q0, v: ArrayLike = V0) -> mujoco.MjData:
+def started(drive: ControlCallback, q: ArrayLike = Q0, v: ArrayLike = V0) -> mujoco.MjData:
     """Data in a state of the robot."""
     data = mujoco.MjData(drive.model)
     drive.place(data, q, v)
     return data
 
 
-def state(drive: Drive, data: mujoco.MjData) -> NDArray[np.float64]:
+def state(drive: ControlCallback, data: mujoco.MjData) -> NDArray[np.float64]:
     """q and v of the robot."""
     return np.concatenate(drive.state(data))
 
 
 @contextmanager
-def callback(drive: Drive) -> Generator[None]:
+def callback(drive: ControlCallback) -> Generator[None]:
     """MuJoCo's control callback for a while."""
     mujoco.set_mjcb_control(drive)
     try:
@@ -100,7 +100,7 @@ class Counting(Controller):
         self.memory = 0
 
 
-def remembered(drive: Drive) -> object:
+def remembered(drive: ControlCallback) -> object:
     """What the law remembers of what this drives."""
     assert drive.memory is not None
     return drive.memory.value

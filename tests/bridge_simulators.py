@@ -11,21 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import (
-    AdaptiveProgramController,
-    Controller,
-    Law,
-    Program,
-    ProgramController,
-    SymbolicController,
-)
+from erugin.controllers import Controller, Law, Program, ProgramController, SymbolicController
+from erugin.controllers.robust import AdaptiveProgramController
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.examples.franka_panda import franka_panda
+from erugin.robots.examples.arms import franka_panda
+from erugin.robots.families.tree_system import tree_system
 from erugin.robots.frame import Frame
-from erugin.robots.joints import Floating, Planar, Prismatic, Revolute
-from erugin.robots.tree import Body, Node, Tree
-from erugin.robots.tree_system import tree_system
-from erugin.scenarios import Trajectory, simulate
+from erugin.robots.tree import Body, Floating, Node, Planar, Prismatic, Revolute, Tree
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic.parameters import Parameters
 
 Array = NDArray[np.float64]
@@ -160,12 +154,12 @@ def true_motion(
     *,
     state: tuple[Array, Array] | None = None,
     p: Mapping[str, float] | None = None,
-    law_p: Mapping[str, float] | None = None,
+    controller_p: Mapping[str, float] | None = None,
     t0: float = 0.0,
 ) -> Trajectory:
     """By steps of order 4 here that are so short that they are right to 1e-11; samples every ``step``."""
     q, v = start(robot) if state is None else state
-    return simulate(robot, law, q, v, duration, step=step / FINER, every=FINER, p=p, law_p=law_p, t0=t0)
+    return simulate(robot, law, q, v, duration, step=step / FINER, every=FINER, p=p, controller_p=controller_p, t0=t0)
 
 
 def apart(one: Trajectory, other: Trajectory) -> float:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from erugin.bridges.c import CFolder, export
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Reference
-from erugin.controllers.rivals import ComputedTorque
-from erugin.controllers.status import judge
-from erugin.robots.examples.four_bar import four_bar
+from erugin.controllers.baselines import ComputedTorque
+from erugin.controllers.status import tick_status
+from erugin.robots.examples.linkages import four_bar
 from erugin.scenarios.catalogue import seven_joint_arm, two_link_arm
 
 from .arms import disc_program, three_link_arm
@@ -154,7 +154,8 @@ def expected(controller: Controller, t: Array, q: Array, v: Array, p: Array) -> 
     found = function.call([ca.DM(t).T, ca.DM(q).T, ca.DM(v).T, ca.DM(p)])
     output, pivots = (np.array(each.full()).T for each in found)
     judged = [
-        int(judge(bool(np.isfinite(u).all()), row, controller.tolerance)) for u, row in zip(output, pivots, strict=True)
+        int(tick_status(bool(np.isfinite(u).all()), row, controller.tolerance))
+        for u, row in zip(output, pivots, strict=True)
     ]
     return output, np.array(judged, dtype=np.int32)
 

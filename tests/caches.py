@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from erugin.symbolic.cache import library
-from erugin.symbolic.toolchain import Toolchain
+from erugin.symbolic.cache import compiled_library
+from erugin.symbolic.compiler import Compiler
 
 from .processes import write_script
 
@@ -29,9 +29,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def copier(tmp_path: Path) -> Toolchain:
+def copier(tmp_path: Path) -> Compiler:
     """A compiler that copies, and writes down each of its calls as that of the fixture ``compiler`` does."""
-    return Toolchain((str(write_script(tmp_path / "copier", COPY.format(calls=tmp_path / "calls"))),), "1.0")
+    return Compiler((str(write_script(tmp_path / "copier", COPY.format(calls=tmp_path / "calls"))),), "1.0")
 
 
 def make_old(path: Path, age: float) -> None:
@@ -40,9 +40,9 @@ def make_old(path: Path, age: float) -> None:
     os.utime(path, (then, then))
 
 
-def fill(copier: Toolchain, *ages: float) -> list[Path]:
+def fill(copier: Compiler, *ages: float) -> list[Path]:
     """Libraries of 1000 bytes that were last used so long ago [s]."""
-    paths = [library(f"{i} ".ljust(1000), copier) for i, _ in enumerate(ages)]
+    paths = [compiled_library(f"{i} ".ljust(1000), copier) for i, _ in enumerate(ages)]
     for path, age in zip(paths, ages, strict=True):
         make_old(path, age)
     return paths

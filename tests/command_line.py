@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.cli import main
+from erugin.cli.main import main
 
 NAME = "two-link-arm-moving-obstacle"
 

@@ -6,9 +6,9 @@ import casadi as ca
 
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController, Reference
-from erugin.controllers.rivals import ComputedTorque, PDGravity
+from erugin.controllers.baselines import ComputedTorque, PDGravity
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.scenarios.sampling import Distribution, Scaled, Shifted, Uniform
+from erugin.scenarios import Distribution, Scaled, Shifted, Uniform
 from erugin.scenarios.setup import MakeController, Setup
 
 DISC = (0.2, 0.9)

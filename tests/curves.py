@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Curve, Line, Spline, circle, implicit, line, parametric, spline
-from erugin.constraints.curves.normals import tangent_of
+from erugin.constraints import circle, implicit, line, parametric, spline
+from erugin.constraints.curves import Curve, Line, Spline
+from erugin.constraints.curves.path_geometry import path_tangent
 from erugin.symbolic import Kernel, Parameters
 
 Array = NDArray[np.float64]
@@ -176,9 +177,9 @@ def places(case: Case) -> Iterator[tuple[Array, float]]:
 
 
 def tangent_of_numbers(J: Array) -> Array:
-    """``tangent_of`` of a numeric Jacobian."""
+    """``path_tangent`` of a numeric Jacobian."""
     slot = ca.SX.sym("J", J.shape[0], J.shape[1])
-    return Kernel("tangent", {"J": slot}, {"t": tangent_of(slot)}, compiled=False)(
+    return Kernel("tangent", {"J": slot}, {"t": path_tangent(slot)}, compiled=False)(
         J if J.shape[0] > 1 else J.reshape(1, -1)
     )[0]
 

@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.symbolic.code import Tape, c_function, preamble
-from erugin.symbolic.toolchain import find_toolchain
+from erugin.symbolic.codegen import Tape, c_function, preamble
+from erugin.symbolic.compiler import find_compiler
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def emitted(tape: Tape, lanes: int, width: int) -> Callable[[Array], Array]:
     body = c_function("tested", tape, lanes, width)
     sizes = {"inputs": n + 1, "outputs": m + 1, "room": body.room + 1, "n": n, "m": m}
     text = "\n".join([preamble(lanes, width), *sorted(body.calls), body.text, DRIVER % sizes])
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     assert not isinstance(toolchain, str)
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "tested.so"

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Curve, EruginField, circle, implicit, line, spline
+from erugin.constraints import EruginField, circle, implicit, line, spline
+from erugin.constraints.curves import Curve
 from erugin.symbolic import Kernel
 from erugin.symbolic.runge_kutta import rk4_step
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from erugin.constraints import (
     Baumgarte,
     Constraint,
-    Curve,
     EruginField,
     FirstOrder,
     circle,
@@ -29,6 +28,7 @@ from erugin.constraints import (
     second_order,
     spline,
 )
+from erugin.constraints.curves import Curve
 from erugin.controllers import Program
 from erugin.robots import Robot
 from erugin.symbolic import Kernel, Parameters

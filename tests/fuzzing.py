@@ -394,14 +394,25 @@ def changes(calls: Iterable[Call], objects: Mapping[str, Any], count: int, seed:
 
 RESULTS = frozenset(
     {
-        "erugin.controllers.Analysis", "erugin.controllers.ConsistentVelocity", "erugin.controllers.Equilibrium",
-        "erugin.controllers.Feedforward", "erugin.controllers.InternalDynamics", "erugin.controllers.InvertedMotion",
-        "erugin.controllers.Linearization", "erugin.controllers.LinearizedMotion", "erugin.controllers.Solution",
-        "erugin.controllers.robust.Estimate", "erugin.controllers.robust.Integral", "erugin.robots.Assembly",
-        "erugin.robots.Impact", "erugin.robots.equations.Row", "erugin.robots.legendre.LegendreSolution",
-        "erugin.scenarios.Trajectories", "erugin.scenarios.Trajectory",
+        "erugin.controllers.Analysis",
+        "erugin.controllers.ConsistentVelocity",
+        "erugin.controllers.Equilibrium",
+        "erugin.controllers.servo.Feedforward",
+        "erugin.controllers.servo.InternalDynamics",
+        "erugin.controllers.servo.InvertedMotion",
+        "erugin.controllers.Linearization",
+        "erugin.controllers.LinearizedMotion",
+        "erugin.controllers.Solution",
+        "erugin.controllers.robust.ParameterEstimate",
+        "erugin.controllers.robust.IntegralMemory",
+        "erugin.robots.Assembly",
+        "erugin.robots.Impact",
+        "erugin.robots.equations.MotionEquation",
+        "erugin.robots.hamiltonian.LegendreSolution",
+        "erugin.simulation.Trajectories",
+        "erugin.simulation.Trajectory",
     }
-)  # fmt: skip
+)
 """Records that the library makes; what has no value is NaN in them."""
 
 
@@ -622,13 +633,19 @@ def call_what_no_page_shows() -> None:
     from erugin import controllers as ct
     from erugin import robots as rb
     from erugin import scenarios as sc
-    from erugin.bridges import drake, fmi, gymnasium, jax, mujoco, pinocchio, pybullet, python_control, table
-    from erugin.bridges.table.runners import RUNNERS
-    from erugin.constraints import verification, ways
-    from erugin.controllers import rivals, robust
-    from erugin.robots import equations, examples, legendre, signals
+    from erugin import simulation as sm
+    from erugin.bridges import cross_check as table
+    from erugin.bridges import drake, fmi, gymnasium, jax, mujoco, pinocchio, pybullet, python_control
+    from erugin.bridges.cross_check.runners import RUNNERS
+    from erugin.constraints import solvers as ways
+    from erugin.constraints import verification
+    from erugin.controllers import baselines, multipliers, robust, servo
+    from erugin.robots import equations, examples, hamiltonian, signals
+    from erugin.robots.hamiltonian.canonical_form import canonical_form
+    from erugin.robots.urdf import read_urdf
     from erugin.scenarios import catalogue, comparison, sampling
-    from erugin.symbolic import code
+    from erugin.scenarios.sampling.seeded_values import seed_numbers
+    from erugin.symbolic import codegen
 
     scenarios = {scenario.name: scenario for scenario in catalogue.SCENARIOS}
 
@@ -646,7 +663,7 @@ def call_what_no_page_shows() -> None:
         cs.tube(cs.spline([(0, 0), (1, 0.2), (2, 0)]), 0.1), cs.complement(disc, name="outside"),
         cs.union(disc, box), cs.intersection(disc, plane), cs.difference(box, disc),
         cs.moving(disc, velocity=(0.1, 0.0), angular_velocity=0.1, about=(0.0, 0.0)),
-        cs.changing(disc, rates={"radius": 0.01}),
+        cs.time_varying(disc, rates={"radius": 0.01}),
         cs.parametric(lambda s, t: ca.vertcat(s, s**2), -1.0, 1.0, samples=20),
     ]  # fmt: skip
     place, time_ = ca.SX.sym("x", 2), ca.SX.sym("t")
@@ -658,7 +675,7 @@ def call_what_no_page_shows() -> None:
     field_ = cs.EruginField(
         cs.line((0, 0), (1, 0), name="way"), speed=0.2, margin=0.05, obstacles=[cs.circle((2.0, 0.1), 0.2, name="o")]
     )
-    cs.rehearse(field_, (0.0, 0.05), 0.5, step=0.05)
+    cs.preview(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.choose_sides(field_, (0.0, 0.05), 0.5, step=0.05)
     cs.erugin_structure([disc], skew=lambda x, t: ca.SX([[0.0, 1.0], [-1.0, 0.0]]))
     cs.bounded_tangential_acceleration(tip, 0.2, 0.1)
@@ -679,7 +696,7 @@ def call_what_no_page_shows() -> None:
     motion = cs.ConstrainedMotion(np.eye(2), np.zeros(2), np.array([[1.0, 0.0]]), np.array([0.5]))
     for way in (
         ways.Augmented(2.0),
-        ways.Elimination(),
+        ways.SchurComplement(),
         ways.LeastNorm(),
         ways.Proximal(1e-7, 50),
         ways.UdwadiaPhohomsiri(),
@@ -711,30 +728,31 @@ def call_what_no_page_shows() -> None:
     examples.body_posture(height=1.75, sex="male")
     examples.leg_posture(height=1.75, sex="male")
     examples.walker_posture((0.0, 0.7), 0.2, lean=0.0)
-    legendre.DenseForm(np.eye(2))
-    legendre.ProductForm(2, lambda z: 2.0 * z, legendre.Operations(2, 0, 0))
+    hamiltonian.DenseForm(np.eye(2))
+    hamiltonian.ProductForm(2, lambda z: 2.0 * z, hamiltonian.OperationCount(2, 0, 0))
     rb.Spring("joint1", "tip", 10.0, 0.5)
-    rb.canonical_form(arm)
-    rb.together({"left": arm, "right": rb.planar_manipulator([link, link])})
+    canonical_form(arm)
+    rb.combine({"left": arm, "right": rb.planar_manipulator([link, link])})
     limb = rb.TelescopicLink(1.0, 0.1, 0.5, 1000.0, 0.5)
     rb.spatial_exoskeleton([limb, limb])
     signals.Step(1.0, 0.1, 0.05)
-    rows = legendre.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
-    legendre.fewest_multiplications(rows)
-    _ = legendre.Cholesky(1e-13), legendre.ConjugateDirections(1e-9), legendre.MinimalResiduals(1e-9, None)
+    rows = hamiltonian.compare_legendre([2], link=link, step=0.01, steps=2, tolerance=1e-8, angle=0.1)
+    hamiltonian.fewest_multiplications(rows)
+    _ = hamiltonian.Cholesky(1e-13), hamiltonian.ConjugateDirections(1e-9), hamiltonian.MinimalResiduals(1e-9, None)
     examples.body_model(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0)
     examples.leg(body_mass=70.0, height=1.75, sex="male", stiffness=1e4, damping=100.0, hip_load=50.0)
 
     # Programs and laws.
     program = ct.Program(arm, [cs.holonomic(x - 0.8, name="x"), cs.holonomic(y - 0.9, name="y")])
     q, v = (0.3, 0.9), (0.1, -0.1)
-    for method in (ct.AugmentedMultipliers(2.0), ct.CanonicalMultipliers(), ct.LdlMultipliers(),
-                   ct.ProximalMultipliers(1e-8, 4)):  # fmt: skip
+    for method in (multipliers.AugmentedMultipliers(2.0), multipliers.CanonicalMultipliers(),
+    multipliers.LdlMultipliers(),
+                   multipliers.ProximalMultipliers(1e-8, 4)):  # fmt: skip
         law = ct.ProgramController(program, realization="actuated", method=method)
         law.control(0.0, q, v)
         law.solve(0.0, q, v)
     ct.canonical_program(program)
-    for direct in (ct.NullSpaceMultipliers(), ct.UdwadiaPhohomsiriMultipliers(1e-10)):
+    for direct in (multipliers.NullSpaceMultipliers(), multipliers.UdwadiaPhohomsiriMultipliers(1e-10)):
         ct.ProgramController(program, method=direct).solve(0.0, q, v)
     own = cs.Energies.quadratic([[1.0]], [[4.0]], [[4.0]])
     ct.canonical_deviations(ct.Program(arm, [cs.holonomic(x - 0.8, perturbation=own)]))
@@ -743,45 +761,45 @@ def call_what_no_page_shows() -> None:
     reference = ct.Reference.through(arm, [0.0, 0.5, 1.0], [[0.1, 0.2], [0.3, 0.4], [0.5, 0.2]])
     ct.Reference.of(arm, ca.vertcat(ca.sin(arm.t), ca.cos(arm.t)))
     ct.Reference.at_rest(arm, np.array([0.1, 0.2]))
-    rivals.SlidingMode(arm, reference)
-    rivals.SlotineLi(arm, reference)
-    robust.linear_bound(cs.Baumgarte(5.0), 0.1)
+    baselines.SlidingMode(arm, reference)
+    baselines.SlotineLi(arm, reference)
+    robust.ultimate_bound(cs.Baumgarte(5.0), 0.1)
     ct.start_on(program, q, t=0.0, at=[(x, 0.8)])
 
     cs.implicit(lambda x, t: x[0] ** 2 + x[1] ** 2 - 1.0, 2, length=1.0)
-    sc.along(reference, "tip")
+    sc.point_along(reference, "tip")
     foot = rb.Contact("tip", normal=(0.0, 1.0))
-    sc.Strike(rb.standing(arm, [foot]), [foot], 0.5)
+    sm.Strike(rb.with_contacts(arm, [foot]), [foot], 0.5)
     sc.Study(scenarios["n-link-arm"], seeds=2)
     kernel = {"name": "law", "inputs": {"x": (2, 1)}, "outputs": {"y": (2, 1)}}
     symbols = ca.SX.sym("x", 2)
-    tape = code.Tape.of(ca.Function("f", [symbols], [ca.sin(symbols)]))
-    code.external(tape=tape, width=1, **kernel)  # type: ignore[arg-type]
+    tape = codegen.Tape.of(ca.Function("f", [symbols], [ca.sin(symbols)]))
+    codegen.external_text(tape=tape, width=1, **kernel)  # type: ignore[arg-type]
     state = {"t": ca.SX.sym("t"), "x": ca.SX.sym("x"), "p": ca.SX.sym("p")}
-    rate = code.Tape.of(ca.Function("rate", list(state.values()), [-state["p"] * state["x"]]))
-    observed = code.Tape.of(ca.Function("observed", list(state.values()), [state["x"], -state["p"] * state["x"]]))
-    code.march_text(rate, observed, None, ([[0.0]], [1.0], [0.0]), lanes=1, width=1)
+    rate = codegen.Tape.of(ca.Function("rate", list(state.values()), [-state["p"] * state["x"]]))
+    observed = codegen.Tape.of(ca.Function("observed", list(state.values()), [state["x"], -state["p"] * state["x"]]))
+    codegen.rollout_text(rate, observed, None, ([[0.0]], [1.0], [0.0]), lanes=1, width=1)
 
     # Scenarios.
-    for integrator in (sc.Euler(), sc.DOP853(), sc.CVODES(), sc.IDAS(), sc.Variational(), sc.GeneralizedAlpha(0.8),
-                       sc.CanonicalEuler(legendre.Cholesky())):  # fmt: skip
+    for integrator in (sm.Euler(), sm.DOP853(), sm.CVODES(), sm.IDAS(), sm.Variational(), sm.GeneralizedAlpha(0.8),
+                       sm.CanonicalEuler(hamiltonian.Cholesky())):  # fmt: skip
         with contextlib.suppress(EruginError):
-            sc.simulate(arm, law, q, v, 0.02, step=0.01, integrator=integrator)
-    trajectory = sc.simulate(arm, law, q, v, 0.05, step=0.01, metrics={
-        "final": sc.Final(x), "mean": sc.Mean(x), "least": sc.Least(x), "rms": sc.RootMeanSquare(x),
-        "var": sc.Variation(x),
-        "settling": sc.Settling(x - 0.8, 0.1)})  # fmt: skip
+            sm.simulate(arm, law, q, v, 0.02, step=0.01, integrator=integrator)
+    trajectory = sm.simulate(arm, law, q, v, 0.05, step=0.01, metrics={
+        "final": sm.Final(x), "mean": sm.Mean(x), "least": sm.Least(x), "rms": sm.RootMeanSquare(x),
+        "var": sm.TotalVariation(x),
+        "settling": sm.SettlingTime(x - 0.8, 0.1)})  # fmt: skip
     trajectory.evaluate(x)
     _ = sc.Normal(0.0, 1.0), sc.LogNormal(1.0, 0.1), sc.Choice((1.0, 2.0), (1.0, 3.0)), sc.Uniform(0.0, 1.0)
-    _ = sc.Rebound(y, 0.5), sc.StateMap(arm.q, arm.v)
+    _ = sm.Rebound(y, 0.5), sm.StateMap(arm.q, arm.v)
     sampling.LatinHypercube(8, 1)
     sampling.Sobol(8, 1)
-    sampling.seed_numbers(3)
+    seed_numbers(3)
     comparison.Estimate(1.0, 0.5, 1.5)
     mujoco.Obstacle("disc")
     text = pybullet.export(arm, limits=False)
     Path("arm.urdf").write_text(text, encoding="utf-8")
-    rb.read_urdf("arm.urdf")
+    read_urdf("arm.urdf")
     rb.load_urdf("arm.urdf")
     pybullet.load("arm.urdf")
     # Kept open, so that their methods can be called again.
@@ -802,9 +820,9 @@ def call_what_no_page_shows() -> None:
     instance.restore(instance.save())
     OPEN.extend([driven, instance])
     gymnasium.Reward()
-    saved = sc.simulate(arm, law, q, v, 0.05, step=0.01)
-    sc.save_motion(saved, "motion.npz")
-    sc.load_motion("motion.npz", robot=arm, controller=law)
+    saved = sm.simulate(arm, law, q, v, 0.05, step=0.01)
+    sm.save_motion(saved, "motion.npz")
+    sm.load_motion("motion.npz", robot=arm, controller=law)
     mujoco.simulate(arm, law, q, v, 0.02, step=0.01)
     fmi.simulate(arm, None, q, v, 0.02, step=0.01)
     drake.simulate(arm, law, q, v, 0.02, step=0.01)
@@ -816,29 +834,29 @@ def call_what_no_page_shows() -> None:
     wheels = rb.two_wheel_robot(
         wheel_radius=0.05, half_track=0.1, com_offset=0.02, platform_mass=2.0, platform_inertia=0.02, wheel_mass=0.1,
         wheel_inertia_axle=1e-4, wheel_inertia_diameter=1e-4)  # fmt: skip
-    course = rivals.PlanarMotion(wheels, ca.vertcat(0.3 * wheels.t, ca.sin(0.3 * wheels.t)))
+    course = baselines.PlanarMotion(wheels, ca.vertcat(0.3 * wheels.t, ca.sin(0.3 * wheels.t)))
     for chaser in (
-        rivals.DynamicFeedbackLinearization(course, rate=1.5, slowest=0.01),
-        rivals.PurePursuit(course, look_ahead=0.2, torque=5.0),
+        baselines.DynamicFeedbackLinearization(course, rate=1.5, slowest=0.01),
+        baselines.PurePursuit(course, look_ahead=0.2, torque=5.0),
     ):
         chaser.advance(0.0, *course.start())
         chaser.control(0.0, *course.start())
-    ct.InvertedMotion(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 1)), 1e-9)
+    servo.InvertedMotion(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 1)), 1e-9)
     examples.growth_model(
         productivity=1.01, capital_share=0.25, labour_share=0.75, rental=0.2, wage=0.7, capital_inertia=0.02,
         labour_inertia=0.02, capital_friction=0.005, labour_friction=0.005)  # fmt: skip
     equations.equations_of(examples.pinocchio_four_bar())
-    setup = sc.Setup(arm, law, q, v, 0.05, step=0.01, metrics={"x": sc.Integral(x), "y": sc.Largest(y)})
-    compared = comparison.compare(setup, {"other": lambda setup: ct.OpenLoop(setup.robot, ca.SX([0.0, 0.0]))}, seeds=1)
+    setup = sc.Setup(arm, law, q, v, 0.05, step=0.01, metrics={"x": sm.Integral(x), "y": sm.Largest(y)})
+    compared = sc.compare(setup, {"other": lambda setup: ct.OpenLoop(setup.robot, ca.SX([0.0, 0.0]))}, seeds=1)
     compared.pareto("x", "y")
-    verification.Jump(np.zeros(2), 0.0, np.ones(2), 0.1, np.zeros(2), np.ones(2))
+    verification.VelocityJump(np.zeros(2), 0.0, np.ones(2), 0.1, np.zeros(2), np.ones(2))
     mujoco.export(arm, "arm.xml")
     mujoco.load("arm.xml")
     drake.load(drake.export(arm))
     pinocchio.load(pinocchio.export(arm))
     python_control.match(arm, python_control.export(arm))
     table.compare_bridges([], bridges=["c"])
-    _ = table.Row("arm", RUNNERS["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
+    _ = table.BridgeResult("arm", RUNNERS["c"], np.zeros(1), np.zeros(1), 0.0, 0.1)
     exported = jax.export(law)
     jax.JaxFunction({"t": arm.t, "q": arm.q, "v": arm.v}, arm.parameters, arm.bias)
     with enable_x64(True):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from erugin.constraints import Spline
+from erugin.constraints.curves import Spline
 
 Array = NDArray[np.float64]
 Level = Callable[[Array, float], Array]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from erugin.controllers import Status
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios.integrators import (
+from erugin.robots.hamiltonian import Cholesky
+from erugin.simulation import (
     CVODES,
     DOP853,
     IDAS,

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, machine_code
-from erugin.symbolic.toolchain import find_toolchain
+from erugin.symbolic.compiler import find_compiler
 
 Array = NDArray[np.float64]
 
-needs_compiler = pytest.mark.skipif(isinstance(find_toolchain(), str), reason="no C compiler")
+needs_compiler = pytest.mark.skipif(isinstance(find_compiler(), str), reason="no C compiler")
 both = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)], ids=["vm", "c"])
 
 
@@ -35,5 +35,5 @@ def pair(compiled: bool | None = None, name: str = "pair") -> Kernel:
 
 def use_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels and loops in CasADi's virtual machine, where compiling would take longer than what is tested."""
-    monkeypatch.setattr(machine_code, "find_toolchain", lambda: "not wanted")
+    monkeypatch.setattr(machine_code, "find_compiler", lambda: "not wanted")
     monkeypatch.setattr(Kernel, "_warned", True)

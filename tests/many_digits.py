@@ -8,7 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from erugin.robots.equations.tape import Tape, record
+from erugin.robots.equations.operation_tape import OperationTape, record_operations
 
 mp: Any = importlib.import_module("mpmath")
 """Without types, and so imported by name."""
@@ -64,7 +64,9 @@ class ManyDigits:
     def __init__(self, symbols: ca.SX, outputs: Mapping[str, ca.SX], *, keep_tiny: bool = False) -> None:
         self.least = 0.0 if keep_tiny else TINY
         self.shapes = {key: expression.shape for key, expression in outputs.items()}
-        self.tape: Tape = record([ca.densify(expression) for expression in outputs.values()], symbols)
+        self.tape: OperationTape = record_operations(
+            [ca.densify(expression) for expression in outputs.values()], symbols
+        )
 
     def __call__(self, values: Sequence[Number]) -> dict[str, Number]:
         """An mpmath matrix per output."""

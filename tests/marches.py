@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.symbolic.march import CompiledMarch, March
+from erugin.symbolic.compiled_rollout import CompiledRollout, RolloutLoop
+from erugin.symbolic.compiler import vector_width
 from erugin.symbolic.runge_kutta import CLASSICAL, Tableau
-from erugin.symbolic.toolchain import vector_width
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ THREE_EIGHTHS = Tableau(
 LANES = sorted({1, vector_width()})
 
 
-def pendulum(tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> March:
+def pendulum(tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> RolloutLoop:
     """A pendulum on a shaken pivot, with friction; the correction, if any, reflects its angle at 4 and -4."""
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 2), ca.SX.sym("p", 3)
     gravity, friction, shaking = p[0], p[1], p[2]
@@ -35,19 +35,19 @@ def pendulum(tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> March:
     limited = ca.fmax(ca.fmin(x[0], 4), -4)
     correction = ca.vertcat(2 * limited - x[0], ca.if_else(ca.eq(limited, x[0]), x[1], -x[1] * (1 + 1e-3 * t)))
     told = {"energy": energy, "nothing": ca.SX(0, 1), "place": ca.vertcat(ca.sin(x[0]), -ca.cos(x[0]), p[1], t)}
-    return March(t, x, p, rate, told, correction if corrected else None, tableau)
+    return RolloutLoop(t, x, p, rate, told, correction if corrected else None, tableau)
 
 
 @functools.cache
-def compiled(lanes: int, tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> CompiledMarch:
+def compiled(lanes: int, tableau: Tableau = CLASSICAL, *, corrected: bool = False) -> CompiledRollout:
     """The pendulum's loop."""
     return compile_march(pendulum(tableau, corrected=corrected), lanes)
 
 
-def compile_march(march: March, lanes: int) -> CompiledMarch:
+def compile_march(march: RolloutLoop, lanes: int) -> CompiledRollout:
     """A loop, if there is a compiler."""
     found = march.with_lanes(lanes)
-    assert isinstance(found, CompiledMarch), found
+    assert isinstance(found, CompiledRollout), found
     return found
 
 
@@ -70,7 +70,7 @@ def starts(count: int, seed: int = 0) -> tuple[Array, Array]:
     return rng.uniform(-3.0, 3.0, (count, 2)), rng.uniform(0.1, 9.0, (count, 3))
 
 
-def run(loop: CompiledMarch, x: Array, p: Array, steps: int, *, t0: float = 0.3, h: float = 0.01) -> Run:
+def run(loop: CompiledRollout, x: Array, p: Array, steps: int, *, t0: float = 0.3, h: float = 0.01) -> Run:
     """All systems from their starts."""
     after = x.copy()
     outputs = [np.full((len(x), steps, size), np.pi) for size in loop.sizes]
@@ -78,7 +78,7 @@ def run(loop: CompiledMarch, x: Array, p: Array, steps: int, *, t0: float = 0.3,
     return Run(after, outputs)
 
 
-def by_machine(march: March, x: Array, p: Array, steps: int, *, t0: float = 0.3, h: float = 0.01) -> Run:
+def by_machine(march: RolloutLoop, x: Array, p: Array, steps: int, *, t0: float = 0.3, h: float = 0.01) -> Run:
     """The same by CasADi's virtual machine, system by system, with the sums of the method written in Python."""
     told = [ca.densify(march.x), *march.recorded.values()]
     rate = ca.Function("rate", [march.t, march.x, march.p], [march.rate])

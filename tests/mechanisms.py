@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot
-from erugin.robots.examples.five_bar import five_bar
-from erugin.robots.examples.four_bar import four_bar
-from erugin.robots.examples.six_bar import six_bar
-from erugin.robots.examples.slider_crank import slider_crank
+from erugin.robots.examples.linkages import five_bar, four_bar, six_bar, slider_crank
 
 Array = NDArray[np.float64]
 

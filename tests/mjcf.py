@@ -11,17 +11,17 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.bridges.mujoco import Joints, export
-from erugin.bridges.mujoco.features import EXACT, ROTORS, Feature
+from erugin.bridges.mujoco import JointMap, export
+from erugin.bridges.mujoco.versions import DIAGEXACT, TENDON_ARMATURE, Feature
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, flores_slider_crank, franka_panda, walker
-from erugin.robots.examples.franka_panda import example_file
+from erugin.robots.examples.arms import example_file
 from erugin.symbolic.errors import BridgeWarning
 
 from .mechanisms import crank_rocker, parallel_robot, stephenson
 
 Array = NDArray[np.float64]
-HELD = 2e-5 if EXACT.missing else 1e-9
+HELD = 2e-5 if DIAGEXACT.missing else 1e-9
 """Share of an acceleration by which what follows a length gives way."""
 
 LIGHT = TelescopicLink(1.4, 0.06, 0.45, 700.0, 0.8)
@@ -65,7 +65,7 @@ TELESCOPES: dict[str, Callable[[], Robot]] = {
 
 def followed(name: str) -> Feature | None:
     """What MuJoCo needs for a robot of the tables with bodies that follow a length."""
-    return ROTORS if name in TELESCOPES else None
+    return TENDON_ARMATURE if name in TELESCOPES else None
 
 
 @functools.cache
@@ -89,13 +89,13 @@ class Model:
     robot: Robot
     model: mujoco.MjModel
     data: mujoco.MjData
-    joints: Joints
+    joints: JointMap
 
     @classmethod
     def of(cls, robot: Robot, text: str) -> Model:
         """Compile the text."""
         model = mujoco.MjModel.from_xml_string(text)
-        return cls(robot, model, mujoco.MjData(model), Joints.of(robot, model))
+        return cls(robot, model, mujoco.MjData(model), JointMap.of(robot, model))
 
     def place(self, q: Array, v: Array, u: Array | None = None) -> mujoco.MjData:
         """MuJoCo's data at our state."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Contact, Link, Robot, planar_manipulator, standing
-from erugin.scenarios import (
+from erugin.robots import Contact, Link, Robot, planar_manipulator, with_contacts
+from erugin.simulation import (
     Final,
     Integral,
     Phase,
@@ -64,7 +64,7 @@ def landing() -> tuple[Robot, Robot, PhasedTrajectory]:
     """A chain that falls and whose tip is held by the ground from an instant on: the plants, and the motion."""
     free = planar_manipulator([Link(0.5, 1.0, 0.25, 0.02)] * 3)
     foot = Contact("tip", (0.0, 1.0), "foot")
-    held = standing(free, [foot])
+    held = with_contacts(free, [foot])
     phases = [Phase(None, 0.1, name="falling"), Phase(None, name="held", robot=held, contacts=(foot,))]
     return free, held, simulate_phases(free, phases, [0.3, 0.5, -0.9], [0.0, 0.0, 0.0], 0.2, step=5e-3)
 

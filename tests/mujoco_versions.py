@@ -9,14 +9,37 @@ from contextlib import contextmanager
 import mujoco
 import pytest
 
-from erugin.bridges.mujoco.features import CENTRIPETAL, EXACT, ROTORS, ROUND, SITES, WORDS, Feature
-from erugin.bridges.mujoco.versions import numbers
+from erugin.bridges.mujoco.versions import (
+    CENTRIPETAL_CONNECT,
+    DIAGEXACT,
+    FLOATING_RK4,
+    MJCF_FEATURES,
+    SITE_EQUALITIES,
+    TENDON_ARMATURE,
+    Feature,
+    version_numbers,
+)
 
-__all__ = ["BOUNDED", "CENTRIPETAL", "EXACT", "GROUPS", "LIFTED", "ROTORS", "ROUND", "SEVERAL", "SITES", "SPRING_FLAG"]
+__all__ = [
+    "BOUNDED",
+    "CENTRIPETAL_CONNECT",
+    "DIAGEXACT",
+    "GROUPS",
+    "LIFTED",
+    "TENDON_ARMATURE",
+    "FLOATING_RK4",
+    "SEVERAL",
+    "SITE_EQUALITIES",
+    "SPRING_FLAG",
+]
 __all__ += ["TOLD", "has", "needs"]
 
-GROUPS, LIFTED = WORDS["actuatorgroupdisable"], WORDS["actuatorgravcomp"]
-BOUNDED, SEVERAL, SPRING_FLAG = WORDS["actuatorfrclimited"], WORDS["orientation"], WORDS["spring"]
+GROUPS, LIFTED = MJCF_FEATURES["actuatorgroupdisable"], MJCF_FEATURES["actuatorgravcomp"]
+BOUNDED, SEVERAL, SPRING_FLAG = (
+    MJCF_FEATURES["actuatorfrclimited"],
+    MJCF_FEATURES["orientation"],
+    MJCF_FEATURES["spring"],
+)
 
 TOLD = pytest.mark.filterwarnings(r"ignore:.*MuJoCo 3\.\d+\.\d+ has no :erugin.symbolic.errors.BridgeWarning")
 """For tests of other things than what an older MuJoCo holds more softly; a current one tells nothing of the kind."""
@@ -24,7 +47,7 @@ TOLD = pytest.mark.filterwarnings(r"ignore:.*MuJoCo 3\.\d+\.\d+ has no :erugin.s
 
 def has(version: str) -> bool:
     """Whether this MuJoCo is such a version or a later one."""
-    return numbers(mujoco.__version__) >= numbers(version)
+    return version_numbers(mujoco.__version__) >= version_numbers(version)
 
 
 @contextmanager
@@ -39,6 +62,6 @@ def needs(feature: Feature | None) -> Generator[None]:
     if feature is None or not feature.missing:
         yield
         return
-    own = "|".join(word for word, other in WORDS.items() if other == feature) or None
+    own = "|".join(word for word, other in MJCF_FEATURES.items() if other == feature) or None
     with pytest.raises(ValueError, match=f"{re.escape(feature.missing)}|unrecognized [^']*'({own})'"):
         yield

@@ -25,7 +25,7 @@ from erugin.controllers.multipliers import (
     SweepMultipliers,
     UdwadiaPhohomsiriMultipliers,
 )
-from erugin.controllers.realization import Actuated, Ideal
+from erugin.controllers.realization import ActuatedRealization, IdealRealization
 from erugin.robots import Closure, Robot, assemble, assemble_velocities, mechanism, with_inputs
 from erugin.robots.examples import bricard_mechanism, quaternion_body
 from erugin.symbolic import Kernel
@@ -255,7 +255,7 @@ class Found(NamedTuple):
 
 def evaluated(program: Program, method: MultiplierMethod, *, actuated: bool = False) -> Kernel:
     """λ, R, a and μ as a function of t, q, v and p."""
-    realized = (Actuated() if actuated else Ideal()).build(program, method)
+    realized = (ActuatedRealization() if actuated else IdealRealization()).build(program, method)
     robot = program.robot
     symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.p}
     outputs = {

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import (
     Baumgarte,
-    Bounded,
+    BoundedAcceleration,
     Deressa,
-    Deviation,
     Energies,
     Exact,
     FiniteTime,
@@ -23,6 +22,7 @@ from erugin.constraints import (
     PrescribedTime,
     Sliding,
 )
+from erugin.constraints.perturbations import Deviation
 from erugin.symbolic import Kernel, Parameters
 
 Array = NDArray[np.float64]
@@ -96,9 +96,9 @@ EXAMPLES: tuple[Perturbation, ...] = (
     FiniteTime(2.0, power=0.4, order=1),
     PrescribedTime(),
     PrescribedTime(2.0, 0.05, 2.5, order=1),
-    Bounded(),
-    Bounded(5.0, 3.0, 4.0),
-    Bounded(5.0, 3.0, order=1),
+    BoundedAcceleration(),
+    BoundedAcceleration(5.0, 3.0, 4.0),
+    BoundedAcceleration(5.0, 3.0, order=1),
     Sliding(),
     Sliding(4.0, 0.5, 3.0),
     Sliding(4.0, 0.5, order=1),

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import PhasedTrajectory
+from erugin.simulation import PhasedTrajectory
 
 
 @functools.cache

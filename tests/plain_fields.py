@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from erugin.constraints import Curve
+from erugin.constraints.curves import Curve
 from erugin.symbolic import Parameters
 
 Expression = Callable[[ca.SX, ca.SX], ca.SX]

@@ -12,7 +12,7 @@ import casadi as ca
 import pytest
 
 from erugin.symbolic import Kernel
-from erugin.symbolic.toolchain import find_toolchain
+from erugin.symbolic.compiler import find_compiler
 
 PROGRAM = """
 import sys, warnings
@@ -79,7 +79,7 @@ def write_script(path: Path, text: str) -> Path:
 @pytest.fixture
 def compiler(tmp_path: Path) -> Path:
     """A compiler that writes down each of its calls; those that compile have the word -shared."""
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     if isinstance(toolchain, str):
         pytest.skip(toolchain)
     command = " ".join(f"'{word}'" for word in toolchain.command)

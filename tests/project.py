@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("package", "symbolic", "constraints", "robots", "controllers", "scenarios", "bridges")
+ROOMS = (
+    "package",
+    "symbolic",
+    "constraints",
+    "robots",
+    "controllers",
+    "simulation",
+    "views",
+    "scenarios",
+    "bridges",
+    "cli",
+)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from hypothesis import strategies as st
 
-from erugin.symbolic.code import Tape
+from erugin.symbolic.codegen import Tape
 
 Number = Callable[[float], float]
 

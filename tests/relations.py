@@ -23,7 +23,7 @@ from erugin.constraints import (
     spline,
     synchronized,
     tangential_acceleration,
-    trajectory,
+    tracking,
 )
 from erugin.robots import Robot
 
@@ -56,7 +56,7 @@ Make = Callable[[Robot], Constraint]
 RELATIONS: dict[str, tuple[int, Make]] = {
     "trajectory": (
         0,
-        lambda r: trajectory(
+        lambda r: tracking(
             r.points["tip"],
             ca.vertcat(0.4 * ca.cos(r.t), K["task.reach"] * ca.sin(2 * r.t)),
             perturbation=P0,

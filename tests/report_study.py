@@ -11,11 +11,10 @@ import casadi as ca
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios.sampling import Normal, Scaled, Uniform
+from erugin.scenarios import Normal, Results, Scaled, Study, Uniform
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.study import Results, Study
-from erugin.scenarios.trajectory import Trajectory
+from erugin.simulation.trajectory import Trajectory
 
 HOSTILE = "<script>document.title='broken'</script>"
 IMAGE = '"><img src=x onerror="document.title=1">'
@@ -79,7 +78,7 @@ def sled_on_ice(*, duration: float = 2.0, fine: bool = False) -> Setup:
 
 def draw_gains(motion: Trajectory, path: Path) -> None:
     """A picture of what only the scenario's own controller has: two gains beside the parameters of its model."""
-    assert len(motion.law_p) == 4
+    assert len(motion.controller_p) == 4
     draw(motion, path)
 
 

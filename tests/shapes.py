@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from erugin.constraints import (
-    Curve,
     box,
     capsule,
-    changing,
     circle,
     complement,
     difference,
@@ -24,9 +22,11 @@ from erugin.constraints import (
     polygon,
     spline,
     superellipse,
+    time_varying,
     tube,
     union,
 )
+from erugin.constraints.curves import Curve
 
 from . import geometry as plain
 from .geometry import Array, Level
@@ -95,7 +95,7 @@ SOLIDS: tuple[Solid, ...] = (
     Solid("disc", circle((0.3, 0.2), 0.7), plain.ball((0.3, 0.2), 0.7), True),
     Solid(
         "growing-disc",
-        changing(circle((0.3, 0.2), 0.7, velocity=(0.2, -0.1), name="disc"), rates={"radius": 0.15}),
+        time_varying(circle((0.3, 0.2), 0.7, velocity=(0.2, -0.1), name="disc"), rates={"radius": 0.15}),
         lambda x, t: plain.ball((0.3 + 0.2 * t, 0.2 - 0.1 * t), 0.7 + 0.15 * t)(x, t),
         True,
     ),
@@ -211,7 +211,7 @@ SOLIDS: tuple[Solid, ...] = (
     ),
     Solid(
         "breathing-ellipse",
-        changing(
+        time_varying(
             ellipse((0.0, 0.0), (1.0, 0.5)),
             rates={"angle": 0.4, "ellipse.x": 0.2},
             laws={"semi_y": lambda a, t: a * (1 + 0.3 * ca.sin(2 * t))},

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.constraints import ConstrainedMotion
-from erugin.constraints.ways import Case
+from erugin.constraints.solvers import SingularCase
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Singular:
     """
 
     label: str
-    cases: frozenset[Case]
+    cases: frozenset[SingularCase]
     velocities: int = 6
     rank_of_mass: int = 6
     independent: int = 3
@@ -59,13 +59,13 @@ def conditioned(rng: np.random.Generator, m: int, n: int) -> Array:
 
 PROBLEMS = (
     Singular("regular", frozenset()),
-    Singular("dependent rows", frozenset({Case.DEPENDENT_ROWS}), dependent=2),
-    Singular("vanishing row", frozenset({Case.VANISHING_ROWS}), vanishing=1),
-    Singular("singular mass", frozenset({Case.SINGULAR_MASS}), rank_of_mass=4),
-    Singular("more rows", frozenset({Case.DEPENDENT_ROWS, Case.MORE_ROWS}), dependent=5),
-    Singular("all rows but zero", frozenset({Case.VANISHING_ROWS}), independent=1, vanishing=3),
-    Singular("rows that leave nothing", frozenset({Case.SINGULAR_MASS}), rank_of_mass=0, independent=6),
-    Singular("all at once", frozenset(Case), rank_of_mass=4, dependent=4, vanishing=1),
+    Singular("dependent rows", frozenset({SingularCase.DEPENDENT_ROWS}), dependent=2),
+    Singular("vanishing row", frozenset({SingularCase.VANISHING_ROWS}), vanishing=1),
+    Singular("singular mass", frozenset({SingularCase.SINGULAR_MASS}), rank_of_mass=4),
+    Singular("more rows", frozenset({SingularCase.DEPENDENT_ROWS, SingularCase.MORE_ROWS}), dependent=5),
+    Singular("all rows but zero", frozenset({SingularCase.VANISHING_ROWS}), independent=1, vanishing=3),
+    Singular("rows that leave nothing", frozenset({SingularCase.SINGULAR_MASS}), rank_of_mass=0, independent=6),
+    Singular("all at once", frozenset(SingularCase), rank_of_mass=4, dependent=4, vanishing=1),
 )
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.robots import Robot
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 from erugin.robots.formulations import Formulation
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
 from erugin.symbolic import Kernel
 
 from .exoskeletons import Case, link_of

@@ -6,9 +6,9 @@ import functools
 
 import numpy as np
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Contact, Robot, TelescopicLink, exoskeleton, standing
+from erugin.robots import Contact, Robot, TelescopicLink, exoskeleton, with_contacts
 
 from .called import Called
 
@@ -27,11 +27,11 @@ def strut() -> Robot:
 
 @functools.cache
 def on(*feet: Contact) -> Robot:
-    return standing(strut(), feet)
+    return with_contacts(strut(), feet)
 
 
 def upright(robot: Robot, *, called: bool = False) -> ProgramController | Called:
     """Turns the strut upright, in the controller's model of it."""
-    row = trajectory(robot.q[PHI], [np.pi / 2], perturbation=Baumgarte(8.0), name="upright")
+    row = tracking(robot.q[PHI], [np.pi / 2], perturbation=Baumgarte(8.0), name="upright")
     law = ProgramController(Program(robot, row))
     return Called(law) if called else law

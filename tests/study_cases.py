@@ -8,16 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from erugin.scenarios.commands.user_file import load_file
-from erugin.scenarios.study import Study
-from erugin.scenarios.study.files import BLANK, seal
+from erugin.scenarios import Study
+from erugin.scenarios.lookup import load_file
+from erugin.simulation.storage.atomic_file import BLANK, seal
 
 FILES = Path(__file__).parent / "studies"
 PENDULUM, PYTHON_LAW = FILES / "pendulum.py", FILES / "python_law.py"
 # A shell that runs the tests in the background lets its children ignore Ctrl-C.
 PROGRAM = (
     "import json, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "sys.path[:] = json.loads(sys.argv[1]); from erugin.scenarios.cli import main; sys.exit(main(sys.argv[2:]))"
+    "sys.path[:] = json.loads(sys.argv[1]); from erugin.cli.main import main; sys.exit(main(sys.argv[2:]))"
 )
 
 

@@ -14,11 +14,19 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, Status, Trait
-from erugin.controllers.rivals import EnergyShaping, Lqr, TimeVaryingLqr, Weights, optimal_motion, region_level
+from erugin.controllers.baselines import (
+    BrysonWeights,
+    EnergyShaping,
+    Lqr,
+    TimeVaryingLqr,
+    attraction_level,
+    optimal_motion,
+)
 from erugin.controllers.wrappers import SampleAndHold, Saturation
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import realaigym_acrobot
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic.errors import ModelError, ParameterError
 
 from .arms import two_link_arm
@@ -59,10 +67,10 @@ def score(run: Trajectory) -> Score:
     )
 
 
-def benchmark_weights(places: tuple[float, float], speeds: tuple[float, float], torque: float) -> Weights:
+def benchmark_weights(places: tuple[float, float], speeds: tuple[float, float], torque: float) -> BrysonWeights:
     """From the diagonals of Q and R."""
     names = ("q1", "q2", "v_q1", "v_q2")
-    return Weights({n: x**-0.5 for n, x in zip(names, (*places, *speeds), strict=True)}, {"M2": torque**-0.5})
+    return BrysonWeights({n: x**-0.5 for n, x in zip(names, (*places, *speeds), strict=True)}, {"M2": torque**-0.5})
 
 
 @functools.cache
@@ -143,7 +151,7 @@ def test_the_published_energy_shaping_run_to_eight_digits() -> None:
 def test_energy_shaping_of_the_second_design() -> None:
     """The regulator takes over only where it brought back all that was tried."""
     regulator = upright()
-    level = 0.8 * region_level(regulator)
+    level = 0.8 * attraction_level(regulator)
     law = EnergyShaping(regulator, level=level, stiffness=5.0, damping=6.0, energy=4.0)
     run = swing(law.robot, law)
     found = score(run)
@@ -180,9 +188,9 @@ def test_a_swing_up_of_least_effort_is_followed_and_held(duration: float) -> Non
 def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
     arm = two_link_arm()
     with pytest.raises(ModelError, match="it is no arm of two joints, in relative angles, with a drive"):
-        EnergyShaping(Lqr(arm, [np.pi / 2, 0.0], weights=Weights()), level=1.0)
+        EnergyShaping(Lqr(arm, [np.pi / 2, 0.0], weights=BrysonWeights()), level=1.0)
     with pytest.raises(ModelError, match="in relative angles"):
-        EnergyShaping(Lqr(cart_in_metres(), [0.0, 0.0], weights=Weights()), level=1.0, push=1.0)
+        EnergyShaping(Lqr(cart_in_metres(), [0.0, 0.0], weights=BrysonWeights()), level=1.0, push=1.0)
     with pytest.raises(ModelError, match="upright must be an Lqr"):
         EnergyShaping(arm, level=1.0)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="level must be greater than zero"):
@@ -195,10 +203,10 @@ def test_energy_shaping_refuses_what_it_cannot_swing_up() -> None:
         with pytest.raises(ModelError, match=rf"other than zero and at most 6, got {push}"):
             EnergyShaping(upright(), level=1.0, push=push)
     with pytest.raises(ModelError, match="give one other than zero, got None"):
-        EnergyShaping(Lqr(free_acrobot(), UPRIGHT, weights=Weights()), level=1.0)
+        EnergyShaping(Lqr(free_acrobot(), UPRIGHT, weights=BrysonWeights()), level=1.0)
     robot = realaigym_acrobot()
     # Leaning, with its centre of mass over the joint: held by a torque.
-    leaning = Lqr(robot, leaning_position(robot), weights=Weights())
+    leaning = Lqr(robot, leaning_position(robot), weights=BrysonWeights())
     with pytest.raises(ModelError, match="the goal of energy shaping needs no torque, but M2 must be"):
         EnergyShaping(leaning, level=1.0)
 

@@ -8,8 +8,8 @@ import pytest
 from erugin.controllers.wrappers import Saturation
 from erugin.robots.examples import realaigym_acrobot
 from erugin.scenarios import simulate
-from erugin.scenarios.plots.swing_up import swing_ups
 from erugin.symbolic.errors import ModelError
+from erugin.views.swing_up import draw_swing_ups
 
 from .test_acrobot import Pushed
 from .test_linearization import cart_pole
@@ -22,7 +22,7 @@ def test_the_picture_shows_flashes_angles_torque_and_energy() -> None:
         f"{torque:g} N m": simulate(robot, Saturation(Pushed(robot, torque)), [0.1, 0.2], [0.0, 0.0], 1.0, step=1e-2)
         for torque in (0.5, 3.0)
     }
-    figure = swing_ups(runs, flash=0.2, until=0.75)
+    figure = draw_swing_ups(runs, flash=0.2, until=0.75)
     assert len(figure.axes) == 8
     for column, (title, run) in enumerate(runs.items()):
         place, angles, inputs, energy = figure.axes[column::2]
@@ -45,10 +45,10 @@ def test_the_picture_shows_flashes_angles_torque_and_energy() -> None:
 def test_what_cannot_be_drawn_is_refused() -> None:
     run = simulate(cart_pole(), None, [0.0, 0.1], [0.0, 0.0], 0.1, step=1e-2)
     with pytest.raises(ModelError, match="robots with a chain of points"):
-        swing_ups({"cart": run})
+        draw_swing_ups({"cart": run})
     with pytest.raises(ModelError, match="one or more runs"):
-        swing_ups({})
+        draw_swing_ups({})
     with pytest.raises(ModelError, match="flash must be greater than zero"):
-        swing_ups({"cart": run}, flash=0.0)
+        draw_swing_ups({"cart": run}, flash=0.0)
     with pytest.raises(ModelError, match="until must be greater than zero"):
-        swing_ups({"cart": run}, until=-1.0)
+        draw_swing_ups({"cart": run}, until=-1.0)

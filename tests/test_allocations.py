@@ -11,13 +11,14 @@ import pytest
 from erugin.bridges import drake, fmi, gymnasium, mujoco, pybullet, python_control
 from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, parametric
 from erugin.controllers import Program, ProgramController, reference_of
-from erugin.controllers.rivals import Lqr, Weights, region_level
+from erugin.controllers.baselines import BrysonWeights, Lqr, attraction_level
 from erugin.robots import Robot
-from erugin.scenarios import Phase, Simulator, Uniform, draw, simulate, simulate_phases
+from erugin.scenarios import Uniform, sample, simulate
 from erugin.scenarios.catalogue import n_link_arm
-from erugin.symbolic import arrays
-from erugin.symbolic.arrays import free_memory, room_for, step_count
+from erugin.simulation import Phase, Simulator, simulate_phases
+from erugin.symbolic import validation as arrays
 from erugin.symbolic.errors import EruginError, ModelError
+from erugin.symbolic.validation import free_memory, require_memory, step_count
 
 from .arms import two_link_arm
 
@@ -42,7 +43,7 @@ def fmu_under_a_law(folder: Path) -> object:
 
 
 def region(_: Path) -> object:
-    return region_level(Lqr(arm(), [np.pi / 2, 0.0], weights=Weights(effort=1.0)), samples=10**12)
+    return attraction_level(Lqr(arm(), [np.pi / 2, 0.0], weights=BrysonWeights(effort=1.0)), samples=10**12)
 
 
 def field(_: Path) -> object:
@@ -79,10 +80,10 @@ ENTRIES: dict[str, Callable[[Path], object]] = {
     "phases": lambda _: simulate_phases(arm(), [Phase(None)], *START, 1e12, step=1e-3),
     "lanes of coordinates": lanes(q0=np.broadcast_to(START[0], (LANES, 2))),
     "lanes of a parameter": lanes(p={"m1": np.broadcast_to(1.1, LANES)}),
-    "lanes of the law's vector": lanes(law_p=np.broadcast_to(law(arm()).parameters.values(), (LANES, 11))),
+    "lanes of the law's vector": lanes(controller_p=np.broadcast_to(law(arm()).parameters.values(), (LANES, 11))),
     "a reference": lambda _: reference_of(law(arm()).program, *START, 1e13),
     "a reference that fits the address space": lambda _: reference_of(law(arm()).program, *START, MANY / 4000.0),
-    "seeds of numbers": lambda _: draw({"m1": Uniform(0.9, 1.1)}, 10**13),
+    "seeds of numbers": lambda _: sample({"m1": Uniform(0.9, 1.1)}, 10**13),
     "samples of a path": lambda _: parametric(lambda s, t: ca.vertcat(s, s * s), 0.0, 1.0, samples=10**12),
     "places of a field": field,
     "states about an equilibrium": region,
@@ -121,12 +122,12 @@ def test_a_run_that_keeps_few_of_many_samples_needs_room_for_those_alone() -> No
 
 def test_room_is_what_is_free_and_a_failed_allocation_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "free_memory", lambda: 1e9)
-    with room_for(1.2e8, "numbers", "take fewer"):
+    with require_memory(1.2e8, "numbers", "take fewer"):
         pass
     said = r"^no room for numbers: 1.04 GB of memory are needed and 1 GB are free; take"
-    with pytest.raises(ModelError, match=said), room_for(1.3e8, "numbers", "take fewer"):
+    with pytest.raises(ModelError, match=said), require_memory(1.3e8, "numbers", "take fewer"):
         pytest.fail("nothing is to be allocated")
-    with pytest.raises(ModelError, match="no room for numbers"), room_for(10.0, "numbers", "take fewer"):
+    with pytest.raises(ModelError, match="no room for numbers"), require_memory(10.0, "numbers", "take fewer"):
         raise MemoryError
 
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic, second_order
 from erugin.controllers import Program, ProgramController, Status, analyse
-from erugin.robots import Robot, lagrangian_system
-from erugin.robots.mechanism import with_inputs
+from erugin.robots import Robot, lagrangian_system, with_inputs
 
 from .arms import disc_program, three_link_arm, two_link_arm
 from .mechanisms import crank_rocker

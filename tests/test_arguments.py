@@ -22,21 +22,20 @@ from erugin.constraints import Baumgarte, Nonlinear, Sliding, circle, holonomic,
 from erugin.controllers import (
     Program,
     ProgramController,
-    ProximalMultipliers,
     ReducedEquations,
     Reference,
     analyse,
     start_on,
     traits,
+    transition,
 )
-from erugin.controllers.rivals import NonlinearMPC, tune
-from erugin.controllers.servo import transition
-from erugin.controllers.wrappers import Delay, Measured
+from erugin.controllers.baselines import NonlinearMPC, tune
+from erugin.controllers.multipliers import ProximalMultipliers
+from erugin.controllers.wrappers import Delay, MeasurementNoise
 from erugin.robots import (
     Frame,
     Limits,
     Link,
-    Node,
     assemble,
     branches,
     lagrangian_system,
@@ -45,22 +44,13 @@ from erugin.robots import (
     with_drive,
 )
 from erugin.robots.examples import iftomm_four_bars
-from erugin.robots.joints import Revolute
-from erugin.robots.legendre import Operations
-from erugin.scenarios import (
-    DOP853,
-    CanonicalEuler,
-    Integral,
-    Phase,
-    Setup,
-    Simulator,
-    Uniform,
-    simulate,
-    simulate_phases,
-)
-from erugin.symbolic import Coordinates, EruginError, ModelError, NoRoomError, Parameters, ShapeError
-from erugin.symbolic.arguments import check_exports
-from erugin.symbolic.arrays import room_for
+from erugin.robots.hamiltonian import OperationCount
+from erugin.robots.tree import Node, Revolute
+from erugin.scenarios import Setup, Uniform, simulate
+from erugin.simulation import DOP853, CanonicalEuler, Integral, Phase, Simulator, simulate_phases
+from erugin.symbolic import Coordinates, EruginError, ModelError, OutOfMemoryError, Parameters, ShapeError
+from erugin.symbolic.runtime_type_checks import check_exports
+from erugin.symbolic.validation import require_memory
 
 from .project import read_pyproject
 
@@ -353,20 +343,20 @@ def test_counts_have_a_limit_and_a_remedy(name: str, count: int) -> None:
 def test_symbols_that_are_no_inputs_are_named() -> None:
     x, gain = ca.SX.sym("x"), ca.SX.sym("gain")
     with pytest.raises(ModelError, match=r"of_expression cannot make a function .* no inputs: gain"):
-        Operations.of_expression({"x": x}, gain * x)
+        OperationCount.of_expression({"x": x}, gain * x)
     with pytest.raises(ModelError, match=r"of_expression cannot make a function"):
-        Operations.of_expression({"x": x, "again": x}, x)
+        OperationCount.of_expression({"x": x, "again": x}, x)
     with pytest.raises(ModelError, match=r"q must consist of symbols"):
         Coordinates.of(ca.SX(1.0), ca.SX.sym("v"))
 
 
 def test_what_has_no_room_is_one_error_which_python_knows_too() -> None:
-    with pytest.raises(NoRoomError, match="no room"):
+    with pytest.raises(OutOfMemoryError, match="no room"):
         Limits.none(10**12, 2, 2)
-    with pytest.raises(NoRoomError, match="no room for numbers"), room_for(1e30, "numbers", "take fewer"):
+    with pytest.raises(OutOfMemoryError, match="no room for numbers"), require_memory(1e30, "numbers", "take fewer"):
         pass
     with pytest.raises(MemoryError):
-        Measured(LAW, q=0.01, terms=10**12)
+        MeasurementNoise(LAW, q=0.01, terms=10**12)
 
 
 def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:

@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.assembled import Assembly
-from erugin.robots.assembler import Assembler
-from erugin.robots.assembly import assemble
-from erugin.robots.examples.four_bar import iftomm_four_bars
-from erugin.robots.examples.slider_crank import slider_crank
-from erugin.robots.mechanism import mechanism, without_rows
-from erugin.robots.planar_linkage import Bar, planar_linkage
+from erugin.robots.examples.linkages import iftomm_four_bars, slider_crank
+from erugin.robots.mechanisms.assembly import Assembler, Assembly, assemble
+from erugin.robots.mechanisms.mechanism import mechanism, without_rows
+from erugin.robots.mechanisms.planar_linkage import Bar, planar_linkage
 
 from .mechanisms import bar, crank_rocker, engine, stephenson
 from .systems import body

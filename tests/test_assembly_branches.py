@@ -7,12 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, planar_manipulator
-from erugin.robots.assembled import AssemblyError
-from erugin.robots.assembler import Assembler
-from erugin.robots.assembly import branches
-from erugin.robots.examples.four_bar import four_bar
-from erugin.robots.examples.squeezer import andrews_squeezer
-from erugin.robots.mechanism import mechanism
+from erugin.robots.examples.linkages import andrews_squeezer, four_bar
+from erugin.robots.mechanisms.assembly import Assembler, AssemblyError, branches
+from erugin.robots.mechanisms.mechanism import mechanism
 from erugin.symbolic import ModelError
 
 from .mechanisms import COUPLER, CRANK, GROUND, OFFSET, ROCKER, ROD, bar, crank_rocker, engine, stephenson, turned

@@ -10,10 +10,8 @@ from scipy.linalg import null_space
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.robots import Link, lagrangian_system, planar_manipulator
-from erugin.robots.assembled import AssemblyError
-from erugin.robots.assembler import Assembler
-from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.robots.mechanism import Closure, mechanism
+from erugin.robots.mechanisms.assembly import Assembler, AssemblyError, assemble, assemble_velocities
+from erugin.robots.mechanisms.mechanism import Closure, mechanism
 from erugin.symbolic import SingularProgramError
 
 from .mechanisms import COUPLER, CRANK, OFFSET, ROCKER, ROD, crank_rocker, engine, stephenson

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, second_order
 from erugin.robots import Dynamics, Frame, Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.joints import Planar, Prismatic
-from erugin.robots.tree import WORLD, Node, Tree
-from erugin.robots.tree_system import tree_system
+from erugin.robots.families.tree_system import tree_system
+from erugin.robots.tree import Planar, Prismatic, Tree
+from erugin.robots.tree.body import WORLD, Node
 from erugin.scenarios import simulate
 from erugin.symbolic import Coordinates, ModelError
 from erugin.symbolic.parameters import NO_PARAMETERS

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from erugin.constraints import EruginField, FirstOrder, follow, line
 from erugin.controllers import Controller, Program, ProgramController, Status, start_on
 from erugin.robots import assemble, assemble_velocities
-from erugin.scenarios import (
+from erugin.scenarios import simulate
+from erugin.simulation import (
     DOP853,
     RK4,
     Integral,
@@ -25,7 +26,6 @@ from erugin.scenarios import (
     Simulator,
     Trajectories,
     Trajectory,
-    simulate,
 )
 
 from .arms import ELBOW, START, disc_program, two_link_arm
@@ -38,7 +38,7 @@ SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "statu
 
 
 def assert_same(lane: Trajectory, alone: Trajectory) -> None:
-    for name in (*SAMPLED, "p", "law_p"):
+    for name in (*SAMPLED, "p", "controller_p"):
         np.testing.assert_array_equal(getattr(lane, name), getattr(alone, name), err_msg=name)
     assert lane.ending == alone.ending
     assert lane.notes == alone.notes
@@ -64,12 +64,16 @@ def test_lanes_are_the_runs_by_themselves(called: bool, integrator: Integrator) 
     masses, radii = [1.0, 1.5, 2.0, 2.5], [0.1, 0.15, 0.2, 0.25]
     metrics = {"effort": Integral(program.robot.u[0] ** 2)}
     simulator = Simulator(program.robot, controller, integrator=integrator, metrics=metrics)
-    motions = simulator.run_batch(q, v, 0.26, step=2e-3, p={"m2": masses}, law_p={"disc.radius": radii, "g": 9.7})
+    motions = simulator.run_batch(
+        q, v, 0.26, step=2e-3, p={"m2": masses}, controller_p={"disc.radius": radii, "g": 9.7}
+    )
     assert motions.q.shape == (4, 131, 2)
     assert motions.ok.all()
     for i in range(4):
-        law_p = {"disc.radius": radii[i], "g": 9.7}
-        assert_same(motions[i], simulator.run(q[i], v[i], 0.26, step=2e-3, p={"m2": masses[i]}, law_p=law_p))
+        controller_p = {"disc.radius": radii[i], "g": 9.7}
+        assert_same(
+            motions[i], simulator.run(q[i], v[i], 0.26, step=2e-3, p={"m2": masses[i]}, controller_p=controller_p)
+        )
     assert motions.metrics["effort"].shape == (4,)
     assert np.ptp(motions.metrics["effort"]) > 0.1
     if isinstance(controller, Called):
@@ -161,7 +165,7 @@ def test_what_has_no_batch_axis_is_the_same_in_all_lanes(shapes: tuple[bool, ...
     if not shapes[3]:
         given_law = law[0] if vector else {"disc.radius": values[0] / 10.0}
     start = (q if shapes[0] else q[0], v if shapes[1] else v[0])
-    motions: Any = simulator.run(*start, 0.02, step=5e-3, p=given_p, law_p=given_law)
+    motions: Any = simulator.run(*start, 0.02, step=5e-3, p=given_p, controller_p=given_law)
     if not any(shapes):
         assert isinstance(motions, Trajectory)
         return
@@ -169,7 +173,9 @@ def test_what_has_no_batch_axis_is_the_same_in_all_lanes(shapes: tuple[bool, ...
     assert len(motions) == 3
     for i in range(3):
         chosen = [i if batched else 0 for batched in shapes]
-        other = simulator.run(q[chosen[0]], v[chosen[1]], 0.02, step=5e-3, p=own[chosen[2]], law_p=law[chosen[3]])
+        other = simulator.run(
+            q[chosen[0]], v[chosen[1]], 0.02, step=5e-3, p=own[chosen[2]], controller_p=law[chosen[3]]
+        )
         assert_same(motions[i], other)
 
 

@@ -14,9 +14,24 @@ from numpy.typing import NDArray
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController, Status, start_on
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import DOP853, RK4, Integral, Integrator, Largest, Projected, Reduced, Simulator
-from erugin.scenarios.integrators import CVODES, IDAS, CanonicalEuler, Euler, GeneralizedAlpha, Radau, Variational
+from erugin.robots.hamiltonian import Cholesky
+from erugin.simulation import (
+    CVODES,
+    DOP853,
+    IDAS,
+    RK4,
+    CanonicalEuler,
+    Euler,
+    GeneralizedAlpha,
+    Integral,
+    Integrator,
+    Largest,
+    Projected,
+    Radau,
+    Reduced,
+    Simulator,
+    Variational,
+)
 
 from .arms import ELBOW, START, disc_program, two_link_arm
 from .called import Called
@@ -38,7 +53,7 @@ class Case(NamedTuple):
     q: Array
     v: Array
     p: Mapping[str, Array]
-    law_p: Mapping[str, Array]
+    controller_p: Mapping[str, Array]
 
 
 FREE: tuple[Integrator, ...] = (RK4(), DOP853(1e-9, 1e-9), CanonicalEuler(Cholesky()))
@@ -62,7 +77,7 @@ def on_the_arm(realization: Any, called: bool = False) -> Case:  # noqa: ANN401 
     q = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])[0]
     inner = ProgramController(program, realization=realization)
     case = arm_case(Called(inner) if called else inner, q)
-    return case._replace(law_p={"disc.radius": np.array([0.1, 0.15, 0.1])})
+    return case._replace(controller_p={"disc.radius": np.array([0.1, 0.15, 0.1])})
 
 
 def switched() -> Case:
@@ -150,11 +165,11 @@ def test_lanes_are_runs_by_themselves(name: str, integrator: Integrator) -> None
     case = case_of(name)
     runs = simulator(case, integrator)
     span: dict[str, Any] = {"duration": 0.212, "step": 2e-3}
-    motions = runs.run_batch(case.q, case.v, **span, p=case.p, law_p=case.law_p, t0=0.1)
+    motions = runs.run_batch(case.q, case.v, **span, p=case.p, controller_p=case.controller_p, t0=0.1)
     assert (motions.failure == Status.OK).all()
     assert np.ptp(motions.metrics["speed"]) > 0.0
     for i in range(LANES):
-        given = {"p": in_lane(case.p, i), "law_p": in_lane(case.law_p, i)}
+        given = {"p": in_lane(case.p, i), "controller_p": in_lane(case.controller_p, i)}
         assert_same(motions[i], alone(runs, case.q[i], case.v[i], **span, **given, t0=0.1))
     if name.startswith("rows"):
         assert len({int(active.sum()) for active in motions.active}) == LANES

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import FirstOrder, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import assemble
-from erugin.robots.examples.four_bar import four_bar
-from erugin.scenarios import RK4, Largest, SimulationInterrupted, Simulator, Trajectories
+from erugin.robots.examples.linkages import four_bar
+from erugin.simulation import RK4, Largest, SimulationInterrupted, Simulator, Trajectories
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 from erugin.symbolic.errors import StartWarning
 
@@ -37,7 +37,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ShapeError, r"v0 must be numbers of shape .* got \[\[0, 0\], \[0\]\]", {"v0": [[0, 0], [0]]}),
         (ShapeError, r"v0\[1, 0\] is nan, in lane 1", {"v0": [[0, 0], [np.nan, 0], [0, 0]]}),
         (ShapeError, "q0 has 3, v0 has 2", {"v0": np.zeros((2, 2))}),
-        (ShapeError, "q0 has 3, law_p has 4", {"law_p": {"disc.radius": [0.1] * 4}}),
+        (ShapeError, "q0 has 3, controller_p has 4", {"controller_p": {"disc.radius": [0.1] * 4}}),
         (ShapeError, r"values of p must have as many lanes.*'m1': 3, 'm2': 2", {"p": {"m1": [1] * 3, "m2": [1, 2]}}),
         (ShapeError, "has no lanes", {"p": {"m1": []}}),
         (ParameterError, r"'m1' must be greater than zero, got -1\.0 in lane 2", {"p": {"m1": [1.0, 2.0, -1.0]}}),
@@ -47,13 +47,17 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ParameterError, r"'m1' must be .* numbers of shape \(batch,\)", {"p": {"m1": ["heavy", "light", "none"]}}),
         (ParameterError, r"'m1' must be .* \(batch,\), got \[\[1\], \[1, 2\]\]", {"p": {"m1": [[1], [1, 2]]}}),
         (ParameterError, r"'m1' must be .* \(batch,\), got shape \(3, 1\)", {"p": {"m1": [[1], [1], [1]]}}),
-        (ShapeError, r"law_p must have shape \(26,\) or \(batch, 26\), got shape \(2,\)", {"law_p": [1.0, 2.0]}),
+        (
+            ShapeError,
+            r"controller_p must have shape \(26,\) or \(batch, 26\), got shape \(2,\)",
+            {"controller_p": [1.0, 2.0]},
+        ),
         (ShapeError, r"p must be numbers of shape .* got \[\[1\], \[1, 2\]\]", {"p": [[1], [1, 2]]}),
         (ShapeError, r"p must have shape \(9,\) or \(batch, 9\)", {"p": np.ones((3, 4))}),
         (ParameterError, "must be greater than zero, got 0.0 in lane 1", {"p": [[1.0] * 9, [0.0] * 9, [1.0] * 9]}),
         (ModelError, "threads must be a whole number of at least 1, got 0", {"threads": 0}),
         (ModelError, "every must be a whole number of at least 1, got 1.5", {"every": 1.5}),
-        (ModelError, "cannot go on", {"anew": False}),
+        (ModelError, "cannot go on", {"restart": False}),
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),
     ],
 )
@@ -85,7 +89,7 @@ def test_gains_that_are_too_fast_are_told_with_their_lane() -> None:
     simulator = Simulator(robot, ProgramController(Program(robot, still)))
     rates = {"still.rate": [10.0, 20.0, 1000.0, 2000.0]}
     with pytest.raises(ModelError, match=r"lane 2: a step of 0\.01 s is too long .* 'still': RK4 multiplies"):
-        simulator.run(Q[0], [0.1, 0.0], 0.1, step=1e-2, law_p=rates)
+        simulator.run(Q[0], [0.1, 0.0], 0.1, step=1e-2, controller_p=rates)
 
 
 def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, Status
 from erugin.robots import Robot
-from erugin.scenarios import Final, Integral, Largest, Mean, Metric, RootMeanSquare
-from erugin.scenarios.closed_loop import ClosedLoop
-from erugin.scenarios.record import Record, Run
+from erugin.simulation import Final, Integral, Largest, Mean, Metric, RootMeanSquare
+from erugin.simulation.closed_loop import ClosedLoop
+from erugin.simulation.record import Record, RunSettings
 
 from .mechanisms import crank_rocker
 
@@ -101,7 +101,7 @@ def replay(
 ) -> Record:
     """A record of the samples, lanes in groups, in blocks of at most these lengths, over and over."""
     of = loop(switches)
-    run = Run(cast(ClosedLoop, of), TwoRows(of.robot), SAMPLES, 1e-2, 0.5, every, METRICS)
+    run = RunSettings(cast(ClosedLoop, of), TwoRows(of.robot), SAMPLES, 1e-2, 0.5, every, METRICS)
     first_pivots = data["natural_pivots"][:, 0] * 1.01
     record = Record(run, np.zeros((LANES, len(of.robot.parameters))), first_pivots)
     bounds = [0, *sorted(groups), LANES]

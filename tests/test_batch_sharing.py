@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import ProgramController
-from erugin.scenarios import Integral, SimulationInterrupted, Simulator
-from erugin.scenarios import batch as batch_module
-from erugin.scenarios.judge import Judge
-from erugin.scenarios.metrics import Totals
-from erugin.scenarios.record import Record
-from erugin.scenarios.window import Window
-from erugin.symbolic.code import Expressions
+from erugin.simulation import Integral, SimulationInterrupted, Simulator
+from erugin.simulation import batch as batch_module
+from erugin.simulation.metrics import MetricTotals
+from erugin.simulation.record import Record
+from erugin.simulation.sample_window import SampleWindow
+from erugin.simulation.termination import TerminationMonitor
+from erugin.symbolic.codegen import SymbolicFunction
 
 from .arms import disc_program, two_link_arm
 from .called import Called
@@ -36,7 +36,9 @@ def free_arm() -> Simulator:
 
 
 @pytest.mark.parametrize("every", [1, 7])
-@pytest.mark.parametrize(("owner", "name"), [(Judge, "look"), (Totals, "add"), (Record, "_keep"), (Record, "_end")])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(TerminationMonitor, "look"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")]
+)
 @pytest.mark.parametrize("behind", [False, True])
 def test_an_interrupt_within_bookkeeping_leaves_no_end_that_was_not_reached(
     monkeypatch: pytest.MonkeyPatch, owner: type[Any], name: str, behind: bool, every: int
@@ -71,7 +73,7 @@ def test_an_interrupt_within_bookkeeping_leaves_no_end_that_was_not_reached(
 def test_a_failure_in_one_thread_ends_the_others_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
 
-    def trouble(self: Record, window: Window) -> None:
+    def trouble(self: Record, window: SampleWindow) -> None:
         judged.append(window.first)
         if len(judged) == 1:
             raise MemoryError("no room")
@@ -101,7 +103,7 @@ def test_threads_may_share_a_simulator(called: bool) -> None:
                 assert_same(one, other)
 
 
-def values(expressions: Expressions, joined: bool, numbers: Array) -> list[float]:
+def values(expressions: SymbolicFunction, joined: bool, numbers: Array) -> list[float]:
     """A tape run by hand."""
     tape = expressions.tape()
     tape = tape.joined({(0, 2): (0, 0), (0, 3): (0, 1)}) if joined else tape
@@ -127,7 +129,7 @@ def values(expressions: Expressions, joined: bool, numbers: Array) -> list[float
 def test_equal_inputs_are_joined_without_a_change_of_the_last_bit() -> None:
     x = ca.SX.sym("x", 4)
     twice = [(x[0] * x[1]) / x[2], x[0] / x[2] - x[1], x[0] * x[3] + x[2] * x[1], (x[0] + x[1]) / (x[3] + x[2])]
-    expressions = Expressions("twins", {"x": x}, {"y": ca.vertcat(*twice)})
+    expressions = SymbolicFunction("twins", {"x": x}, {"y": ca.vertcat(*twice)})
     rng, differs = np.random.default_rng(0), 0
     simplified = ca.Function("f", [x], [ca.substitute(ca.vertcat(*twice), x[2:], x[:2])])
     for _ in range(200):

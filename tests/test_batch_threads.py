@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import ProgramController, Status, start_on
-from erugin.scenarios import RK4, Integral, SimulationInterrupted, Simulator, Trajectories
-from erugin.scenarios import batch as batch_module
-from erugin.scenarios import record as record_module
-from erugin.scenarios.batch import AdvanceLanes
-from erugin.scenarios.closed_loop import ClosedLoop
-from erugin.scenarios.integrators.integrator import BLOCK, Block
-from erugin.scenarios.window import Window
+from erugin.simulation import RK4, Integral, SimulationInterrupted, Simulator, Trajectories
+from erugin.simulation import batch as batch_module
+from erugin.simulation import record as record_module
+from erugin.simulation.batch import AdvanceLanes
+from erugin.simulation.closed_loop import ClosedLoop
+from erugin.simulation.integrators.integrator import BLOCK, StepBlock
+from erugin.simulation.sample_window import SampleWindow
 
 from .arms import ELBOW, START, disc_program
 
@@ -31,7 +31,7 @@ class OneByOne:
 
     width = 2
 
-    def __init__(self, loop: ClosedLoop, trouble: Callable[[Window], None] = lambda window: None) -> None:
+    def __init__(self, loop: ClosedLoop, trouble: Callable[[SampleWindow], None] = lambda window: None) -> None:
         self.start_run, self.trouble, self.seen = RK4().prepare(loop), trouble, set[int]()
         # A kernel's arrays are shared by its calls; each run has its own.
         self.building = threading.Lock()
@@ -41,12 +41,12 @@ class OneByOne:
             runs = [self.start_run(p, step, t0) for p in numbers]
         self.seen.add(threading.get_ident())
 
-        def advance(window: Window, x: Array) -> None:
+        def advance(window: SampleWindow, x: Array) -> None:
             self.trouble(window)
             for lane, at in itertools.product(window.lanes, range(0, window.n, BLOCK)):
                 place = slice(at, at + BLOCK)
                 recorded = {key: room[lane, place] for key, room in window.data.items()}
-                block = Block(window.first + at, window.last, window.states[lane, place], recorded, x[lane])
+                block = StepBlock(window.first + at, window.last, window.states[lane, place], recorded, x[lane])
                 runs[lane](block, x[lane].copy())
                 x[lane] = block.after
 
@@ -179,7 +179,7 @@ def test_an_interrupt_ends_all_threads_and_keeps_their_samples(
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_thread_raises_is_not_lost(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    def trouble(window: Window) -> None:
+    def trouble(window: SampleWindow) -> None:
         if window.first:
             raise ZeroDivisionError("in a thread")
 

@@ -7,7 +7,7 @@ import pytest
 
 from erugin.robots.examples.body_model import body_model, body_posture
 from erugin.scenarios import simulate
-from erugin.scenarios.integrators import DOP853
+from erugin.simulation import DOP853
 
 from .exoskeletons import BODY
 from .references import telescopic_bodies as truth

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import BoundTick, ControlLimits, Program, ProgramController, Status
+from erugin.controllers import BufferedTick, ControlLimits, Program, ProgramController, Status
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.symbolic import ModelError, ParameterError
 
@@ -22,7 +22,7 @@ def program(n: int = 3) -> Program:
 @pytest.mark.parametrize("realization", ["ideal", "actuated"])
 def test_tick_is_control(realization: str) -> None:
     controller = ProgramController(program(), realization="ideal" if realization == "ideal" else "actuated")
-    tick = BoundTick.of(controller, {"m1": 1.3})
+    tick = BufferedTick.of(controller, {"m1": 1.3})
     rng = np.random.default_rng(5)
     for t in (0.0, 0.7, 3.1):
         q, v = rng.uniform(-1.0, 1.0, 3), rng.uniform(-1.0, 1.0, 3)
@@ -34,7 +34,7 @@ def test_tick_is_control(realization: str) -> None:
 
 def test_parameters_are_changed_in_place() -> None:
     controller = ProgramController(program())
-    tick = BoundTick.of(controller)
+    tick = BufferedTick.of(controller)
     q, v = np.array([0.3, 0.5, -0.4]), np.array([0.1, -0.2, 0.3])
     tick.q[:], tick.v[:] = q, v
     tick()
@@ -46,7 +46,7 @@ def test_parameters_are_changed_in_place() -> None:
 
 
 def test_arms_stretched_out_are_singular_and_numbers_that_are_none_are_told() -> None:
-    tick = BoundTick.of(ProgramController(program(2)))
+    tick = BufferedTick.of(ProgramController(program(2)))
     found: list[Status] = []
     for q, v in (((0.0, 0.0), 0.0), ((0.4, 0.9), 0.0), ((0.4, 0.9), np.nan)):
         tick.q[:], tick.v[0] = q, v
@@ -57,7 +57,7 @@ def test_arms_stretched_out_are_singular_and_numbers_that_are_none_are_told() ->
 
 def test_each_tick_has_arrays_of_its_own() -> None:
     controller = ProgramController(program())
-    one, other = BoundTick.of(controller), BoundTick.of(controller)
+    one, other = BufferedTick.of(controller), BufferedTick.of(controller)
     one.q[:], other.q[:] = (0.3, 0.5, -0.4), (0.9, 0.5, 0.4)
     one()
     first = one.output.copy()
@@ -70,6 +70,6 @@ def test_what_cannot_be_bound() -> None:
     limits = ControlLimits.of(program().robot, effort=10.0)
     bounded = ProgramController(program(), realization="bounded", limits=limits)
     with pytest.raises(ModelError, match="no symbolic law"):
-        BoundTick.of(bounded)
+        BufferedTick.of(bounded)
     with pytest.raises(ParameterError, match="mass"):
-        BoundTick.of(ProgramController(program()), {"mass": 1.0})
+        BufferedTick.of(ProgramController(program()), {"mass": 1.0})

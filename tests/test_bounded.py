@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import ConicSolver, ControlLimits, LdlMultipliers, Program, ProgramController, Status
-from erugin.controllers.limits.levels import BoundedLevels
-from erugin.controllers.limits.priorities import priority_groups
-from erugin.controllers.limits.problem import BoundedProblem
+from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers.bounded import ConicSolver
+from erugin.controllers.bounded.lexicographic import LexicographicSolver, priority_groups
+from erugin.controllers.bounded.problem import BoundedProblem
+from erugin.controllers.multipliers import LdlMultipliers
 from erugin.scenarios import simulate
 
 from .arms import two_link_arm
@@ -70,7 +71,7 @@ def test_the_programme_itself_finds_the_unbounded_input(name: str, solver: str) 
     limits = effort_only(robot, 3.0 * float(np.abs(u).max()))
     problem = BoundedProblem(program, LdlMultipliers(), limits)
     tick = problem.whole(0.3, case.q, case.v, program.parameters.values(), limits.lower, limits.upper)
-    found = BoundedLevels(ConicSolver(solver), priority_groups(program, None), problem.hard).solve(tick)
+    found = LexicographicSolver(ConicSolver(solver), priority_groups(program, None), problem.hard).solve(tick)
     assert found.x is not None
     np.testing.assert_allclose(tick.scale * found.x, u, rtol=1e-8, atol=1e-8 * np.abs(u).max())
 

@@ -10,17 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic
-from erugin.controllers import (
-    ConicSolver,
-    ControlLimits,
-    Program,
-    ProgramController,
-    QpAnswer,
-    QpSolver,
-    QuadraticProgram,
-    Status,
-)
-from erugin.controllers.limits import misses
+from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers.bounded import ConicSolver, QpSolution, QpSolver, QuadraticProgram, optimality_residual
 from erugin.scenarios import simulate
 from erugin.symbolic import NotConvergedError
 from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
@@ -43,12 +34,12 @@ class Failing(QpSolver):
     def word(self) -> str:
         return "out of luck"
 
-    def solve(self, program: QuadraticProgram, start: QpAnswer | None = None) -> QpAnswer:
+    def solve(self, program: QuadraticProgram, start: QpSolution | None = None) -> QpSolution:
         self.left -= 1
         answer = self._solver.solve(program, start)
         if self.left >= 0:
             return answer
-        return QpAnswer(np.full_like(answer.x, self.nonsense), np.full_like(answer.multipliers, self.nonsense))
+        return QpSolution(np.full_like(answer.x, self.nonsense), np.full_like(answer.multipliers, self.nonsense))
 
 
 def saturating(
@@ -203,12 +194,12 @@ def test_conditions_of_optimality_see_every_fault() -> None:
         upper=np.array([1.0, np.inf]),
     )
     # By hand: x₁ = 1 at its bound, x₂ = −1/2 free; 2 x₂ + 1 = 0 and x₁ − 3 + λ = 0.
-    right = QpAnswer(np.array([1.0, -0.5]), np.array([2.0, 0.0, 0.0]))
-    assert misses(program, right) < 1e-15
+    right = QpSolution(np.array([1.0, -0.5]), np.array([2.0, 0.0, 0.0]))
+    assert optimality_residual(program, right) < 1e-15
     for name in SOLVERS:
         found = ConicSolver(name).solve(program)
         np.testing.assert_allclose(found.x, right.x, atol=1e-12)
-        assert misses(program, found) < 1e-10
+        assert optimality_residual(program, found) < 1e-10
     for x, multipliers in (
         ([1.0, -0.4], [2.0, 0.0, 0.0]),
         ([1.1, -0.5], [1.9, 0.0, 0.0]),
@@ -217,4 +208,4 @@ def test_conditions_of_optimality_see_every_fault() -> None:
         ([math.nan, -0.5], [2.0, 0.0, 0.0]),
         ([1.0, -0.5], [2.0, math.nan, 0.0]),
     ):
-        assert not misses(program, QpAnswer(np.array(x), np.array(multipliers))) < 1e-3
+        assert not optimality_residual(program, QpSolution(np.array(x), np.array(multipliers))) < 1e-3

@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import ControlLimits, Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 
 from .arms import two_link_arm
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte, holonomic, second_order
-from erugin.controllers import ConicSolver, ControlLimits, Program, ProgramController, Status
+from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers.bounded import ConicSolver
 from erugin.robots import with_inputs
 from erugin.symbolic import ModelError
 

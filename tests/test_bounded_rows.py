@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.controllers import (
-    ConicSolver,
-    ControlLimits,
-    Program,
-    ProgramController,
-    QpAnswer,
-    QuadraticProgram,
-    Status,
-)
-from erugin.controllers.limits import QpSolver
+from erugin.controllers import ControlLimits, Program, ProgramController, Status
+from erugin.controllers.bounded import ConicSolver, QpSolution, QpSolver, QuadraticProgram
 from erugin.scenarios import simulate
 
 from .bounded_cases import cone_miss, numbers, panda_tip, posture_case
@@ -112,7 +104,7 @@ class Counting(QpSolver):
     def __init__(self) -> None:
         self.count, self._solver = 0, ConicSolver()
 
-    def solve(self, program: QuadraticProgram, start: QpAnswer | None = None) -> QpAnswer:
+    def solve(self, program: QuadraticProgram, start: QpSolution | None = None) -> QpSolution:
         self.count += 1
         return self._solver.solve(program, start)
 

@@ -12,9 +12,9 @@ import pytest
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController, Reference, Status
+from erugin.controllers.baselines import ComputedTorque
 from erugin.controllers.multipliers import LeastNormMultipliers
-from erugin.controllers.rivals import ComputedTorque
-from erugin.controllers.wrappers import Measured
+from erugin.controllers.wrappers import MeasurementNoise
 from erugin.robots import Limits
 from erugin.scenarios.catalogue import seven_joint_arm
 
@@ -94,7 +94,7 @@ def test_rows_that_contradict_each_other_are_told_where_the_method_serves_depend
 
 
 def test_wrapped_law_that_keeps_expressions_is_that_of_the_wrapper(tmp_path: Path) -> None:
-    controller = Measured(controller_of("computed torque"), q=0.02)
+    controller = MeasurementNoise(controller_of("computed torque"), q=0.02)
     law = CompiledLaw.of(controller, tmp_path)
     t, q, v, p = states(controller, 100, 5)
     np.testing.assert_array_equal(law(t, q, v, p)[0], expected(controller, t, q, v, p)[0])

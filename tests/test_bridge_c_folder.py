@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.bridges.c import export
-from erugin.bridges.c.folder import write_folder
-from erugin.bridges.c.identifiers import TAKEN, comment, constants, identifier, law_identifier, string
+from erugin.bridges.c.export import write_folder
+from erugin.bridges.c.syntax import RESERVED, comment, constants, identifier, law_identifier, string
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Controller, ControlLimits, Program, ProgramController
 from erugin.controllers.wrappers import SampleAndHold
@@ -35,7 +35,7 @@ WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 def test_a_law_of_any_name_has_one_that_c_takes(name: str) -> None:
     word = law_identifier(name)
     assert WORD.fullmatch(word)
-    assert word.lower() not in TAKEN
+    assert word.lower() not in RESERVED
     assert len(f"{word}_plant_parameters_nominal") <= 63
 
 

@@ -12,7 +12,7 @@ import casadi as ca
 import pytest
 
 from erugin.bridges.c import CFolder, export
-from erugin.bridges.c.operations import CALLED
+from erugin.bridges.c.syntax import FUNCTIONS
 from erugin.controllers import OpenLoop
 from erugin.robots import lagrangian_system
 from erugin.symbolic.parameters import NO_PARAMETERS
@@ -23,7 +23,7 @@ CPP = tuple(name for name in ("g++", "clang++") if shutil.which(name)) or ("c++"
 CALL = re.compile(r"\s(?:callq?|bl|jal)\s+[0-9a-f]+ <(law_\w+)>|R_\w+\s+(\w+)(?:-0x4)?$", re.MULTILINE)
 MORE = [f"-W{word}" for word in ("shadow", "conversion", "sign-conversion", "double-promotion", "strict-prototypes")]
 MORE += [f"-W{word}" for word in ("missing-prototypes", "cast-qual", "undef", "vla", "switch-default")]
-LIBRARY = {name for name, _ in CALLED.values()} | {"sincos"}
+LIBRARY = {name for name, _ in FUNCTIONS.values()} | {"sincos"}
 """math.h, and what GCC makes of a sine and a cosine of the same angle."""
 
 HOSTILE = """

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 
 from erugin.bridges.c import CSource, c_source
-from erugin.bridges.c.operations import CALLED, WRITTEN, number
-from erugin.bridges.c.source import PREAMBLE
+from erugin.bridges.c.straight_line_code import PREAMBLE
+from erugin.bridges.c.syntax import FUNCTIONS, OPERATORS, number
 from erugin.symbolic.errors import BridgeError
 
 from .c_folders import COMPILERS, compiled
@@ -88,7 +88,7 @@ def test_every_operation_at_every_odd_number() -> None:
     expressions = [*(f(a) for f in (*unary, *more)), *(f(a, b) for f in binary), *written_out, ca.if_else(a, b, 0)]
     outputs = {f"o{i}": expression for i, expression in enumerate(expressions)}
     source = written({"x": x}, outputs)
-    operations = {*WRITTEN, *CALLED}
+    operations = {*OPERATORS, *FUNCTIONS}
     function = ca.Function("f", [x], list(outputs.values()))
     used = {function.instruction_id(k) for k in range(function.n_instructions())}
     assert operations <= used, sorted(operations - used)

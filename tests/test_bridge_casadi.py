@@ -10,13 +10,14 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges.casadi import LoadedLaw, export, load
+from erugin.bridges.casadi import LoadedController, export, load
 from erugin.constraints import Schedule, holonomic, nonholonomic
 from erugin.controllers import Controller, OpenLoop, Program, ProgramController
 from erugin.robots import Robot, load_urdf
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
 from erugin.scenarios.scenario import Scenario
+from erugin.simulation import Trajectory
 from erugin.symbolic.errors import BridgeError, ParameterError
 from erugin.symbolic.parameters import Parameters, Range
 
@@ -29,7 +30,7 @@ from .kernels import use_no_compiler
 FAST = ("two-link arm", "four-bar linkage")
 
 
-def again(controller: Controller, folder: Path, robot: Robot | None = None) -> LoadedLaw:
+def again(controller: Controller, folder: Path, robot: Robot | None = None) -> LoadedController:
     """Written and read."""
     path = folder / "law.json"
     text = export(controller, path)
@@ -43,7 +44,7 @@ def test_a_loaded_law_drives_the_same_motion_to_the_last_bit(scenario: Scenario,
     assert setup.controller is not None
     motion, repeated = setup.run(), setup.driven_by(again(setup.controller, tmp_path)).run()
     assert len(motion) > 100
-    for name in ("t", "q", "v", "u", "deviation", "pivots", "active", "status", "energy", "law_p"):
+    for name in ("t", "q", "v", "u", "deviation", "pivots", "active", "status", "energy", "controller_p"):
         np.testing.assert_array_equal(getattr(repeated, name), getattr(motion, name), err_msg=name)
     assert isinstance(motion, Trajectory)
     assert isinstance(repeated, Trajectory)

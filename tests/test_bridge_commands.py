@@ -16,9 +16,9 @@ import pytest
 
 import erugin.bridges
 from erugin.bridges.casadi import load
-from erugin.bridges.cli import main
-from erugin.bridges.commands import known
-from erugin.bridges.commands.formats import FORMATS
+from erugin.cli.commands import bridges as known
+from erugin.cli.commands.export import FORMATS
+from erugin.cli.main import main
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 
 from .command_line import NAME, terminal
@@ -72,8 +72,8 @@ def test_a_law_goes_into_a_file_and_back(tmp_path: Path, capsys: pytest.CaptureF
     assert setup.controller is not None
     law = load(out, setup.robot)
     # The scenario itself sets on which side the disc is passed.
-    assert setup.law_p
-    changed = {**setup.law_p, "m1": 3.5}
+    assert setup.controller_p
+    changed = {**setup.controller_p, "m1": 3.5}
     assert law.parameters.nominal == {**setup.controller.parameters.nominal, **changed}
     expected = setup.controller.control(0.1, setup.q0, setup.v0, changed)
     np.testing.assert_array_equal(law.control(0.1, setup.q0, setup.v0), expected)
@@ -235,7 +235,7 @@ def test_all_bridges_are_listed_with_their_verbs_and_versions(
     assert main(["bridges"]) == 0
     lines = capsys.readouterr().out.splitlines()
     folders = {path.parent.name for root in erugin.bridges.__path__ for path in Path(root).glob("*/__init__.py")}
-    assert {bridge.name for bridge in known.BRIDGES} == folders - {"commands", "table"}
+    assert {bridge.name for bridge in known.BRIDGES} == folders - {"common", "cross_check"}
     assert [line.split()[0] for line in lines[::2]] == sorted(bridge.name for bridge in known.BRIDGES)
     # Two lines each, none of them broken.
     for bridge, first, second in zip(known.BRIDGES, lines[::2], lines[1::2], strict=True):
@@ -253,7 +253,7 @@ def test_a_package_that_is_missing_is_told_with_its_command(
     monkeypatch.setenv("COLUMNS", "80")
     missing = known.Bridge("mujoco", "no-such-package", "pinocchio", "nothing")
     assert missing.version is None
-    monkeypatch.setattr("erugin.bridges.commands.bridges.BRIDGES", (missing,))
+    monkeypatch.setattr("erugin.cli.commands.bridges.BRIDGES", (missing,))
     assert main(["bridges"]) == 0
     assert "no-such-package is not installed: pip install 'erugin[pinocchio]'" in capsys.readouterr().out
 
@@ -279,7 +279,7 @@ def test_the_program_has_the_commands_of_the_scenarios_too(capsys: pytest.Captur
 
 def test_the_program_brings_no_other_program() -> None:
     code = (
-        "import sys; from erugin.bridges.cli import main; main(['bridges']); "
+        "import sys; from erugin.cli.main import main; main(['bridges']); "
         "print([name for name in ('mujoco', 'pydrake', 'pybullet', 'pinocchio', 'gymnasium', 'fmpy', 'jax', 'control', "
         "'matplotlib') if name in sys.modules])"
     )

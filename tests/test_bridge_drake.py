@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from erugin.bridges import drake
-from erugin.bridges.drake.states import states_of
+from erugin.bridges.drake.multibody_plant import match_states
 from erugin.bridges.urdf import export as urdf
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
@@ -42,7 +42,7 @@ def test_an_exported_plant_is_the_same_robot(make: Callable[[], Robot]) -> None:
 def test_drake_accelerates_an_exported_plant_as_the_robot(make: Callable[[], Robot]) -> None:
     robot = make()
     plant = drake.export(robot)
-    states, _ = states_of(robot, plant)
+    states, _ = match_states(robot, plant)
     context = plant.CreateDefaultContext()
     q, v = start(robot)
     R = np.cos(np.arange(robot.coordinates.nv, dtype=float))

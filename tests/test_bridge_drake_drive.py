@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import drake
-from erugin.bridges.drake.foreign import Context, Diagram, MultibodyPlant, Simulator
-from erugin.bridges.drake.law_system import LawSystem
+from erugin.bridges.drake.controller_system import ControllerSystem
+from erugin.bridges.drake.multibody_plant import Context, Diagram, MultibodyPlant, Simulator
 from erugin.controllers import Status
 from erugin.controllers.wrappers import Delay
 from erugin.scenarios import simulate
@@ -26,7 +26,7 @@ framework: Any = importlib.import_module("pydrake.systems.framework")
 Array = NDArray[np.float64]
 
 
-def joined(law: LawSystem, plant: MultibodyPlant, port: str = "actuation") -> Diagram:
+def joined(law: ControllerSystem, plant: MultibodyPlant, port: str = "actuation") -> Diagram:
     """Plant and law in a diagram."""
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
@@ -53,12 +53,12 @@ def reached(simulator: Simulator, plant: MultibodyPlant) -> Array:
     return np.array(plant.GetPositionsAndVelocities(plant.GetMyContextFromRoot(simulator.get_context())))
 
 
-def told(law: LawSystem, context: Context, port: str) -> Array:
+def told(law: ControllerSystem, context: Context, port: str) -> Array:
     """What an output port of the law says."""
     return np.asarray(law.GetOutputPort(port).Eval(context), dtype=np.float64)
 
 
-def of_law(simulator: Simulator, law: LawSystem) -> Context:
+def of_law(simulator: Simulator, law: ControllerSystem) -> Context:
     """The law's part of the context."""
     return law.GetMyContextFromRoot(simulator.get_context())
 

@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import drake
-from erugin.bridges.drake.foreign import ModelInstanceIndex, MultibodyPlant, Simulator
-from erugin.bridges.drake.law_system import LawSystem
+from erugin.bridges.drake.controller_system import ControllerSystem
+from erugin.bridges.drake.multibody_plant import ModelInstanceIndex, MultibodyPlant, Simulator
 from erugin.robots import Robot
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic.errors import BridgeError
 
 from .bridge_simulators import Called, adaptive, chain, floating, start, tracking, true_motion
@@ -61,7 +62,7 @@ def begun(builder: Any, plant: MultibodyPlant, state: State, longest: float) -> 
     return simulator
 
 
-def together(laws: Sequence[LawSystem], states: Sequence[State]) -> State:
+def together(laws: Sequence[ControllerSystem], states: Sequence[State]) -> State:
     """One state of the plant, of those of its robots."""
     q, v = np.zeros(laws[0].states.nq), np.zeros(laws[0].states.nv)
     for law, state in zip(laws, states, strict=True):
@@ -70,7 +71,7 @@ def together(laws: Sequence[LawSystem], states: Sequence[State]) -> State:
     return q, v
 
 
-def assert_at_the_end(law: LawSystem, simulator: Simulator, motion: Trajectory, atol: float) -> None:
+def assert_at_the_end(law: ControllerSystem, simulator: Simulator, motion: Trajectory, atol: float) -> None:
     """The law's robot has come to where it is in a simulation here."""
     plant = law.plant
     x = np.array(plant.GetPositionsAndVelocities(plant.GetMyContextFromRoot(simulator.get_context())))
@@ -89,7 +90,7 @@ def test_two_arms_in_one_plant_have_each_their_own_law(tmp_path: Path, summed: b
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
     adder = builder.AddSystem(primitives.Adder(2, len(MOTORS))) if summed else None
-    laws: list[LawSystem] = []
+    laws: list[ControllerSystem] = []
     for k, (robot, instance) in enumerate(zip(robots, instances, strict=True)):
         law = builder.AddSystem(drake.drive(tracking(robot), plant, model_instance=instance))
         builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
@@ -118,7 +119,7 @@ def test_one_law_that_remembers_drives_two_arms_in_one_plant(tmp_path: Path) -> 
     plant, instances = shared([robot, robot], motors, tmp_path)
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
-    laws: list[LawSystem] = []
+    laws: list[ControllerSystem] = []
     for instance in instances:
         system = builder.AddSystem(drake.drive(law, plant, model_instance=instance, period=0.01))
         builder.Connect(plant.get_state_output_port(), system.GetInputPort("state"))
@@ -196,7 +197,7 @@ def test_laws_for_some_joints_each_of_one_model_are_summed(tmp_path: Path) -> No
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
     adder = builder.AddSystem(primitives.Adder(2, 4))
-    laws: list[LawSystem] = []
+    laws: list[ControllerSystem] = []
     for k, side in enumerate(("left", "right")):
         names = {f"q{i}": f"{side}_q{i}" for i in (1, 2)}
         with pytest.raises(BridgeError, match="moves there and not here"):

@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import drake
-from erugin.bridges.drake.said import refusals
+from erugin.bridges.drake.log_capture import drake_errors
 from erugin.controllers import Controller, Status
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
 from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import BridgeError, EruginError, ModelError, SingularProgramError
 
 from .bridge_simulators import (
@@ -37,9 +38,11 @@ Array = NDArray[np.float64]
 
 def test_the_scenario_of_the_moving_obstacle_runs_as_here() -> None:
     setup = two_link_arm_moving_obstacle()
-    state, p, law_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.law_p
-    here = true_motion(setup.robot, setup.controller, 0.6, 0.01, state=state, p=p, law_p=law_p)
-    there = drake.simulate(setup.robot, setup.controller, *state, 0.6, step=0.01, substeps=2, p=p, law_p=law_p)
+    state, p, controller_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.controller_p
+    here = true_motion(setup.robot, setup.controller, 0.6, 0.01, state=state, p=p, controller_p=controller_p)
+    there = drake.simulate(
+        setup.robot, setup.controller, *state, 0.6, step=0.01, substeps=2, p=p, controller_p=controller_p
+    )
     assert apart(here, there) < 1e-8
     np.testing.assert_allclose(there.u, here.u, atol=1e-7)
     np.testing.assert_allclose(there.deviation, here.deviation, atol=1e-8)
@@ -51,9 +54,11 @@ def test_the_scenario_of_the_moving_obstacle_runs_as_here() -> None:
 @pytest.mark.slow
 def test_the_scenario_runs_as_here_to_its_end() -> None:
     setup = two_link_arm_moving_obstacle()
-    state, p, law_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.law_p
-    here = true_motion(setup.robot, setup.controller, 8.0, 0.01, state=state, p=p, law_p=law_p)
-    there = drake.simulate(setup.robot, setup.controller, *state, 8.0, step=0.01, substeps=2, p=p, law_p=law_p)
+    state, p, controller_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.controller_p
+    here = true_motion(setup.robot, setup.controller, 8.0, 0.01, state=state, p=p, controller_p=controller_p)
+    there = drake.simulate(
+        setup.robot, setup.controller, *state, 8.0, step=0.01, substeps=2, p=p, controller_p=controller_p
+    )
     assert apart(here, there) < 1e-9
 
 
@@ -119,9 +124,11 @@ def test_a_discrete_plant_comes_nearer_with_its_step() -> None:
 def test_parameters_and_time_are_those_that_were_given() -> None:
     robot = chain()
     law = Shaken(robot)
-    p, law_p = {"m1": 3.0, "g": 2.0}, {"f": 3.0}
-    here = true_motion(robot, law, 0.4, 0.02, p=p, law_p=law_p, t0=5.0)
-    there = drake.simulate(robot, law, *start(robot), 0.4, step=0.02, p=p, law_p=law_p, t0=5.0, substeps=4)
+    p, controller_p = {"m1": 3.0, "g": 2.0}, {"f": 3.0}
+    here = true_motion(robot, law, 0.4, 0.02, p=p, controller_p=controller_p, t0=5.0)
+    there = drake.simulate(
+        robot, law, *start(robot), 0.4, step=0.02, p=p, controller_p=controller_p, t0=5.0, substeps=4
+    )
     assert apart(here, there) < 1e-8
     assert there.t[0] == 5.0
 
@@ -206,7 +213,7 @@ def test_bodies_that_drake_refuses_are_told_with_the_robot(mass: float) -> None:
 
 def test_an_assertion_of_drake_becomes_an_error_of_this_library() -> None:
     multibody: Any = importlib.import_module("pydrake.multibody.plant")
-    with pytest.raises(BridgeError, match=r"Drake refuses a plant: .*time_step >= 0"), refusals("a plant"):
+    with pytest.raises(BridgeError, match=r"Drake refuses a plant: .*time_step >= 0"), drake_errors("a plant"):
         multibody.MultibodyPlant(-1.0)
 
 

@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 
 from erugin.bridges import drake
-from erugin.bridges.drake.foreign import DrakeFrame, MultibodyPlant, RigidBody, RigidTransform, SpatialInertia
-from erugin.bridges.drake.states import states_of
+from erugin.bridges.drake.multibody_plant import (
+    DrakeFrame,
+    MultibodyPlant,
+    RigidBody,
+    RigidTransform,
+    SpatialInertia,
+    match_states,
+)
 from erugin.robots import Robot
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
@@ -103,7 +109,7 @@ def test_points_of_a_loaded_robot_are_where_drake_has_its_bodies() -> None:
     q = rng.uniform(-1.0, 1.0, robot.coordinates.nq)
     at = robot.coordinates.names.index("away.qx")
     q[at : at + 4] /= np.linalg.norm(q[at : at + 4])
-    states, _ = states_of(robot, plant)
+    states, _ = match_states(robot, plant)
     plant.SetPositions(context, states.there(q, np.zeros(robot.coordinates.nv))[0])
     for name in "abcdef":
         X = plant.GetBodyByName(name).EvalPoseInWorld(context)

@@ -13,7 +13,8 @@ from erugin.bridges import fmi
 from erugin.controllers import ProgramController
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .arms import ELBOW, disc_program, two_link_arm
@@ -53,10 +54,10 @@ def test_a_plant_in_an_fmu_moves_under_a_law_that_is_held(plants: dict[str, Path
 def test_parameters_are_the_laws(plants: dict[str, Path]) -> None:
     p = {"m2": 2.5, "disc.x": 0.4}
     found = fmi.drive(law(), plants["3.0"], 0.1, step=STEP, p=p, values=START)
-    expected = simulate(two_link_arm(), SampleAndHold(law(), STEP), ELBOW, (0.0, 0.0), 0.1, step=STEP, law_p=p)
+    expected = simulate(two_link_arm(), SampleAndHold(law(), STEP), ELBOW, (0.0, 0.0), 0.1, step=STEP, controller_p=p)
     for ours, theirs in ((found.q, expected.q), (found.v, expected.v), (found.u, expected.u)):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-12 * np.abs(theirs).max())
-    np.testing.assert_array_equal(found.law_p, expected.law_p)
+    np.testing.assert_array_equal(found.controller_p, expected.controller_p)
 
 
 def test_names_that_differ_are_told_on_both_sides(plants: dict[str, Path]) -> None:

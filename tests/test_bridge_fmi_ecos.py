@@ -17,8 +17,9 @@ from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.wrappers import Delay, SampleAndHold
 from erugin.robots import Robot
 from erugin.robots.examples import iftomm_four_bars
-from erugin.scenarios import Setup, SimulationError, Trajectory, simulate
+from erugin.scenarios import Setup, simulate
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
+from erugin.simulation import SimulationError, Trajectory
 
 from .arms import two_link_arm
 from .ecos import EcosRun, run_in_ecos
@@ -50,10 +51,10 @@ def parts(setup: Setup, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     return {"law": law, "plant": plant}
 
 
-def motion(setup: Setup, controller: Controller, duration: float, **law_p: float) -> Trajectory:
-    p = {**setup.p, **{name: value for name, value in law_p.items() if name in setup.robot.parameters.names}}
+def motion(setup: Setup, controller: Controller, duration: float, **controller_p: float) -> Trajectory:
+    p = {**setup.p, **{name: value for name, value in controller_p.items() if name in setup.robot.parameters.names}}
     start = (setup.robot, controller, setup.q0, setup.v0, duration)
-    return simulate(*start, step=STEP, p=p, law_p={**setup.law_p, **law_p})
+    return simulate(*start, step=STEP, p=p, controller_p={**setup.controller_p, **controller_p})
 
 
 def law_of(setup: Setup) -> Controller:
@@ -99,8 +100,11 @@ def test_a_parameter_is_changed_while_the_motion_goes_on(setup: Setup, loops: di
     changes = [(200, "arm::field.speed", 0.25)]
     found = run_in_ecos({"arm": loops["3.0"].path}, named("arm", STATES), step=STEP, steps=400, changes=changes).values
     first = motion(setup, law_of(setup), 0.2)
-    start, law_p = (setup.robot, law_of(setup), first.q[-1], first.v[-1], 0.2), {**setup.law_p, "field.speed": 0.25}
-    second = simulate(*start, step=STEP, p=setup.p, law_p=law_p, t0=0.2)
+    start, controller_p = (
+        (setup.robot, law_of(setup), first.q[-1], first.v[-1], 0.2),
+        {**setup.controller_p, "field.speed": 0.25},
+    )
+    second = simulate(*start, step=STEP, p=setup.p, controller_p=controller_p, t0=0.2)
     assert np.abs(second.q[-1] - motion(setup, law_of(setup), 0.4).q[-1]).max() > 1e-4
     require_same(found[:201], np.hstack([first.q, first.v]))
     require_same(found[200:], np.hstack([second.q, second.v]))

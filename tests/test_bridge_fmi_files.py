@@ -14,7 +14,7 @@ import fmpy
 import pytest
 
 from erugin.bridges import fmi
-from erugin.bridges.fmi import binary
+from erugin.bridges.fmi import source_code as binary
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
@@ -276,7 +276,7 @@ def test_units_bounds_and_starts_are_told(unpacked: dict[str, Path]) -> None:
 def test_what_cannot_be_compiled_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     robot, path = two_link_arm(), tmp_path / "arm.fmu"
     path.write_text("what was there", encoding="utf-8")
-    monkeypatch.setattr(binary, "find_toolchain", lambda: "no C compiler is wanted")
+    monkeypatch.setattr(binary, "find_compiler", lambda: "no C compiler is wanted")
     with pytest.raises(BridgeError, match="no C compiler is wanted; or pass binary=False"):
         fmi.export(robot, path)
     assert path.read_text(encoding="utf-8") == "what was there"

@@ -95,7 +95,7 @@ def test_the_law_of_a_seven_joint_arm(tmp_path: Path, version: fmi.Version) -> N
     with Instance(fmu.path) as instance:
         for q, v in near:
             instance.set(inputs(controller.robot, q, v))
-            expected = controller.control(0.0, q, v, setup.law_p)
+            expected = controller.control(0.0, q, v, setup.controller_p)
             found = instance.get([f"u.{name}" for name in controller.robot.input_names])
             np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * np.abs(expected).max())
 

@@ -17,8 +17,9 @@ from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
 from erugin.robots.examples import iftomm_four_bars
-from erugin.scenarios import Setup, SimulationError, Trajectory, simulate
+from erugin.scenarios import Setup, simulate
 from erugin.scenarios.catalogue import n_four_bar, two_link_arm_moving_obstacle
+from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic.errors import BridgeError, BridgeWarning, ParameterError
 
 from .arms import two_link_arm
@@ -41,9 +42,11 @@ def fmus(setup: Setup, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Fm
     return {"2.0": old, "3.0": new}
 
 
-def motion(setup: Setup, p: dict[str, float] | None = None, law_p: dict[str, float] | None = None) -> Trajectory:
+def motion(setup: Setup, p: dict[str, float] | None = None, controller_p: dict[str, float] | None = None) -> Trajectory:
     start = (setup.robot, setup.controller, setup.q0, setup.v0, DURATION)
-    return simulate(*start, step=STEP, p={**setup.p, **(p or {})}, law_p={**setup.law_p, **(law_p or {})})
+    return simulate(
+        *start, step=STEP, p={**setup.p, **(p or {})}, controller_p={**setup.controller_p, **(controller_p or {})}
+    )
 
 
 def run(fmu: Fmu, values: dict[str, float] | None = None) -> dict[str, Array]:
@@ -172,10 +175,10 @@ def test_steps_follow_one_another(fmus: dict[str, Fmu]) -> None:
 
 
 def test_parameters_of_plant_and_law_are_told_apart(setup: Setup) -> None:
-    p, law_p = {"m1": 3.0}, {"m1": 2.6, "disc.x": 0.45}
+    p, controller_p = {"m1": 3.0}, {"m1": 2.6, "disc.x": 0.45}
     loop = (setup.robot, setup.controller, setup.q0, setup.v0, 0.1)
-    found = fmi.simulate(*loop, step=STEP, p=p, law_p=law_p)
-    expected = simulate(*loop, step=STEP, p=p, law_p=law_p)
+    found = fmi.simulate(*loop, step=STEP, p=p, controller_p=controller_p)
+    expected = simulate(*loop, step=STEP, p=p, controller_p=controller_p)
     for name in ("q", "v", "u", "energy"):
         values = getattr(expected, name)
         np.testing.assert_allclose(getattr(found, name), values, rtol=0.0, atol=1e-12 * np.abs(values).max())

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.bridges import fmi
-from erugin.bridges.fmi.blocks import law_block, loop_block, plant_block
-from erugin.bridges.fmi.names import identifier, structured, unique
-from erugin.bridges.fmi.units import Unit
+from erugin.bridges.fmi.fmu_model import c_identifier, structured_name, unique_names
+from erugin.bridges.fmi.model_assembly import closed_loop_model, controller_model, plant_model
+from erugin.bridges.fmi.unit_definitions import Unit
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import lagrangian_system
@@ -34,7 +34,7 @@ STRUCTURED = re.compile(rf"{PART}(?:\.{PART})*")
 
 @given(st.text(max_size=12))
 def test_any_name_becomes_one_that_the_standard_allows(name: str) -> None:
-    assert STRUCTURED.fullmatch(structured(name))
+    assert STRUCTURED.fullmatch(structured_name(name))
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_any_name_becomes_one_that_the_standard_allows(name: str) -> None:
     ],
 )
 def test_names_stay_as_they_are_where_they_can(name: str, expected: str) -> None:
-    assert structured(name) == expected
+    assert structured_name(name) == expected
 
 
 @given(st.lists(st.sampled_from(["a", "a_2", "a_3", "b[0]", "'c d'", "'c d'[1]", "time"]), max_size=12))
 def test_names_differ(names: list[str]) -> None:
-    found = unique(names)
+    found = unique_names(names)
     assert len(set(found)) == len(found) == len(names)
     assert all(STRUCTURED.fullmatch(name) for name in found)
     assert all(new == name for new, name in zip(found, names, strict=True) if names.count(name) == 1)
@@ -64,7 +64,7 @@ def test_names_differ(names: list[str]) -> None:
 @pytest.mark.parametrize("version", ["2.0", "3.0"])
 def test_descriptions_hold_any_name(version: fmi.Version, tmp_path: Path) -> None:
     """XML has no control characters, not even by their numbers."""
-    names = ["\x01", "x\x1b'\"<&>", "]]>\ufffe", "\t\n"]
+    names = ["\x01", "x\x1b'\"<&>", "]]>\ufffe", "\t\nx"]
     q, u = ca.vertcat(*map(ca.SX.sym, names)), ca.SX.sym("u", len(names))
     v = ca.vertcat(*(ca.SX.sym(f"v{name}") for name in names))
     p = Parameters.declare({"\x02": 1.0, "時間": 2.0})
@@ -78,11 +78,11 @@ def test_descriptions_hold_any_name(version: fmi.Version, tmp_path: Path) -> Non
 
 
 def test_a_model_has_a_name_that_c_can_have() -> None:
-    assert identifier("two-link arm, 2 m") == "two_link_arm_2_m"
-    assert identifier("7 joints") == "model_7_joints"
-    assert len(f"{identifier('arm ' * 100)}.so") < 255
+    assert c_identifier("two-link arm, 2 m") == "two_link_arm_2_m"
+    assert c_identifier("7 joints") == "model_7_joints"
+    assert len(f"{c_identifier('arm ' * 100)}.so") < 255
     with pytest.raises(BridgeError, match="needs a name with letters or digits"):
-        identifier("ψ")
+        c_identifier("ψ")
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,14 @@ def test_what_has_no_unit_has_none() -> None:
 def test_units_of_parameters_follow_from_the_equations() -> None:
     setup = two_link_arm_moving_obstacle()
     assert setup.controller is not None
-    block = loop_block(
-        *(setup.robot, setup.controller, "arm"), q0=None, v0=None, p=None, law_p=setup.law_p, apart=(), step=1e-3
+    block = closed_loop_model(
+        *(setup.robot, setup.controller, "arm"),
+        q0=None,
+        v0=None,
+        p=None,
+        controller_p=setup.controller_p,
+        apart=(),
+        step=1e-3,
     )
     arm = {f"{letter}{i}": unit for i in (1, 2) for letter, unit in zip("lmcI", ("m", "kg", "m", "kg.m2"), strict=True)}
     disc = {
@@ -133,12 +139,12 @@ def test_units_of_parameters_follow_from_the_equations() -> None:
 
 
 def test_units_of_a_linkage_and_of_a_circuit() -> None:
-    squeezer = plant_block(andrews_squeezer(), "squeezer", q0=None, v0=None, p=None, step=1e-3)
+    squeezer = plant_model(andrews_squeezer(), "squeezer", q0=None, v0=None, p=None, step=1e-3)
     units = {parameter.name: parameter.unit for parameter in squeezer.parameters}
     assert {unit for name, unit in units.items() if name.endswith(".mass")} == {"kg"}
     assert {unit for name, unit in units.items() if name.endswith(".inertia")} == {"kg.m2"}
     assert (units["spring.stiffness"], units["spring.rest_length"]) == ("N/m", "m")
-    ladder = plant_block(butterworth_ladder().robot, "ladder", q0=None, v0=None, p=None, step=1e-3)
+    ladder = plant_model(butterworth_ladder().robot, "ladder", q0=None, v0=None, p=None, step=1e-3)
     measured = {"L": "H", "C": "F", "R": "Ohm"}
     assert all(parameter.unit == measured[parameter.name[-1]] for parameter in ladder.parameters)
 
@@ -150,7 +156,7 @@ def test_nothing_is_told_where_the_equations_contradict_themselves() -> None:
     units: list[list[str]] = []
     for V in (p[1] * q**2 / 2, p[1] * q + p[1] * q**2):
         robot = lagrangian_system(q=q, v=v, p=parameters, T=p[0] * v**2 / 2, V=V, units=["m"])
-        block = plant_block(robot, "slider", q0=None, v0=None, p=None, step=1e-3)
+        block = plant_model(robot, "slider", q0=None, v0=None, p=None, step=1e-3)
         units.append([parameter.unit for parameter in block.parameters])
     assert units == [["kg", "N/m"], ["", ""]]
 
@@ -158,6 +164,6 @@ def test_nothing_is_told_where_the_equations_contradict_themselves() -> None:
 def test_the_law_alone_tells_units_too() -> None:
     robot = two_link_arm()
     law = ProgramController(Program(robot, holonomic(robot.points["tip"] - ca.DM([0.7, 0.1]), name="tip")))
-    block = law_block(law, "law", q0=None, v0=None, p=None, step=1e-3)
+    block = controller_model(law, "law", q0=None, v0=None, p=None, step=1e-3)
     units = {parameter.name: parameter.unit for parameter in block.parameters}
     assert (units["m1"], units["I2"], units["tip.alpha"], units["tip.beta"]) == ("kg", "kg.m2", "1/s", "1/s")

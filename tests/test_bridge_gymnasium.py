@@ -18,12 +18,11 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator, with_scene
-from erugin.scenarios import Reduced, SimulationError, simulate
+from erugin.scenarios import Trial, sample, simulate
 from erugin.scenarios.catalogue import slider_crank, two_wheel_clothoid
-from erugin.scenarios.comparison import Trial
-from erugin.scenarios.sampling import draw
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.trajectory import Trajectory
+from erugin.simulation import Reduced, SimulationError
+from erugin.simulation.trajectory import Trajectory
 from erugin.symbolic.parameters import Parameters
 
 from .called import Called
@@ -147,7 +146,7 @@ def test_a_mechanism_keeps_its_integrator_over_an_episode() -> None:
 def test_a_seed_draws_what_it_draws_in_a_comparison(setup: Setup) -> None:
     env = export(setup, residual=True, dictionary=True)
     trial = Trial.of(setup, "law", setup.controller)
-    motions = trial.motions(draw(setup.varied, [7, 8], trial.nominal), every=1)
+    motions = trial.motions(sample(setup.varied, [7, 8], trial.nominal), every=1)
     for i, seed in enumerate((7, 8)):
         assert np.array_equal(followed(env, NOTHING, seed)[0], states_of(motions[i]))
 
@@ -156,12 +155,12 @@ def test_options_set_parameters_in_place_of_what_is_drawn(setup: Setup) -> None:
     env = export(setup, residual=True, dictionary=True)
     seen, _ = env.reset(seed=1, options={"parameters": {"m1": 3.0, "q0.q1": 0.25}})
     assert seen["q"][0] == 0.25
-    drawn = draw(setup.varied, [1], Trial.of(setup, "law", setup.controller).nominal)
+    drawn = sample(setup.varied, [1], Trial.of(setup, "law", setup.controller).nominal)
     motion = simulate(
         *(setup.robot, setup.controller, [0.25, 1.1], setup.v0, 0.02),
         step=setup.step,
         p={"m1": 3.0, "m2": float(drawn["plant.m2"][0])},
-        law_p={"m1": 3.0},
+        controller_p={"m1": 3.0},
     )
     for i in range(1, 11):
         seen = env.step(NOTHING)[0]
@@ -277,7 +276,7 @@ def test_parameters_of_the_law_alone_are_known_to_every_expression() -> None:
     arm = with_scene(planar_manipulator([Link(0.6, 2.5, 0.3, 0.1)]), scene)
     own = Parameters.declare({"k": 2.0})
     law = OpenLoop(arm, own["k"] * ca.SX.ones(1, 1), parameters=own)
-    setup = Setup(arm, law, [0.0], [0.0], 0.1, 1e-2, stop=arm.t - own["k"] * 0.0101, law_p={"k": 3.0})
+    setup = Setup(arm, law, [0.0], [0.0], 0.1, 1e-2, stop=arm.t - own["k"] * 0.0101, controller_p={"k": 3.0})
     env = export(setup, signals={"goal": ca.vertcat(scene["goal.x"], own["k"])}, dictionary=True)
     assert env.reset()[0]["goal"].tolist() == [0.5, 3.0]
     assert followed(env, np.zeros(1))[0].shape == (5, 2)

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from erugin.bridges.gymnasium import export, export_vector
-from erugin.bridges.gymnasium.ahead import DEPTH
-from erugin.bridges.gymnasium.draws import later_seeds
-from erugin.scenarios.comparison import Trial
-from erugin.scenarios.sampling import Normal, draw
+from erugin.bridges.gymnasium.episode_starts import BUFFER_DEPTH, later_seeds
+from erugin.scenarios import Normal, Trial, sample
 from erugin.scenarios.setup import Setup
 from erugin.symbolic.errors import ParameterError
 
@@ -45,8 +43,8 @@ def test_seeds_of_later_episodes_are_all_different() -> None:
 def test_starts_that_were_drawn_ahead_are_those_of_their_seeds(setup: Setup) -> None:
     env, nominal = export(setup, dictionary=True), Trial.of(setup, "law", setup.controller).nominal
     seen, info = env.reset(seed=11)
-    for _ in range(2 * DEPTH + 3):
-        assert seen["q"][0] == draw(setup.varied, [info["seed"]], nominal)["q0.q1"][0]
+    for _ in range(2 * BUFFER_DEPTH + 3):
+        assert seen["q"][0] == sample(setup.varied, [info["seed"]], nominal)["q0.q1"][0]
         seen, info = env.reset()
 
 
@@ -61,8 +59,8 @@ def test_lanes_that_end_apart_draw_apart(setup: Setup) -> None:
         for lane in np.flatnonzero(info.get("_seed", np.zeros(5))).tolist():
             starts[lane].append(float(seen[lane, 0]))
     counts = [len(each) for each in starts]
-    assert min(counts) > DEPTH / 2
-    assert max(counts) > DEPTH
+    assert min(counts) > BUFFER_DEPTH / 2
+    assert max(counts) > BUFFER_DEPTH
     assert len(set(counts)) > 1
     for lane, found in enumerate(starts):
         one.reset(seed=3 + lane)
@@ -71,7 +69,7 @@ def test_lanes_that_end_apart_draw_apart(setup: Setup) -> None:
 
 def test_a_value_out_of_its_range_stops_the_episode_that_has_it_and_no_other(setup: Setup) -> None:
     varied = {"plant.m1": Normal(1.0, 0.7)}
-    drawn = draw(varied, later_seeds(np.full(60, 5), np.arange(60)))["plant.m1"]
+    drawn = sample(varied, later_seeds(np.full(60, 5), np.arange(60)))["plant.m1"]
     bad = int(np.argmax(drawn <= 0.0))
     assert bad > 1
     env = export(setup, varied=varied)

@@ -11,15 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import export, export_vector
-from erugin.bridges.gymnasium.draws import Draws
 from erugin.bridges.gymnasium.environment import Environment
+from erugin.bridges.gymnasium.episode_starts import StartSampler
 from erugin.constraints import holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.robots import Robot, with_inputs
-from erugin.scenarios import Phase, PhasedTrajectory
+from erugin.scenarios import Uniform
 from erugin.scenarios.catalogue import exoskeleton_steps
-from erugin.scenarios.sampling import Uniform
 from erugin.scenarios.setup import Setup
+from erugin.simulation import Phase, PhasedTrajectory
 from erugin.symbolic.errors import BridgeError, ModelError, ParameterError
 from erugin.symbolic.parameters import Parameters
 
@@ -239,7 +239,7 @@ def test_a_phase_that_cannot_go_on_is_told_by_name() -> None:
 def test_what_seeds_draw_goes_to_the_laws_of_all_phases_that_have_it() -> None:
     robot, own = point_mass(), Parameters.declare({"k": 2.0})
     laws = [OpenLoop(robot, ca.vertcat(own["k"], 0.0), parameters=own) for _ in range(2)]
-    phases = (Phase(laws[0], until=0.05, law_p={"k": 3.0}), Phase(laws[1]))
+    phases = (Phase(laws[0], until=0.05, controller_p={"k": 3.0}), Phase(laws[1]))
     setup = Setup(robot, None, [0.0, 0.0], [0.0, 0.0], 0.1, 1e-2, phases=phases, varied={"q0.x0": Uniform(1.0, 2.0)})
     env = export(setup, residual=True, dictionary=True)
     _, states, _, _ = followed(env, np.zeros(2))
@@ -266,4 +266,4 @@ def test_what_does_not_fit_phases_is_refused_by_name() -> None:
     walk = exoskeleton_steps()
     place = walk.phases[0].places[0]
     with pytest.raises(ParameterError, match=f"'{place}' says where a contact stands"):
-        Draws(walk, {}).starts(np.zeros(1, dtype=np.int64), {place: 0.1})
+        StartSampler(walk, {}).starts(np.zeros(1, dtype=np.int64), {place: 0.1})

@@ -14,9 +14,9 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot
-from erugin.scenarios import Phase, PhasedSimulationError, PhasedTrajectory
-from erugin.scenarios.sampling import Uniform
+from erugin.scenarios import Uniform
 from erugin.scenarios.setup import Setup
+from erugin.simulation import Phase, PhasedSimulationError, PhasedTrajectory
 from erugin.symbolic.errors import ModelError, ParameterError
 from erugin.symbolic.parameters import Parameters
 
@@ -192,7 +192,7 @@ def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
     plain = torques(0.05, None)
     refused(replace(plain, p={"zz": 1.0}), ParameterError, "unknown parameter 'zz'")
     misspelt = replace(swing(), controller=None, varied={}, phases=(Phase(program_control(swinging_arm())),))
-    misspelt = replace(misspelt, phases=(replace(misspelt.phases[0], law_p={"zz": 1.0}),))
+    misspelt = replace(misspelt, phases=(replace(misspelt.phases[0], controller_p={"zz": 1.0}),))
     refused(misspelt, ParameterError, "unknown parameter 'zz'")
     refused(
         replace(misspelt, phases=(Phase(upright(strut()), name="up"),)), ModelError, "phase 'up': .* made for strut"

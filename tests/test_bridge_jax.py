@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges.jax import JaxFunction, export
-from erugin.bridges.jax.operations import operations
+from erugin.bridges.jax.translation import jax_operations
 from erugin.controllers import Controller, OpenLoop
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots.examples import fukao_robot, pinocchio_four_bar
@@ -94,7 +94,7 @@ def test_a_law_and_its_derivatives_are_ours(name: str) -> None:
 @pytest.mark.slow
 def test_every_operation_is_translated_with_its_derivative() -> None:
     x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 3)
-    codes = sorted(operations())
+    codes = sorted(jax_operations())
     built: list[ca.SX] = []
     for code in codes:
         for i in range(3):

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erugin.bridges.jax import JaxFunction
-from erugin.bridges.jax.guards import guarded
-from erugin.symbolic.code import Tape
+from erugin.bridges.jax.translation import guard_branches
+from erugin.symbolic.codegen import Tape
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .random_graphs import Graph, bits, graphs, interpret
@@ -52,7 +52,7 @@ def branching(seed: int) -> ca.Function:
 @pytest.mark.parametrize("seed", range(12))
 def test_numbers_stay_the_same_to_the_last_bit(seed: int) -> None:
     tape = Tape.of(branching(seed))
-    made = guarded(tape)
+    made = guard_branches(tape)
     for k, (operation, a, b) in enumerate(made.entries):
         assert operation in (ca.OP_INPUT, ca.OP_CONST) or max(int(a), b) < k
     rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def test_numbers_stay_the_same_to_the_last_bit(seed: int) -> None:
 
 def test_most_of_these_have_something_to_guard() -> None:
     tapes = [Tape.of(branching(seed)) for seed in range(12)]
-    assert sum(len(guarded(tape).entries) > len(tape.entries) for tape in tapes) >= 9
+    assert sum(len(guard_branches(tape).entries) > len(tape.entries) for tape in tapes) >= 9
 
 
 @settings(deadline=None)
@@ -71,7 +71,7 @@ def test_most_of_these_have_something_to_guard() -> None:
 def test_numbers_of_any_function_stay_the_same(graph: Graph, data: st.DataObject) -> None:
     inputs = [data.draw(st.lists(NUMBERS, min_size=size, max_size=size)) for size in graph.sizes]
     tape = Tape.of(graph.function())
-    assert bits(interpret(guarded(tape), inputs)) == bits(interpret(tape, inputs))
+    assert bits(interpret(guard_branches(tape), inputs)) == bits(interpret(tape, inputs))
 
 
 def root_or_zero(x: ca.SX) -> ca.SX:
@@ -138,7 +138,7 @@ def test_without_guards_the_derivative_would_be_nan(monkeypatch: pytest.MonkeyPa
     import jax
 
     x = ca.SX.sym("x")
-    monkeypatch.setattr("erugin.bridges.jax.translate.guarded", lambda tape: tape)
+    monkeypatch.setattr("erugin.bridges.jax.translation.guard_branches", lambda tape: tape)
     function = JaxFunction({"x": x}, NO_PARAMETERS, root_or_zero(x))
     with jax.enable_x64(True):
         assert math.isnan(jax.grad(lambda at: function(at)[0])(-1.0))

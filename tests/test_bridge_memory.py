@@ -15,12 +15,12 @@ from mujoco import MjData, MjModel
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
-from erugin.bridges.law_memory import LawMemory, remembers
-from erugin.bridges.pybullet.package import world
+from erugin.bridges.common.controller_memory import ControllerMemory, has_memory
+from erugin.bridges.pybullet.client import world
 from erugin.constraints import holonomic
-from erugin.controllers import AdaptiveProgramController, Controller, Program, ProgramController
-from erugin.controllers.robust import IntegralProgramController
-from erugin.controllers.wrappers import Delay, Measured, MotorLag, Noise, SampleAndHold, Supervised
+from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.wrappers import Delay, Fallback, MeasurementNoise, MotorLag, Noise, SampleAndHold
 from erugin.robots import Robot
 
 from .bridge_simulators import chain, tracking
@@ -44,7 +44,7 @@ LAWS: dict[str, Callable[[Robot], Controller]] = {
     "noisy": lambda robot: Noise(tracking(robot), q=0.01, v=0.02, seed=3),
     "through a lag": lambda robot: MotorLag(tracking(robot), 0.03),
     "estimating": estimating,
-    "estimating, measured with errors": lambda robot: Measured(estimating(robot), q=0.01, seed=5),
+    "estimating, measured with errors": lambda robot: MeasurementNoise(estimating(robot), q=0.01, seed=5),
     "estimating, delayed": lambda robot: Delay(estimating(robot), DT),
     "integrating": lambda robot: IntegralProgramController(tracking(robot).program, realization="actuated"),
 }
@@ -174,13 +174,13 @@ def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
 def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
     inner = estimating(chain())
     spare = IntegralProgramController(inner.program, realization="actuated")
-    law = Supervised(Delay(inner, DT), spare)
+    law = Fallback(Delay(inner, DT), spare)
     for one in (inner, spare):
         one.reset()
         one.advance(0.0, [0.3, 0.4], [0.5, 0.6])
     before = inner.memory, spare.memory, law.memory
-    memory = LawMemory(law)
-    assert remembers(law)
+    memory = ControllerMemory(law)
+    assert has_memory(law)
     with memory.lent() as lent:
         assert lent is law
         lent.advance(0.0, [0.1, 0.2], [0.3, 0.4])
@@ -197,7 +197,7 @@ def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
 def test_a_memory_is_kept_where_the_law_raises() -> None:
     robot = chain()
     law = Delay(ProgramController(tracking(robot).program, realization="actuated"), DT)
-    memory = LawMemory(law)
+    memory = ControllerMemory(law)
     with memory.lent():
         law.advance(0.0, [0.1, 0.2], [0.0, 0.0])
     kept = law.memory
@@ -230,7 +230,7 @@ def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Cont
 
 def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
     law = estimating(chain())
-    own, (one, other) = law.memory, (LawMemory(law), LawMemory(law))
+    own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
     runs = [samples(seed) for seed in (1, 2)]
     estimates: list[list[float]] = [[], []]
     with one.lent() as looked_at:
@@ -274,8 +274,8 @@ def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
     tracked = tracking(robot)
     parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))
     law = Sum(robot, (*parts, parts[0], estimating(robot)), zero)
-    with LawMemory(law).lent() as lent:
+    with ControllerMemory(law).lent() as lent:
         torque = lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
     alone = tracked.control(0.0, [0.1, 0.2], [0.3, 0.4])
     np.testing.assert_allclose(torque, 3 * alone + estimating(robot).control(0.0, [0.1, 0.2], [0.3, 0.4]), rtol=1e-12)
-    assert not remembers(parts[0])
+    assert not has_memory(parts[0])

@@ -14,7 +14,7 @@ from erugin.robots import Link, exoskeleton, planar_manipulator
 from erugin.robots.formulations import NewtonEuler
 
 from .mjcf import HEAVY, HELD, LIGHT, LINKS, LOOPS, TELESCOPES, TREES, Model, difference, followed, robot, states, text
-from .mujoco_versions import ROTORS, TOLD, needs
+from .mujoco_versions import TENDON_ARMATURE, TOLD, needs
 from .trees import TREES as RANDOM
 
 TOLERANCE = 1e-9
@@ -63,7 +63,7 @@ HANDED_ON = (
 def test_random_trees_move_there_as_here(name: str) -> None:
     own = RANDOM[name].robot()
     carried = "telescopes" in name or "shares" in name
-    with needs(ROTORS if carried else None):
+    with needs(TENDON_ARMATURE if carried else None):
         model = Model.of(own, export(own))
         for q, v, u in states(own, 1):
             a = own.evaluate(own.acceleration, q=q, v=v, u=u)
@@ -109,7 +109,7 @@ def test_bounds_are_those_of_joints_and_inputs() -> None:
     assert not free.actuator_ctrllimited.any()
 
 
-@needs(ROTORS)
+@needs(TENDON_ARMATURE)
 def test_the_model_is_set_up_where_it_is_asked_to_be() -> None:
     own = exoskeleton([HEAVY, LIGHT])
     q0 = np.array([0.3, 1.2, 0.9, 0.6])
@@ -168,7 +168,7 @@ def test_a_joint_may_be_called_world() -> None:
     assert difference(back.evaluate(back.bias, q=q, v=v), plain.evaluate(plain.bias, q=q, v=v)) < TOLERANCE
 
 
-@needs(ROTORS)
+@needs(TENDON_ARMATURE)
 def test_telescopic_links_are_drawn_from_end_to_end() -> None:
     own = exoskeleton([HEAVY, LIGHT])
     q0 = np.array([0.3, 1.2, 0.9, 0.6])

@@ -26,7 +26,7 @@ from erugin.symbolic.errors import (
 )
 
 from .mjcf import HEAVY, LIGHT, LINKS, robot
-from .mujoco_versions import ROTORS, TOLD, needs
+from .mujoco_versions import TENDON_ARMATURE, TOLD, needs
 from .trees import TREES as RANDOM
 
 pytestmark = TOLD
@@ -148,7 +148,7 @@ def test_armature_across_branches_is_refused() -> None:
     source = """<mujoco><worldbody><body><joint name="a" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body>
     <body pos="9 0 0"><joint name="b" axis="0 0 1"/><geom size=".1" pos="1 0 0"/></body></worldbody><tendon>
     <fixed name="t" armature="1"><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed></tendon></mujoco>"""
-    said = re.escape(ROTORS.missing) or "tendon t: a fixed tendon with armature across branches"
+    said = re.escape(TENDON_ARMATURE.missing) or "tendon t: a fixed tendon with armature across branches"
     with pytest.raises(BridgeError, match=said):
         load(source, ignore=["contacts"])
 
@@ -187,7 +187,7 @@ def test_bad_arguments_are_refused() -> None:
         export(robot("floating base"), q0=np.zeros(9))
 
 
-@needs(ROTORS)
+@needs(TENDON_ARMATURE)
 def test_points_that_are_fixed_in_no_body_are_told() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -15,7 +15,7 @@ from erugin.robots.dynamics import Dynamics
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .mjcf import LINKS, Model, difference, robot, states
-from .mujoco_versions import ROTORS, needs
+from .mujoco_versions import TENDON_ARMATURE, needs
 
 
 def with_forces(own: Robot, forces: ca.SX, inertia: ca.SX | None = None) -> Robot:
@@ -58,7 +58,7 @@ def test_springs_dampers_and_rotors_of_joints_are_carried_over(angles: str) -> N
 @pytest.mark.parametrize("rotors", [False, True])
 @pytest.mark.parametrize("angles", ["relative", "absolute"])
 def test_what_acts_across_joints_becomes_tendons(angles: str, rotors: bool) -> None:
-    with needs(ROTORS if rotors else None):
+    with needs(TENDON_ARMATURE if rotors else None):
         require_tendons(arm(angles), rotors)
 
 

@@ -14,7 +14,7 @@ from erugin.robots import Robot
 from erugin.symbolic.errors import BridgeWarning
 
 from .mjcf import Model, difference, followed, robot, states, text
-from .mujoco_versions import EXACT, ROTORS, SITES, SPRING_FLAG, TOLD, needs
+from .mujoco_versions import DIAGEXACT, SITE_EQUALITIES, SPRING_FLAG, TENDON_ARMATURE, TOLD, needs
 
 pytestmark = TOLD
 
@@ -114,7 +114,7 @@ LOOP = """
 </mujoco>
 """
 
-if ROTORS.missing:
+if TENDON_ARMATURE.missing:
     LOOP = LOOP.replace(' armature="0.2"', "")
 OTHERS = {"defaults": DEFAULTS, "floating": FLOATING, "loop": LOOP}
 
@@ -257,7 +257,7 @@ WELD = """
 """
 
 
-if EXACT.missing:
+if DIAGEXACT.missing:
     WELD = WELD.replace(' diagexact="enable"', "")
 
 
@@ -281,11 +281,11 @@ def test_bodies_that_are_welded_move_as_there(equality: str) -> None:
     a = own.evaluate(own.acceleration, q=q, v=v)
     data = model.place(q, v)
     # MuJoCo's welds are soft, by one part in ten thousand of the free motion.
-    free, share = np.abs(data.qacc_smooth).max(), 5e-3 if EXACT.missing else 2e-3
+    free, share = np.abs(data.qacc_smooth).max(), 5e-3 if DIAGEXACT.missing else 2e-3
     assert np.abs(data.qacc - model.joints.states.velocities(q) @ a).max() < share * free
 
 
-@needs(SITES)
+@needs(SITE_EQUALITIES)
 def test_sites_that_are_welded_lie_on_each_other() -> None:
     own = load(WELD.replace("EQUALITY", '<weld name="glue" site1="end" site2="tip"/>'))
     place, turn = (constraint.residual(own.coordinates) for constraint in own.natural)

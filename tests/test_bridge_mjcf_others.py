@@ -13,7 +13,7 @@ import pytest
 from erugin.bridges.mujoco import load, match
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
-from .mujoco_versions import GROUPS, SEVERAL, SITES, has, needs
+from .mujoco_versions import GROUPS, SEVERAL, SITE_EQUALITIES, has, needs
 
 TARGET = """
 <body name="target" mocap="true" pos="2 0 0">
@@ -66,11 +66,11 @@ def test_mocap_bodies_weigh_nothing_in_the_robot(place: str) -> None:
 )
 def test_what_hangs_on_a_mocap_body_is_refused_by_name(equality: str, said: str) -> None:
     text = arm(last=TARGET, equality=equality)
-    if "site1" in equality and SITES.missing:
-        said = re.escape(SITES.missing)
+    if "site1" in equality and SITE_EQUALITIES.missing:
+        said = re.escape(SITE_EQUALITIES.missing)
     with pytest.raises(BridgeError, match=said):
         load(text)
-    if "site1" in equality and SITES.missing:
+    if "site1" in equality and SITE_EQUALITIES.missing:
         return
     with pytest.warns(BridgeWarning, match=said):
         assert not load(text, ignore=["equality w"]).natural
@@ -83,7 +83,7 @@ def test_joints_without_names_are_found_again() -> None:
     assert match(own, mujoco.MjModel.from_xml_string(text)).same
 
 
-@needs(SITES)
+@needs(SITE_EQUALITIES)
 def test_a_weld_that_lets_turn_holds_a_point() -> None:
     post, weld = '<site name="post" pos="1.5 .3 -.4"/>', '<weld name="w" site1="end" site2="post" torquescale="0"/>'
     assert [constraint.name for constraint in load(arm(last=post, equality=weld)).natural] == ["w"]
@@ -91,7 +91,7 @@ def test_a_weld_that_lets_turn_holds_a_point() -> None:
     assert [constraint.name for constraint in both.natural] == ["w", "w (turn)"]
 
 
-@needs(SITES)
+@needs(SITE_EQUALITIES)
 def test_a_loop_in_a_plane_is_held_in_that_plane_alone() -> None:
     # 0.1 + 0.2 is not 0.3: across the plane a rounding error is left, which no joint can take away.
     post, pin = '<site name="post" pos="1.5 .3 -.4"/>', '<connect name="pin" site1="end" site2="post"/>'

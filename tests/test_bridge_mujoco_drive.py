@@ -14,7 +14,7 @@ import pytest
 from erugin.bridges.mujoco import drive, export, load, simulate
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, ControlLimits, Program, ProgramController, Status
-from erugin.controllers.wrappers import Delay, MotorLag, SampleAndHold, Supervised
+from erugin.controllers.wrappers import Delay, Fallback, MotorLag, SampleAndHold
 from erugin.robots import Robot, planar_manipulator
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError, BridgeWarning
@@ -137,7 +137,7 @@ WRAPPED: dict[str, Callable[[Controller], Controller]] = {
     "held": lambda law: SampleAndHold(law, 0.005),
     "late": lambda law: Delay(law, 0.004),
     "lag of a lag": lambda law: MotorLag(SampleAndHold(Delay(law, 0.003), 0.004), 0.01),
-    "supervised": Supervised,
+    "supervised": Fallback,
 }
 """Most of these have nothing to remember before the first sample."""
 
@@ -201,8 +201,8 @@ def test_simulate_leaves_limits_alone_unless_asked() -> None:
 def test_the_start_and_its_time_are_those_that_are_given() -> None:
     robot = arm()
     law = swinging(robot)
-    motion = simulate(robot, law, Q0, V0, 0.0105, step=1e-3, t0=0.4, p={"m2": 1.9}, law_p={"m2": 1.9})
-    ours = simulate_here(robot, law, Q0, V0, 0.0105, step=1e-3, t0=0.4, p={"m2": 1.9}, law_p={"m2": 1.9})
+    motion = simulate(robot, law, Q0, V0, 0.0105, step=1e-3, t0=0.4, p={"m2": 1.9}, controller_p={"m2": 1.9})
+    ours = simulate_here(robot, law, Q0, V0, 0.0105, step=1e-3, t0=0.4, p={"m2": 1.9}, controller_p={"m2": 1.9})
     assert len(motion) == 12
     assert np.allclose(motion.t, ours.t, rtol=0.0, atol=1e-15)
     assert np.allclose(motion.q, ours.q, rtol=0.0, atol=1e-12)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.bridges.mujoco import Drive, drive, match, simulate
+from erugin.bridges.mujoco import ControlCallback, drive, match, simulate
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Status
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError
 from erugin.scenarios import simulate as simulate_here
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import BridgeError, MissingPackageError, ModelError
 
 from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
@@ -38,25 +38,25 @@ class Cut(Controller):
         return np.zeros(2)
 
 
-def by_callback(acting: Drive, data: mujoco.MjData, count: int) -> None:
+def by_callback(acting: ControlCallback, data: mujoco.MjData, count: int) -> None:
     """MuJoCo's own steps."""
     with callback(acting):
         mujoco.mj_step(acting.model, data, count)
 
 
-def by_step(acting: Drive, data: mujoco.MjData, count: int) -> None:
+def by_step(acting: ControlCallback, data: mujoco.MjData, count: int) -> None:
     """One step after the other."""
     for _ in range(count):
         acting.step(data)
 
 
-def by_run(acting: Drive, data: mujoco.MjData, count: int) -> None:
+def by_run(acting: ControlCallback, data: mujoco.MjData, count: int) -> None:
     """A recorded run."""
     acting.run(data, count * float(acting.model.opt.timestep))
 
 
 WAYS = pytest.mark.parametrize("go", [by_callback, by_step, by_run])
-Way = Callable[[Drive, mujoco.MjData, int], None]
+Way = Callable[[ControlCallback, mujoco.MjData, int], None]
 
 
 @WAYS

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from erugin.bridges.mujoco import drive, export, load, match
-from erugin.bridges.mujoco.watch import without_log
+from erugin.bridges.mujoco.warning_monitor import without_warning_log
 from erugin.robots import Link, Robot, TelescopicLink, assemble, exoskeleton, lagrangian_system, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka_panda
 from erugin.symbolic.errors import BridgeError, BridgeWarning, ModelError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .bridge_mujoco import ARM, LINKS, arm, model_of, swinging
-from .mujoco_versions import GROUPS, LIFTED, ROTORS, TOLD, has, needs
+from .mujoco_versions import GROUPS, LIFTED, TENDON_ARMATURE, TOLD, has, needs
 
 pytestmark = TOLD
 
@@ -43,7 +43,7 @@ def telescopic() -> Robot:
 @pytest.mark.parametrize("make", [arm, four_bars, five_bars, telescopic, bricard_mechanism, franka_panda])
 def test_what_is_exported_is_the_same_robot(make: Callable[[], Robot]) -> None:
     robot = make()
-    with needs(ROTORS if make is telescopic else None):
+    with needs(TENDON_ARMATURE if make is telescopic else None):
         found = match(robot, model_of(export(robot)))
         assert found.same, str(found)
         assert found.mass < 1e-12
@@ -173,7 +173,7 @@ def test_contacts_take_no_part_and_no_memory() -> None:
     )
     model = model_of(f'<mujoco><size memory="20K"/><worldbody>{bodies}</worldbody></mujoco>')
     data = mujoco.MjData(model)
-    with pytest.raises(mujoco.FatalError) if has("3.9") else without_log(mujoco):
+    with pytest.raises(mujoco.FatalError) if has("3.9") else without_warning_log(mujoco):
         mujoco.mj_forward(model, data)
     assert has("3.9") or data.warning.number[mujoco.mjtWarning.mjWARN_CONTACTFULL]
     with pytest.warns(BridgeWarning, match="contacts"):

@@ -15,29 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.bridges.mujoco import simulate
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.robots import (
-    Body,
-    Frame,
-    Link,
-    Node,
-    Robot,
-    TelescopicLink,
-    Tree,
-    assemble,
-    exoskeleton,
-    planar_manipulator,
-    tree_system,
-)
+from erugin.robots import Frame, Link, Robot, TelescopicLink, assemble, exoskeleton, planar_manipulator, tree_system
 from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka_panda
-from erugin.robots.joints import Floating, Revolute
-from erugin.scenarios import Trajectory
+from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
 from erugin.scenarios import simulate as simulate_here
-from erugin.scenarios.integrators import Reduced
+from erugin.simulation import Reduced, Trajectory
 from erugin.symbolic.errors import BridgeWarning
 from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .bridge_mujoco import LINKS, Q0, V0, swinging
-from .mujoco_versions import CENTRIPETAL, EXACT, ROTORS, ROUND, TOLD, has, needs
+from .mujoco_versions import CENTRIPETAL_CONNECT, DIAGEXACT, FLOATING_RK4, TENDON_ARMATURE, TOLD, has, needs
 
 pytestmark = TOLD
 
@@ -115,10 +102,10 @@ def test_a_floating_robot_goes_to_ours_at_order_four(realization: Literal["actua
         rows.append(nonholonomic(robot.v[:6] - wanted, perturbation=FirstOrder(5.0), name="base"))
     law = ProgramController(Program(robot, rows), realization=realization)
     start = ([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.3], [0.1, 0.2, -0.1, 1.0, 2.0, -1.5, 0.7])
-    told = f"tree: {ROUND.missing}: its motion has an error of second"
-    with pytest.warns(BridgeWarning, match=re.escape(told)) if ROUND.missing else nullcontext():
+    told = f"tree: {FLOATING_RK4.missing}: its motion has an error of second"
+    with pytest.warns(BridgeWarning, match=re.escape(told)) if FLOATING_RK4.missing else nullcontext():
         _, orders = errors(robot, law, start, 0.5, [32, 64, 128])
-    assert min(orders) >= (1.9 if ROUND.missing else 3.9)
+    assert min(orders) >= (1.9 if FLOATING_RK4.missing else 3.9)
 
 
 @pytest.mark.slow
@@ -171,8 +158,8 @@ def test_closed_loops_are_soft_by_their_time_constant(make: Callable[[], Looped]
     gaps, misses = np.array(found).T
     # A soft loop opens with the square of its time constant, and the motion is wrong in proportion.
     assert np.allclose(np.log2(gaps[:-1] / gaps[1:]), 2.0, atol=0.35)
-    assert gaps[-1] < (3e-5 if CENTRIPETAL.missing else 2e-7)
-    assert misses[-1] < (2e-5 if CENTRIPETAL.missing else 1e-6)
+    assert gaps[-1] < (3e-5 if CENTRIPETAL_CONNECT.missing else 2e-7)
+    assert misses[-1] < (2e-5 if CENTRIPETAL_CONNECT.missing else 1e-6)
     assert misses[-1] < misses[0] / 8
 
 
@@ -180,7 +167,7 @@ def test_a_loop_of_the_default_impedance_opens_by_a_millimetre_or_so() -> None:
     robot, law, q = turning_four_bar()
     motion = simulate(robot, law, q, np.zeros(3), 0.5, step=1e-3, solref=(0.02, 1.0), solimp=(0.9, 0.95, 1e-3, 0.5, 2))
     # Without the exact inertia of the loop it is harder.
-    assert (2e-4 if EXACT.missing else 7e-4) < loop_gap(robot, motion) < 1e-3
+    assert (2e-4 if DIAGEXACT.missing else 7e-4) < loop_gap(robot, motion) < 1e-3
 
 
 def test_a_spatial_loop_with_dependent_rows_goes_to_ours() -> None:
@@ -188,13 +175,13 @@ def test_a_spatial_loop_with_dependent_rows_goes_to_ours() -> None:
     q = v = np.zeros(5)
     reference = simulate_here(robot, None, q, v, 0.5, step=2e-3, integrator=Reduced())
     motion = simulate(robot, None, q, v, 0.5, step=1e-3, solref=(0.005, 1.0))
-    assert np.abs(motion.q[-1] - reference.q[-1]).max() < (3e-5 if CENTRIPETAL.missing else 1e-7)
-    assert np.ptp(motion.energy) < (1e-3 if CENTRIPETAL.missing else 1e-5)
+    assert np.abs(motion.q[-1] - reference.q[-1]).max() < (3e-5 if CENTRIPETAL_CONNECT.missing else 1e-7)
+    assert np.ptp(motion.energy) < (1e-3 if CENTRIPETAL_CONNECT.missing else 1e-5)
     assert np.abs(reference.q[-1]).max() > 0.1
 
 
 @pytest.mark.slow
-@needs(ROTORS)
+@needs(TENDON_ARMATURE)
 def test_telescopic_links_go_to_ours_as_the_time_constant_falls() -> None:
     robot = exoskeleton([TelescopicLink(5.0, 0.1, 0.4, 2000.0, 0.5), TelescopicLink(4.0, 0.08, 0.45, 1500.0, 0.4)])
     wanted = ca.vertcat(1.2 + 0.1 * ca.sin(3 * robot.t), 1.4)
@@ -208,4 +195,4 @@ def test_telescopic_links_go_to_ours_as_the_time_constant_falls() -> None:
     ]
     assert misses[0] < 1e-5
     # Before 3.11 both are of the size of other errors: 1e-6 without the exact inertia, 1e-10 with it.
-    assert misses[1] < (misses[0] / 5 if has("3.11") else 1e-6 if EXACT.missing else 1e-9)
+    assert misses[1] < (misses[0] / 5 if has("3.11") else 1e-6 if DIAGEXACT.missing else 1e-9)

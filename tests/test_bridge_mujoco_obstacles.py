@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.bridges.mujoco import Drive, Obstacle, drive, export
+from erugin.bridges.mujoco import ControlCallback, Obstacle, drive, export
 from erugin.constraints import EruginField, box, circle, follow, line
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import Setup, SimulationError, Trajectory
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .bridge_mujoco import arm, callback, model_of, started, state
@@ -38,13 +39,13 @@ def arm_and_disc() -> tuple[Setup, Trajectory]:
     return setup, motion
 
 
-def with_ball(kind: str) -> tuple[Drive, mujoco.MjData]:
+def with_ball(kind: str) -> tuple[ControlCallback, mujoco.MjData]:
     """The arm of the scenario and a ball; what the law knows of the disc's motion is forgotten."""
     setup, _ = arm_and_disc()
     text = export(setup.robot, timestep=STEP).replace("</worldbody>", f"{BALLS[kind]}</worldbody>")
-    law_p = {**setup.law_p, "disc.x": 5.0, "disc.y": 5.0, "disc.vx": 0.0, "disc.vy": 0.0}
+    controller_p = {**setup.controller_p, "disc.x": 5.0, "disc.y": 5.0, "disc.vx": 0.0, "disc.vy": 0.0}
     assert setup.controller is not None
-    acting = drive(setup.controller, model_of(text), p=law_p, obstacles={"disc": "ball"})
+    acting = drive(setup.controller, model_of(text), p=controller_p, obstacles={"disc": "ball"})
     data = started(acting, setup.q0, setup.v0)
     if kind == "free":
         first = int(acting.model.joint("flight").dofadr[0])
@@ -93,7 +94,7 @@ def test_a_ball_that_is_pushed_is_seen_and_told() -> None:
     assert acting.controller is not None
     assert abs(acting.p[acting.controller.parameters.names.index("disc.vx")] + 0.09) < 1e-6
     assert "disc.vx from -0.07 to -0.09" in motion.notes[-1][1]
-    assert np.array_equal(motion.law_p, acting.p)
+    assert np.array_equal(motion.controller_p, acting.p)
 
 
 def test_a_law_that_fails_as_it_looks_ends_the_motion_and_not_the_process() -> None:
@@ -133,7 +134,7 @@ def test_a_radius_that_differs_is_told() -> None:
     model = model_of(export(setup.robot).replace("</worldbody>", f"{fat}</worldbody>"))
     assert setup.controller is not None
     with pytest.warns(BridgeWarning, match=r"radius of 0\.11 m for 'disc', and the body's geom has 0\.2 m"):
-        drive(setup.controller, model, p=setup.law_p, obstacles={"disc": "ball"})
+        drive(setup.controller, model, p=setup.controller_p, obstacles={"disc": "ball"})
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_obstacles_that_are_not_there_are_refused(obstacles: dict[str, str | Obs
     model = model_of(export(setup.robot).replace("</worldbody>", f"{BALLS['mocap']}</worldbody>"))
     assert setup.controller is not None
     with pytest.raises(BridgeError, match=said):
-        drive(setup.controller, model, p=setup.law_p, obstacles=obstacles)
+        drive(setup.controller, model, p=setup.controller_p, obstacles=obstacles)
 
 
 def test_an_obstacle_of_other_words_is_refused() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.bridges.mujoco import Drive, drive, load, match, simulate
+from erugin.bridges.mujoco import ControlCallback, drive, load, match, simulate
 from erugin.symbolic.errors import ShapeError
 
 from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
@@ -34,12 +34,12 @@ class Interrupted(Counting):
         return super().control(t, q, v, p)
 
 
-def counting() -> Drive:
+def counting() -> ControlCallback:
     """A law that counts its samples, at the drives of the arm."""
     return drive(Counting(arm()), model_of(ARM))
 
 
-def by_step(acting: Drive, data: mujoco.MjData, count: int) -> None:
+def by_step(acting: ControlCallback, data: mujoco.MjData, count: int) -> None:
     """So many steps."""
     for _ in range(count):
         acting.step(data)

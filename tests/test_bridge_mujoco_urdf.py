@@ -14,7 +14,7 @@ from erugin.bridges.mujoco import drive, match
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot, load_urdf
-from erugin.robots.examples.franka_panda import example_file
+from erugin.robots.examples.arms import example_file
 from erugin.scenarios import simulate as simulate_here
 from erugin.symbolic.errors import BridgeError
 

@@ -16,10 +16,16 @@ import pytest
 
 import erugin.bridges.mujoco as bridge
 from erugin.bridges.mujoco import drive, export, load, match, simulate
-from erugin.bridges.mujoco.driver import Drive
-from erugin.bridges.mujoco.features import CENTRIPETAL, EXACT, ROTORS, ROUND, WORDS
-from erugin.bridges.mujoco.versions import numbers
-from erugin.bridges.mujoco.watch import SENTENCES
+from erugin.bridges.mujoco.control_callback import ControlCallback
+from erugin.bridges.mujoco.versions import (
+    CENTRIPETAL_CONNECT,
+    DIAGEXACT,
+    FLOATING_RK4,
+    MJCF_FEATURES,
+    TENDON_ARMATURE,
+    version_numbers,
+)
+from erugin.bridges.mujoco.warning_monitor import WARNING_MESSAGES
 from erugin.robots import planar_manipulator
 from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
 
@@ -64,7 +70,7 @@ def test_names_that_not_all_versions_have_are_in_one_file() -> None:
     found = {file.name: list(younger(ast.parse(file.read_text(encoding="utf-8")))) for file in folder.glob("*.py")}
     assert "hasattr(model, 'actuator_ctrlnum')" in found.pop("versions.py")
     assert {name: names for name, names in found.items() if names} == {}
-    assert {f"mjWARN_{key}" for key in SENTENCES} <= KNOWN["mjtWarning"]
+    assert {f"mjWARN_{key}" for key in WARNING_MESSAGES} <= KNOWN["mjtWarning"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ def test_what_is_written_for_3_0_is_the_same_robot_in_its_words(name: str) -> No
     assert len(load(text).natural) == len(
         [line for line in text.splitlines() if "relpose" in line or "polycoef" in line]
     )
-    assert any(CENTRIPETAL.missing in str(warning.message) for warning in told) == (name in LOOPS)
+    assert any(CENTRIPETAL_CONNECT.missing in str(warning.message) for warning in told) == (name in LOOPS)
 
 
 @pytest.mark.usefixtures("oldest")
@@ -148,7 +154,7 @@ def test_an_error_of_second_order_is_told() -> None:
 
 def test_the_version_that_can_read_a_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     # No version knows this one.
-    monkeypatch.setitem(WORDS, "colour", ROTORS)
+    monkeypatch.setitem(MJCF_FEATURES, "colour", TENDON_ARMATURE)
     strange = ARM.replace('name="second"', 'colour="red" name="second"')
     with pytest.raises(BridgeError, match=r"cannot read this model: .*unrecognized attribute: 'colour'"):
         load(strange)
@@ -176,9 +182,18 @@ def test_an_older_mujoco_is_refused_with_the_command_that_helps(monkeypatch: pyt
 
 
 def test_versions_are_compared_by_their_numbers() -> None:
-    assert numbers("3.10.0") > numbers("3.9") > numbers("3.8.1") >= numbers("3.8.1.dev20260511") == (3, 8, 1)
-    since = {feature: numbers(feature.since) for feature in (CENTRIPETAL, EXACT, ROTORS, ROUND, *WORDS.values())}
-    here = numbers(mujoco.__version__)
+    assert (
+        version_numbers("3.10.0")
+        > version_numbers("3.9")
+        > version_numbers("3.8.1")
+        >= version_numbers("3.8.1.dev20260511")
+        == (3, 8, 1)
+    )
+    since = {
+        feature: version_numbers(feature.since)
+        for feature in (CENTRIPETAL_CONNECT, DIAGEXACT, TENDON_ARMATURE, FLOATING_RK4, *MJCF_FEATURES.values())
+    }
+    here = version_numbers(mujoco.__version__)
     assert all(bool(feature.missing) == (here < first) for feature, first in since.items())
 
 
@@ -212,13 +227,13 @@ def test_the_wrong_newton_solver_of_4_0_0_is_told_where_it_would_be_used(
 
 def test_a_simulation_does_not_use_the_wrong_newton_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    real = Drive.run
+    real = ControlCallback.run
 
-    def run(self: Drive, data: mujoco.MjData, duration: float) -> object:
+    def run(self: ControlCallback, data: mujoco.MjData, duration: float) -> object:
         seen.append(mujoco.mj_isSparse(self.model))
         return real(self, data, duration)
 
-    monkeypatch.setattr(Drive, "run", run)
+    monkeypatch.setattr(ControlCallback, "run", run)
     monkeypatch.setattr(mujoco, "__version__", "4.0.0")
     far = np.full(61, 3.0)
     chain = planar_manipulator([LINKS[0]] * 61)

@@ -16,7 +16,7 @@ from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot, mechanism, planar_manipulator, two_wheel_robot
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import BridgeError, MissingPackageError, NotFiniteInputError, ShapeError
 
@@ -225,7 +225,7 @@ def test_what_pinocchio_has_no_place_for_is_refused_by_name() -> None:
 def test_a_joint_that_follows_has_to_be_where_it_is_there() -> None:
     model = pin.buildSampleModelManipulator(True)
     robot = bridge.load(model)
-    states = bridge.ModelState(robot, model)
+    states = bridge.PinocchioStateConversion(robot, model)
     with pytest.raises(
         BridgeError, match=r"'wrist1_mimic_joint' follows another joint .* at 1\.5 there, not at 0: start on"
     ):

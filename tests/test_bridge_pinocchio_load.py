@@ -104,7 +104,7 @@ def test_a_model_of_pinocchio_moves_as_there(name: str) -> None:
     """Forward dynamics and forward kinematics, in the other's own coordinates."""
     model = MODELS[name]()
     robot = load_quietly(model)
-    states, data, rng = bridge.ModelState(robot, model), model.createData(), np.random.default_rng(2)
+    states, data, rng = bridge.PinocchioStateConversion(robot, model), model.createData(), np.random.default_rng(2)
     for _ in range(2):
         q, v, u = random_state(robot, rng)
         q = states.followed(q)
@@ -135,14 +135,14 @@ def test_out_and_in_again_is_the_same_mechanism(name: str) -> None:
     robot = load_quietly(model)
     assert bridge.match(robot, model.model).same
     assert sum(not c.name.endswith(".mimic") for c in robot.natural) == len(model.constraints)
-    rng, states = np.random.default_rng(9), bridge.ModelState(robot, model.model)
+    rng, states = np.random.default_rng(9), bridge.PinocchioStateConversion(robot, model.model)
     for _ in range(2):
         q_there, v_there = model.states.there(*random_state(robot_of(name), rng)[:2])
         q, v = states.here(q_there, v_there)
         tau = rng.uniform(-1.0, 1.0, model.states.nv)
         a_there, _ = model.acceleration(q_there, v_there, tau)
         R = states.force_here(q, tau + model.passive(q_there, v_there))
-        a = np.atleast_1d(robot.evaluate(robot.moved_by(ca.SX(ca.DM(R)))[0], q=q, v=v))
+        a = np.atleast_1d(robot.evaluate(robot.acceleration_under(ca.SX(ca.DM(R)))[0], q=q, v=v))
         close(a, states.rates(q) @ a_there, 1e-7 if name == "Bricard" else 1e-9)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from erugin.bridges import pybullet as bridge
-from erugin.bridges.pybullet.body import Body
-from erugin.bridges.pybullet.dynamics import dynamics
-from erugin.bridges.pybullet.package import quiet, world
+from erugin.bridges.pybullet.body import BulletBody
+from erugin.bridges.pybullet.client import quiet, world
+from erugin.bridges.pybullet.match import dynamics
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.robots.examples.franka_panda import example_file
+from erugin.robots.examples.arms import example_file
 from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
 
 from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start, tracking
@@ -56,7 +56,7 @@ def test_a_robot_in_a_world_is_the_same_robot(make: Callable[[], Robot], client:
 @pytest.mark.parametrize("make", ROBOTS.values(), ids=ROBOTS)
 def test_a_state_is_read_as_it_was_written(make: Callable[[], Robot], client: int) -> None:
     robot = make()
-    body = Body.of(robot, bridge.spawn(robot, client=client), client=client)
+    body = BulletBody.of(robot, bridge.spawn(robot, client=client), client=client)
     q, v = start(robot)
     body.write(*body.states.there(q, v))
     read = body.states.here(*body.read())
@@ -69,7 +69,7 @@ def test_a_step_of_pybullet_is_a_semi_implicit_euler_step_of_the_robots_own_equa
     make: Callable[[], Robot], client: int
 ) -> None:
     robot = make()
-    body = Body.of(robot, bridge.spawn(robot, client=client), client=client)
+    body = BulletBody.of(robot, bridge.spawn(robot, client=client), client=client)
     body.free()
     pybullet.setTimeStep(STEP, client)
     q, v = start(robot)
@@ -96,7 +96,7 @@ def test_dynamics_are_those_of_a_step_where_the_base_is_turned_and_held(client: 
     number = loaded(
         example_file("panda.urdf"), client, basePosition=[1, 2, 3], baseOrientation=[0.5, 0.5, 0.5, 0.5], useFixedBase=1
     )
-    body = Body.of(robot, number, client=client)
+    body = BulletBody.of(robot, number, client=client)
     body.free()
     pybullet.setTimeStep(STEP, client)
     # Within the limits of the file, which act here.
@@ -151,7 +151,9 @@ def test_a_written_file_is_the_robot(tmp_path: Path, client: int) -> None:
 
 def test_limits_of_joints_act_where_they_are_kept_and_nowhere_else(client: int) -> None:
     robot = panda()
-    bodies = [Body.of(robot, bridge.spawn(robot, client=client, limits=kept), client=client) for kept in (True, False)]
+    bodies = [
+        BulletBody.of(robot, bridge.spawn(robot, client=client, limits=kept), client=client) for kept in (True, False)
+    ]
     pybullet.setTimeStep(STEP, client)
     beyond = np.where(np.isfinite(robot.limits.upper), robot.limits.upper + 0.3, 0.0)
     for body in bodies:
@@ -169,7 +171,7 @@ def test_limits_of_joints_act_where_they_are_kept_and_nowhere_else(client: int) 
 def test_what_pybullet_does_by_itself_changes_the_motion_until_it_is_switched_off(client: int) -> None:
     robot = chain()
     number = bridge.spawn(robot, client=client)
-    body = Body.of(robot, number, client=client)
+    body = BulletBody.of(robot, number, client=client)
     pybullet.setTimeStep(STEP, client)
     q, v = start(robot)
     a = np.linalg.solve(robot.evaluate(robot.mass_matrix, q=q), -robot.evaluate(robot.bias, q=q, v=v))
@@ -253,7 +255,7 @@ def test_nothing_is_written_on_the_terminal(capfd: pytest.CaptureFixture[str]) -
         bridge.spawn(panda(), client=client)
     print("and what is printed afterwards is seen")
     assert capfd.readouterr() == ("and what is printed afterwards is seen\n", "")
-    assert dataclasses.is_dataclass(Body)
+    assert dataclasses.is_dataclass(BulletBody)
 
 
 def _three(client: int) -> int:

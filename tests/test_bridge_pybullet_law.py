@@ -10,11 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.bridges import pybullet as bridge
-from erugin.bridges.pybullet.package import world
+from erugin.bridges.pybullet.client import world
 from erugin.controllers import Status
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
 from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import BridgeError, NotFiniteError, SingularProgramError
 
 from .bridge_simulators import ROBOTS, Called, Shaken, adaptive, apart, chain, panda, start, tracking, true_motion
@@ -28,7 +29,9 @@ Array = NDArray[np.float64]
 def test_the_scenario_of_the_moving_obstacle_comes_nearer_with_the_step() -> None:
     setup = two_link_arm_moving_obstacle()
     state = np.array(setup.q0), np.array(setup.v0)
-    here = true_motion(setup.robot, setup.controller, 0.8, 0.01, state=state, p=setup.p, law_p=setup.law_p)
+    here = true_motion(
+        setup.robot, setup.controller, 0.8, 0.01, state=state, p=setup.p, controller_p=setup.controller_p
+    )
     errors = [
         apart(
             here,
@@ -36,7 +39,7 @@ def test_the_scenario_of_the_moving_obstacle_comes_nearer_with_the_step() -> Non
                 *(setup.robot, setup.controller, *state, 0.8),
                 step=0.01,
                 p=setup.p,
-                law_p=setup.law_p,
+                controller_p=setup.controller_p,
                 substeps=parts,
             ),
         )
@@ -51,11 +54,16 @@ def test_the_scenario_of_the_moving_obstacle_comes_nearer_with_the_step() -> Non
 @pytest.mark.slow
 def test_steps_of_a_millisecond_keep_the_scenario_to_a_few_milliradians_and_pybullets_damping_does_not() -> None:
     setup = two_link_arm_moving_obstacle()
-    state, p, law_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.law_p
-    here = true_motion(setup.robot, setup.controller, 5.0, 0.01, state=state, p=p, law_p=law_p)
+    state, p, controller_p = (np.array(setup.q0), np.array(setup.v0)), setup.p, setup.controller_p
+    here = true_motion(setup.robot, setup.controller, 5.0, 0.01, state=state, p=p, controller_p=controller_p)
     free, damped = (
         bridge.simulate(
-            *(setup.robot, setup.controller, *state, 5.0), step=0.01, substeps=10, p=p, law_p=law_p, damping=damping
+            *(setup.robot, setup.controller, *state, 5.0),
+            step=0.01,
+            substeps=10,
+            p=p,
+            controller_p=controller_p,
+            damping=damping,
         )
         for damping in (0.0, 0.04)
     )

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.bridges.applied import applied_force
-from erugin.bridges.matching import Dynamics, compare_dynamics
-from erugin.bridges.recorder import Recorder
-from erugin.bridges.state_map import PINOCCHIO, StateMap
+from erugin.bridges.common.generalized_force import generalized_force
+from erugin.bridges.common.model_comparison import Dynamics, compare_dynamics
+from erugin.bridges.common.recorder import Recorder
+from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.status import Status
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.scenarios import SimulationError, simulate
-from erugin.scenarios.integrators import Euler
+from erugin.scenarios import simulate
+from erugin.simulation import Euler, SimulationError
 from erugin.symbolic.errors import BridgeError, MissingPackageError, ShapeError
-from erugin.symbolic.extras import require
+from erugin.symbolic.optional_dependencies import import_optional
 
 Array = NDArray[np.float64]
 LINKS = [Link(0.5, 1.0, 0.25, 0.02), Link(0.4, 0.8, 0.2, 0.01)]
@@ -106,11 +106,11 @@ def test_forces_are_those_of_the_inputs() -> None:
     output = driven.control(0.0, Q0, V0)
     B = arm.evaluate(arm.input_matrix, p={"m1": 3.0})
     numbers = arm.parameters.values({"m1": 3.0})
-    np.testing.assert_allclose(applied_force(arm, driven, numbers)(0.0, Q0, V0, output), B @ output, atol=1e-14)
+    np.testing.assert_allclose(generalized_force(arm, driven, numbers)(0.0, Q0, V0, output), B @ output, atol=1e-14)
     wanted = (1.0 + Q0[0] ** 2) * B @ output
-    np.testing.assert_allclose(applied_force(pulled, driven, numbers)(0.0, Q0, V0, output), wanted, atol=1e-13)
+    np.testing.assert_allclose(generalized_force(pulled, driven, numbers)(0.0, Q0, V0, output), wanted, atol=1e-13)
     ideal = ProgramController(driven.program, realization="ideal")
-    np.testing.assert_array_equal(applied_force(arm, ideal, numbers)(0.0, Q0, V0, output), output)
+    np.testing.assert_array_equal(generalized_force(arm, ideal, numbers)(0.0, Q0, V0, output), output)
 
 
 def test_without_a_law_nothing_is_said() -> None:
@@ -126,7 +126,7 @@ def test_a_state_of_another_shape_is_refused() -> None:
 
 def test_robots_that_differ_are_told_apart_by_entry_and_amount() -> None:
     arm, other = planar_manipulator(LINKS), planar_manipulator([LINKS[0], Link(0.4, 0.9, 0.2, 0.01)])
-    states = StateMap(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
+    states = StateConversion(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
 
     def dynamics(robot: Robot) -> Dynamics:
         return lambda q, v: (robot.evaluate(robot.mass_matrix, q=q), robot.evaluate(robot.bias, q=q, v=v))
@@ -147,7 +147,7 @@ def test_robots_that_differ_are_told_apart_by_entry_and_amount() -> None:
 
 def test_a_difference_of_bodies_or_a_note_is_one() -> None:
     arm = planar_manipulator(LINKS)
-    states = StateMap(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
+    states = StateConversion(arm, PINOCCHIO, {"q1": (0, 0), "q2": (1, 1)}, (2, 2))
 
     def own(q: Array, v: Array) -> tuple[Array, Array]:
         return arm.evaluate(arm.mass_matrix, q=q), arm.evaluate(arm.bias, q=q, v=v)
@@ -159,7 +159,7 @@ def test_a_difference_of_bodies_or_a_note_is_one() -> None:
 
 def test_a_missing_package_comes_with_the_command_that_installs_it() -> None:
     with pytest.raises(MissingPackageError, match=r"no_such_program is needed here and is not installed") as said:
-        require("no_such_program.parts", "mujoco")
+        import_optional("no_such_program.parts", "mujoco")
     assert str(said.value).endswith("pip install 'erugin[mujoco]'")
 
 

@@ -11,12 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erugin.bridges.names import places
+from erugin.bridges.common.name_matching import match_names
+from erugin.bridges.common.state_conversion import (
+    DRAKE,
+    MUJOCO,
+    PINOCCHIO,
+    PYBULLET,
+    FloatingBaseConvention,
+    MimicCoordinate,
+    StateConversion,
+)
 from erugin.bridges.pinocchio import export, match
-from erugin.bridges.state_map import DRAKE, MUJOCO, PINOCCHIO, PYBULLET, Convention, Follower, StateMap
-from erugin.robots import Body, Link, Node, Robot, Tree, planar_manipulator, tree_system
+from erugin.robots import Link, Robot, planar_manipulator, tree_system
 from erugin.robots.frame import Frame
-from erugin.robots.joints import Floating, Revolute
+from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
 from erugin.symbolic.errors import BridgeError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
@@ -44,9 +52,9 @@ def floating() -> Robot:
     return tree_system(Tree((base, arm), ca.SX(ca.DM([0.0, 0.0, -9.81]))), parameters=NO_PARAMETERS)
 
 
-def mapped(robot: Robot, convention: Convention) -> StateMap:
+def mapped(robot: Robot, convention: FloatingBaseConvention) -> StateConversion:
     """The arm first on the other side, then the body that floats."""
-    return StateMap(robot, convention, {"arm": (0, 0), "base": (1, 1)}, (8, 7))
+    return StateConversion(robot, convention, {"arm": (0, 0), "base": (1, 1)}, (8, 7))
 
 
 CONVENTIONS = pytest.mark.parametrize("convention", [MUJOCO, PINOCCHIO, DRAKE, PYBULLET], ids=lambda c: c.program)
@@ -55,7 +63,7 @@ CONVENTIONS = pytest.mark.parametrize("convention", [MUJOCO, PINOCCHIO, DRAKE, P
 @CONVENTIONS
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_there_and_back_is_where_it_was(convention: Convention, seed: int) -> None:
+def test_there_and_back_is_where_it_was(convention: FloatingBaseConvention, seed: int) -> None:
     robot = floating()
     states, rng = mapped(robot, convention), np.random.default_rng(seed)
     q, v = rng.normal(size=8), rng.normal(size=7)
@@ -70,7 +78,7 @@ def test_there_and_back_is_where_it_was(convention: Convention, seed: int) -> No
 
 
 @CONVENTIONS
-def test_the_drift_is_the_rate_of_the_velocities_there(convention: Convention) -> None:
+def test_the_drift_is_the_rate_of_the_velocities_there(convention: FloatingBaseConvention) -> None:
     robot = floating()
     states, rng = mapped(robot, convention), np.random.default_rng(3)
     q, v = rng.normal(size=8), rng.normal(size=7)
@@ -101,7 +109,7 @@ def test_a_floating_body_moves_as_pinocchio_moves_it() -> None:
 def test_angles_from_the_world_become_angles_between_links() -> None:
     absolute, relative = (planar_manipulator([LINK] * 3, angles=kind) for kind in ("absolute", "relative"))
     slots = {f"q{i + 1}": (i, i) for i in range(3)}
-    states = StateMap(absolute, PINOCCHIO, slots, (3, 3))
+    states = StateConversion(absolute, PINOCCHIO, slots, (3, 3))
     q, v = np.array([0.3, -0.7, 1.1]), np.array([0.2, 0.5, -0.4])
     there, rates = states.there(q, v)
     np.testing.assert_allclose(there, [0.3, -1.0, 1.8], atol=1e-15)
@@ -118,7 +126,7 @@ def test_angles_from_the_world_become_angles_between_links() -> None:
 
 def test_followers_move_with_their_leader_and_take_no_force() -> None:
     robot = planar_manipulator([LINK])
-    states = StateMap(robot, MUJOCO, {"q1": (0, 0)}, (2, 2), [Follower("q1", 0.25, 1, 1)])
+    states = StateConversion(robot, MUJOCO, {"q1": (0, 0)}, (2, 2), [MimicCoordinate("q1", 0.25, 1, 1)])
     there, rates = states.there([0.8], [2.0])
     np.testing.assert_array_equal(there, [0.8, 0.2])
     np.testing.assert_array_equal(rates, [2.0, 0.5])
@@ -146,7 +154,7 @@ def test_angles_from_the_world_are_told_by_how_the_joints_lie_there(
     first = Node(name="a", parent=-1, placement=Frame.at(), joint=Revolute(axes[0]), bodies=(body,))
     second = Node(name="b", parent=0, placement=placed, joint=Revolute(axes[1]), bodies=(body,), absolute=True)
     robot = tree_system(Tree((first, second), ca.SX(ca.DM([1.0, -9.0, 2.0]))), parameters=NO_PARAMETERS)
-    np.testing.assert_array_equal(StateMap(robot, DRAKE, {"a": (0, 0), "b": (1, 1)}, (2, 2)).between, expected)
+    np.testing.assert_array_equal(StateConversion(robot, DRAKE, {"a": (0, 0), "b": (1, 1)}, (2, 2)).between, expected)
     assert match(robot, export(robot)).same
 
 
@@ -156,25 +164,25 @@ def test_a_direction_held_while_its_carrier_turns_about_another_axis_is_refused(
     second = Node(name="b", parent=0, placement=Frame.at(1.0), joint=Revolute(), bodies=bar, absolute=True)
     robot = tree_system(Tree((first, second), ca.SX(ca.DM([0.0, -9.81, 0.0]))), parameters=NO_PARAMETERS)
     with pytest.raises(BridgeError, match="'b' is measured from the world's axes while what carries it turns"):
-        StateMap(robot, MUJOCO, {"a": (0, 0), "b": (1, 1)}, (2, 2))
+        StateConversion(robot, MUJOCO, {"a": (0, 0), "b": (1, 1)}, (2, 2))
 
 
 def test_a_coordinate_without_a_place_is_named() -> None:
     with pytest.raises(BridgeError, match=r"tree: arm, base have no place in the model of Drake"):
-        StateMap(floating(), DRAKE, {}, (8, 7))
+        StateConversion(floating(), DRAKE, {}, (8, 7))
 
 
 def test_names_that_do_not_match_are_listed_on_both_sides() -> None:
-    assert places(["b", "a"], ["a", "c", "b"]) == [2, 0]
-    assert places(["b", "a"], ["a", "c", "left_b"], names={"b": "left_b"}) == [2, 0]
+    assert match_names(["b", "a"], ["a", "c", "b"]) == [2, 0]
+    assert match_names(["b", "a"], ["a", "c", "left_b"], names={"b": "left_b"}) == [2, 0]
     with pytest.raises(BridgeError) as said:
-        places(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
+        match_names(["shoulder", "elbow"], ["Shoulder_joint", "wrist"], where="arm.xml")
     text = str(said.value)
     assert "not there: shoulder, elbow" in text
     assert "The robot's: shoulder, elbow" in text
     assert "those of arm.xml: Shoulder_joint, wrist" in text
     assert "names={'shoulder': 'Shoulder_joint'" in text
     with pytest.raises(BridgeError, match="named more than once: a"):
-        places(["a"], ["a", "a"])
+        match_names(["a"], ["a", "a"])
     with pytest.raises(BridgeError, match="names= renames 'c', which the robot does not have"):
-        places(["a"], ["a"], names={"c": "a"})
+        match_names(["a"], ["a"], names={"c": "a"})

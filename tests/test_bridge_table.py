@@ -12,11 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from erugin.bridges.commands import bridges as command
-from erugin.bridges.table import Row, compare, compare_bridges, runners
-from erugin.bridges.table.cases import NAMES, Case, case
-from erugin.bridges.table.picture import draw
-from erugin.bridges.table.runners import RUNNERS
+from erugin.bridges.cross_check import BridgeResult, compare_bridges, runners
+from erugin.bridges.cross_check import motion_differences as compare
+from erugin.bridges.cross_check.motion_differences import draw
+from erugin.bridges.cross_check.runners import CASE_NAMES, RUNNERS, CrossCheckCase, build_case
+from erugin.cli.commands import bridges as command
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.scenario import Scenario
 from erugin.symbolic.errors import BridgeError
@@ -30,7 +30,7 @@ BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 @pytest.mark.parametrize("bridge", [name for name in RUNNERS if name != "jax"])
 def test_the_two_link_arm_moves_alike_in_every_program(bridge: str) -> None:
-    closed = case(BY_NAME[NAMES[0]], 0.4)
+    closed = build_case(BY_NAME[CASE_NAMES[0]], 0.4)
     (row,) = compare_bridges([closed], bridges=[bridge])
     assert row.said == ""
     assert len(row.t) == 401
@@ -42,12 +42,12 @@ def test_the_two_link_arm_moves_alike_in_every_program(bridge: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASE_NAMES)
 def test_both_scenarios_run_in_all_of_them_from_one_command(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(command, "NAMES", (name,))
-    monkeypatch.setattr(command, "case", lambda scenario: case(scenario, 0.3))
+    monkeypatch.setattr(command, "CASE_NAMES", (name,))
+    monkeypatch.setattr(command, "build_case", lambda scenario: build_case(scenario, 0.3))
     console = Console(record=True, width=240, file=io.StringIO())
     chosen = argparse.Namespace(out=str(tmp_path), compare=True)
     assert command.compare(console, Console(quiet=True), chosen) == 0
@@ -56,7 +56,7 @@ def test_both_scenarios_run_in_all_of_them_from_one_command(
     assert (tmp_path / "bridges.png").stat().st_size > 10_000
     said = console.export_text()
     assert name in said
-    assert all(head in said for head in compare.HEAD)
+    assert all(head in said for head in compare.TABLE_HEAD)
 
 
 def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -70,17 +70,17 @@ def test_a_bridge_that_ran_one_scenario_alone_is_in_the_legend(monkeypatch: pyte
     monkeypatch.setattr(Figure, "legend", seen)
     t, nothing = np.array([0.0, 1.0]), np.zeros(0)
     rows = [
-        Row("a", RUNNERS["c"], nothing, nothing, np.nan, 1.0, "no compiler"),
-        Row("a", RUNNERS["casadi"], t, np.array([0.0, 1e-9]), 1e-9, 1.0),
-        Row("b", RUNNERS["c"], t, np.array([0.0, 1e-3]), 1e-3, 1.0),
+        BridgeResult("a", RUNNERS["c"], nothing, nothing, np.nan, 1.0, "no compiler"),
+        BridgeResult("a", RUNNERS["casadi"], t, np.array([0.0, 1e-9]), 1e-9, 1.0),
+        BridgeResult("b", RUNNERS["c"], t, np.array([0.0, 1e-3]), 1e-3, 1.0),
     ]
     draw(rows, tmp_path / "picture.png")
     assert told == [["c", "casadi"]]
 
 
 def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runners, "find_toolchain", lambda: "no C compiler was found")
-    rows = compare_bridges([case(BY_NAME[NAMES[0]], 0.02)], bridges=["c", "casadi"])
+    monkeypatch.setattr(runners, "find_compiler", lambda: "no C compiler was found")
+    rows = compare_bridges([build_case(BY_NAME[CASE_NAMES[0]], 0.02)], bridges=["c", "casadi"])
     assert [row.said for row in rows] == ["the C text cannot be compiled: no C compiler was found", ""]
     assert np.isnan(rows[0].coordinates)
     assert rows[1].coordinates == 0.0
@@ -89,7 +89,7 @@ def test_what_cannot_run_says_why_and_the_others_do(monkeypatch: pytest.MonkeyPa
 
 def test_a_motion_without_one_law_is_refused() -> None:
     with pytest.raises(BridgeError, match="is not driven by one law"):
-        case(BY_NAME["exoskeleton-steps"])
+        build_case(BY_NAME["exoskeleton-steps"])
 
 
 def test_only_common_times_are_compared() -> None:
@@ -99,15 +99,15 @@ def test_only_common_times_are_compared() -> None:
 
 
 def test_a_scenario_without_its_model_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def missing(scenario: Scenario) -> Case:
-        if scenario.name == NAMES[1]:
+    def missing(scenario: Scenario) -> CrossCheckCase:
+        if scenario.name == CASE_NAMES[1]:
             raise BridgeError("its file comes with another package")
-        return case(scenario, 0.02)
+        return build_case(scenario, 0.02)
 
-    monkeypatch.setattr(command, "case", missing)
+    monkeypatch.setattr(command, "build_case", missing)
     monkeypatch.setattr(command, "compare_bridges", lambda cases, console: compare_bridges(cases, bridges=["casadi"]))
     console = Console(record=True, width=120, file=io.StringIO())
     chosen = argparse.Namespace(out=str(tmp_path), compare=True)
     assert command.compare(Console(quiet=True), console, chosen) == 1
-    assert f"{NAMES[1]} did not run: its file comes with another package" in console.export_text()
+    assert f"{CASE_NAMES[1]} did not run: its file comes with another package" in console.export_text()
     assert "| casadi |" in (tmp_path / "bridges.md").read_text(encoding="utf-8")

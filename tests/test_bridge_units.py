@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from erugin.bridges import drake, mujoco, pinocchio
 from erugin.bridges import pybullet as bullet
-from erugin.bridges.pybullet.package import quiet, world
+from erugin.bridges.pybullet.client import quiet, world
 from erugin.controllers import ProgramController
 from erugin.robots import Link, Robot, load_urdf, planar_manipulator
 from erugin.symbolic.errors import BridgeError

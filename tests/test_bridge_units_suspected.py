@@ -13,17 +13,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from erugin.bridges.carried import carried_differences, carried_units
-from erugin.bridges.matching import Match, compare_dynamics
-from erugin.bridges.state_map import PINOCCHIO, StateMap
-from erugin.bridges.suspected_units import suspected_ranges
-from erugin.bridges.tree_values import Mass
+from erugin.bridges.common.body_tree import MassProperties
+from erugin.bridges.common.model_comparison import Match, compare_dynamics
+from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
+from erugin.bridges.common.subtree_inertia import subtree_differences, subtree_unit_mismatch
+from erugin.bridges.common.unit_mismatch import range_unit_mismatch
 from erugin.robots import Robot
+from erugin.robots.families.tree_system import tree_system
 from erugin.robots.frame import Frame
-from erugin.robots.joints import Prismatic, Revolute
 from erugin.robots.limits import Limits
-from erugin.robots.tree import Body, Node, Tree
-from erugin.robots.tree_system import tree_system
+from erugin.robots.tree import Body, Node, Prismatic, Revolute, Tree
 from erugin.symbolic.parameters import Parameters
 
 Array = NDArray[np.float64]
@@ -56,7 +55,7 @@ def matched(p: Mapping[str, float], *, angle: float = 1.0, noise: float = 0.0) -
     """The crane beside one with other numbers, and with angles in other units; entries of M rounded at random."""
     robot, rng = crane(), np.random.default_rng(1)
     slots = {name: (i, i) for i, name in enumerate(robot.coordinates.names)}
-    states, back = StateMap(robot, PINOCCHIO, slots, (3, 3)), np.array([1.0, angle, 1.0])
+    states, back = StateConversion(robot, PINOCCHIO, slots, (3, 3)), np.array([1.0, angle, 1.0])
 
     def there(q: Array, v: Array) -> tuple[Array, Array]:
         M = robot.evaluate(robot.mass_matrix, q=q / back, p=p) / np.outer(back, back)
@@ -135,19 +134,22 @@ def test_another_gravity_or_mass_is_no_unit(gravity: float, mass: float) -> None
 def test_a_model_that_is_not_a_number_has_no_units() -> None:
     robot = crane()
     slots = {name: (i, i) for i, name in enumerate(robot.coordinates.names)}
-    states = StateMap(robot, PINOCCHIO, slots, (3, 3))
+    states = StateConversion(robot, PINOCCHIO, slots, (3, 3))
     found = compare_dynamics(robot, lambda q, v: (np.full((3, 3), np.nan), np.zeros(3)), states, names={})
     assert found.units == ""
     assert not found.same
 
 
 def test_masses_that_are_not_numbers_are_told() -> None:
-    theirs = {"swing": Mass(np.nan, np.zeros(3), np.full((3, 3), np.nan)), "end": Mass(0.7, np.zeros(3), 0.05 * EYE)}
-    assert carried_differences(crane(), theirs) == {
+    theirs = {
+        "swing": MassProperties(np.nan, np.zeros(3), np.full((3, 3), np.nan)),
+        "end": MassProperties(0.7, np.zeros(3), 0.05 * EYE),
+    }
+    assert subtree_differences(crane(), theirs) == {
         "swing": "what the joint 'swing' carries ('rod') has 1.5 kg here and nan kg there; principal moments "
         "(0.1, 0.1, 0.1) kg m² here and (nan, nan, nan) kg m² there"
     }
-    assert carried_units(crane(), theirs) == ""
+    assert subtree_unit_mismatch(crane(), theirs) == ""
 
 
 def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
@@ -155,11 +157,11 @@ def test_ranges_that_differ_otherwise_are_no_degrees() -> None:
     limits = Limits(*bounds, speed=np.full(3, np.inf), effort=np.full(3, np.inf))
     robot = dataclasses.replace(crane(), limits=limits)
     there = {"x": (-np.inf, 2.0), "swing": (-DEGREES, 1.5 * DEGREES), "end": (0.0, 3.0)}
-    assert "57.3 × those here: angles in degrees" in suspected_ranges(robot, there)
-    assert "lengths in mm" in suspected_ranges(robot, {**there, "x": (-np.inf, 2000.0)})
-    assert suspected_ranges(robot, {**there, "swing": (-1.0, 1.5)}) == ""
-    assert suspected_ranges(robot, {**there, "swing": (-DEGREES, 1.5)}) == ""
-    assert suspected_ranges(robot, {}) == ""
+    assert "57.3 × those here: angles in degrees" in range_unit_mismatch(robot, there)
+    assert "lengths in mm" in range_unit_mismatch(robot, {**there, "x": (-np.inf, 2000.0)})
+    assert range_unit_mismatch(robot, {**there, "swing": (-1.0, 1.5)}) == ""
+    assert range_unit_mismatch(robot, {**there, "swing": (-DEGREES, 1.5)}) == ""
+    assert range_unit_mismatch(robot, {}) == ""
 
 
 @pytest.mark.parametrize("g", [0.0, 9.81])
@@ -170,7 +172,7 @@ def test_forces_of_springs_are_no_gravity(share: float, g: float) -> None:
     assert robot.tree is not None
     sprung = tree_system(robot.tree, parameters=robot.parameters, V=15.0 * robot.q[2] ** 2, name="sprung")
     slots = {name: (i, i) for i, name in enumerate(robot.coordinates.names)}
-    states = StateMap(sprung, PINOCCHIO, slots, (3, 3))
+    states = StateConversion(sprung, PINOCCHIO, slots, (3, 3))
 
     def beside(stiffness: float, gravity: float) -> str:
         def there(q: Array, v: Array) -> tuple[Array, Array]:

@@ -11,10 +11,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges.solids import SolidTree
-from erugin.bridges.state_map import PINOCCHIO, Follower, StateMap
-from erugin.bridges.urdf import export, load
-from erugin.robots import Closure, Robot, exoskeleton, mechanism, planar_manipulator
+from erugin.bridges.common.body_tree import BodyTree
+from erugin.bridges.common.state_conversion import PINOCCHIO, MimicCoordinate, StateConversion
+from erugin.bridges.urdf import export
+from erugin.robots import Closure, Robot, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.symbolic.errors import BridgeError, BridgeWarning
 
 from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, TREES, difference, robot, states
@@ -39,17 +39,17 @@ def require_same(own: Robot, text: str) -> None:
         text = text.replace(part, part.replace("continuous", "revolute").replace("</joint>", bounds))
     model = pinocchio.buildModelFromXML(text)
     data = model.createData()
-    tree = SolidTree.of(own)
+    tree = BodyTree.of(own)
     model.gravity.linear[:] = tree.gravity
     at = {model.names[k]: (model.idx_qs[k], model.idx_vs[k]) for k in range(1, model.njoints)}
     slots = {solid.name: at[solid.name] for solid in tree.solids}
     followers = [
-        Follower(solid.name, share.ratio - 1.0, *at[share.name])
+        MimicCoordinate(solid.name, share.ratio - 1.0, *at[share.name])
         for solid in tree.solids
         for share in solid.shares
         if share.ratio != 1.0
     ]
-    maps = StateMap(own, PINOCCHIO, slots, (model.nq, model.nv), followers)
+    maps = StateConversion(own, PINOCCHIO, slots, (model.nq, model.nv), followers)
     for q, v, _ in states(own):
         q_there, v_there = maps.there(q, v)
         upper = np.triu(pinocchio.crba(model, data, q_there))
@@ -93,8 +93,8 @@ def test_a_file_is_read_back_as_the_same_robot(name: str, tmp_path: Path) -> Non
     own, file = robot(name), tmp_path / "robot.urdf"
     text = export(own, file, upright=True)
     assert file.read_text(encoding="utf-8") == text
-    back = load(file)
-    S = SolidTree.of(own).between
+    back = load_urdf(file)
+    S = BodyTree.of(own).between
     for q, v, _ in states(own):
         q_there = S @ q if len(S) == len(q) else q
         M, h = back.evaluate(back.mass_matrix, q=q_there), back.evaluate(back.bias, q=q_there, v=S @ v)
@@ -105,9 +105,9 @@ def test_a_file_is_read_back_as_the_same_robot(name: str, tmp_path: Path) -> Non
 def test_a_telescope_is_read_back_with_its_ties(tmp_path: Path) -> None:
     own, file = exoskeleton(LIMP), tmp_path / "leg.urdf"
     export(own, file, upright=True)
-    back = load(file)
+    back = load_urdf(file)
     assert [constraint.name for constraint in back.natural] == ["l1.link 1.mimic", "l2.link 2.mimic"]
-    tree = SolidTree.of(own)
+    tree = BodyTree.of(own)
     for q, v, _ in states(own, 2):
         rows = {name: tree.between[i] for i, name in enumerate(own.coordinates.names)}
         for solid in tree.solids:
@@ -121,7 +121,7 @@ def test_a_telescope_is_read_back_with_its_ties(tmp_path: Path) -> None:
 def test_bounds_are_those_of_joints_and_inputs(tmp_path: Path) -> None:
     own = robot("Panda")
     export(own, tmp_path / "panda.urdf")
-    back = load(tmp_path / "panda.urdf")
+    back = load_urdf(tmp_path / "panda.urdf")
     for key in ("lower", "upper", "speed", "effort"):
         assert np.array_equal(getattr(back.limits, key), getattr(own.limits, key))
 
@@ -130,7 +130,7 @@ def test_two_joints_that_are_tied_mimic_each_other(tmp_path: Path) -> None:
     arm = planar_manipulator(LINKS[:3])
     own = mechanism(arm, [Closure(arm.q[2] - 2.0 * arm.q[0], [0.3], "gear")])
     export(own, tmp_path / "arm.urdf", upright=True)
-    back = load(tmp_path / "arm.urdf")
+    back = load_urdf(tmp_path / "arm.urdf")
     (tie,) = back.natural
     assert np.allclose(back.evaluate(tie.residual(back.coordinates), q=[0.2, 0.0, 0.7]), 0.0, atol=1e-15)
     with pytest.raises(BridgeError, match="natural constraint 'lock': it holds a joint where it is: fix that joint"):
@@ -145,17 +145,17 @@ def test_frames_become_links_on_demand(tmp_path: Path) -> None:
     text = export(own, tmp_path / "arm.urdf", frames=True)
     model = pinocchio.buildModelFromXML(text)
     assert model.existFrame("tip")
-    back = load(tmp_path / "arm.urdf")
+    back = load_urdf(tmp_path / "arm.urdf")
     q = np.array([0.3, 0.8])
     expected = own.evaluate(own.points["tip"], q=q)
-    found = back.evaluate(back.points["tip"], q=SolidTree.of(own).between @ q)
+    found = back.evaluate(back.points["tip"], q=BodyTree.of(own).between @ q)
     assert np.abs(found[:2] - expected).max() < 1e-14
 
 
 def test_a_body_that_floats_may_be_the_root(tmp_path: Path) -> None:
     own = robot("floating base")
     export(own, tmp_path / "body.urdf", floating="root")
-    back = load(tmp_path / "body.urdf", base="floating")
+    back = load_urdf(tmp_path / "body.urdf", base="floating")
     assert back.coordinates.names == own.coordinates.names
     q, v, _ = states(own, 1)[0]
     assert difference(back.evaluate(back.bias, q=q, v=v), own.evaluate(own.bias, q=q, v=v)) < TOLERANCE
@@ -198,8 +198,8 @@ def test_a_joint_may_be_called_world(tmp_path: Path) -> None:
     own = planar_manipulator(LINKS[:2])
     text = export(own, upright=True).replace('<joint name="q1"', '<joint name="world"')
     file.write_text(text, encoding="utf-8")
-    again = export(load(file))
+    again = export(load_urdf(file))
     assert '<link name="world" />' in again
     assert again.count('link name="world"') == 1
     assert '<child link="world"' not in again
-    require_same(load(file), again)
+    require_same(load_urdf(file), again)

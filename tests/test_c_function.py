@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, ModelError
-from erugin.symbolic.code import Tape, c_function
+from erugin.symbolic.codegen import Tape, c_function
 
 from .emitted import SHAPES, by_machine, emitted
 from .kernels import needs_compiler
@@ -39,7 +39,7 @@ ARGUMENTS = np.array(
 
 def module() -> ModuleType:
     """The module; its package has the function under the same name."""
-    return sys.modules["erugin.symbolic.code.c_function"]
+    return sys.modules["erugin.symbolic.codegen.c_function"]
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def test_pieces_have_the_bits_of_the_whole(seed: int, steps: int, shape: tuple[i
     tape, rows = Tape.of(large_graph(seed, steps).function()), ARGUMENTS
     expected = [interpret(tape, [row], sine, cosine)[0] for row in rows.tolist()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module(), "PIECE", piece)
+        patch.setattr(module(), "PIECE_LENGTH", piece)
         found = emitted(tape, *shape)(rows)
     assert bits(found.tolist()) == bits(expected)
 
@@ -81,7 +81,7 @@ def nested(depth: int) -> ca.Function:
 @pytest.mark.parametrize("piece", [1, 4, 11, 500])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (4, 4)])
 def test_sines_of_sines(shape: tuple[int, int], piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module(), "PIECE", piece)
+    monkeypatch.setattr(module(), "PIECE_LENGTH", piece)
     rows = np.random.default_rng(3).normal(size=(16, 3))
     found = emitted(Tape.of(nested(12)), *shape)(rows)
     np.testing.assert_allclose(found, by_machine(nested(12), rows), rtol=1e-13, atol=1e-14)
@@ -106,7 +106,7 @@ def rational_chain(length: int) -> ca.Function:
 
 
 def test_room_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module(), "PIECE", 3)
+    monkeypatch.setattr(module(), "PIECE_LENGTH", 3)
     tape = Tape.of(rational_chain(1000))
     assert c_function("f", tape, 1, 4).room < 10
     rows = np.random.default_rng(4).normal(size=(4, 2))
@@ -132,7 +132,7 @@ def test_pieces_are_short() -> None:
     text = c_function("f", Tape.of(rational_chain(3000)), 1, 4).text
     pieces = text.split("static ")
     assert len(pieces) > 10
-    assert max(piece.count(";\n") for piece in pieces) < 2 * module().PIECE
+    assert max(piece.count(";\n") for piece in pieces) < 2 * module().PIECE_LENGTH
 
 
 def test_results_may_be_arguments_constants_or_nothing() -> None:
@@ -162,7 +162,7 @@ def test_kernel_of_many_pieces_runs_in_a_loop() -> None:
     results = []
     for compiled in (True, False):
         kernel = Kernel("many", inputs, outputs, compiled=compiled)
-        assert kernel.operations > 6 * module().PIECE
+        assert kernel.operations > 6 * module().PIECE_LENGTH
         arguments = [np.array([0.3, -0.2, 1.0]), np.asfortranarray(np.arange(15.0).reshape(3, 5) / 7)]
         found = [np.zeros((3, 5), order="F"), np.zeros((3 * len(values), 5), order="F")]
         kernel.loop(5, 1, arguments, found)()
@@ -173,7 +173,7 @@ def test_kernel_of_many_pieces_runs_in_a_loop() -> None:
 
 
 def test_what_nobody_gives_is_zero_and_what_nobody_wants_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module(), "PIECE", 5)
+    monkeypatch.setattr(module(), "PIECE_LENGTH", 5)
     x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 3)
     values = remembering(x + y, x - y, 30)
     kernel = Kernel("partly", {"x": x, "y": y}, {"many": ca.vertcat(*values), "last": values[-1]}, compiled=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from erugin.symbolic.toolchain import find_toolchain
+from erugin.symbolic.compiler import find_compiler
 
 from .caches import make_old
 from .processes import build, count_calls, environment, finish, libraries, start, write_script
@@ -74,7 +74,7 @@ def test_foreign_library_is_removed(tmp_path: Path, compiler: Path) -> None:
     source = (
         "int k0(const double** a, double** r, long long* i, double* w, int m) { r[0][0] = r[0][1] = 42; return 0; }"
     )
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     assert not isinstance(toolchain, str)
     toolchain.compile(source, foreign)
     assert build(tmp_path / "cache", 1, ERUGIN_CC=compiler) == whole

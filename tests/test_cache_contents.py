@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from erugin.symbolic.cache import library
-from erugin.symbolic.toolchain import Toolchain
+from erugin.symbolic.cache import compiled_library
+from erugin.symbolic.compiler import Compiler
 
 from .caches import cache as cache
 from .caches import copier as copier
@@ -19,11 +19,11 @@ from .processes import count_calls
 pytestmark = pytest.mark.usefixtures("cache")
 
 
-def test_name_tells_what_made_it_and_what_is_in_it(cache: Path, copier: Toolchain, tmp_path: Path) -> None:
-    path = library("text", copier)
+def test_name_tells_what_made_it_and_what_is_in_it(cache: Path, copier: Compiler, tmp_path: Path) -> None:
+    path = compiled_library("text", copier)
     key, digest = copier.key("text")[:32], hashlib.sha256(b"text").hexdigest()[:32]
     assert path == cache / key[:2] / f"{key}-{digest}.so"
-    assert library("text", copier) == path
+    assert compiled_library("text", copier) == path
     assert count_calls(tmp_path / "copier") == 1
 
 
@@ -59,33 +59,33 @@ def give_away(path: Path) -> None:
     ids=["damaged", "link", "pipe", "foreign", "of all", "of a group", "gone"],
 )
 def test_what_is_not_whole_and_ours_is_made_anew(
-    copier: Toolchain, tmp_path: Path, spoil: Callable[[Path], None]
+    copier: Compiler, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
-    path = library("text", copier)
+    path = compiled_library("text", copier)
     spoil(path)
-    assert library("text", copier) == path
+    assert compiled_library("text", copier) == path
     assert count_calls(tmp_path / "copier") == 2
     status = path.lstat()
     assert (status.st_uid, status.st_mode) == (os.geteuid(), 0o100600)
     assert path.read_bytes() == b"text"
 
 
-def test_changed_library_has_another_path(copier: Toolchain, tmp_path: Path) -> None:
+def test_changed_library_has_another_path(copier: Compiler, tmp_path: Path) -> None:
     with (tmp_path / "copier").open("a", encoding="utf-8") as script:
         script.write(f"grep -c . '{tmp_path}/calls' >> \"$target\"\n")
-    first = library("text", copier)
+    first = compiled_library("text", copier)
     damage(first)
-    second = library("text", copier)
+    second = compiled_library("text", copier)
     assert second != first
     assert not first.exists()
     assert second.read_bytes() == b"text2\n"
 
 
-def test_folder_may_go_at_any_time(cache: Path, copier: Toolchain, tmp_path: Path) -> None:
-    path = library("text", copier)
+def test_folder_may_go_at_any_time(cache: Path, copier: Compiler, tmp_path: Path) -> None:
+    path = compiled_library("text", copier)
     path.unlink()
     path.parent.rmdir()
     (cache / "swept").unlink()
     cache.rmdir()
-    assert library("text", copier) == path
+    assert compiled_library("text", copier) == path
     assert cache.stat().st_mode & 0o777 == 0o700

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from erugin.symbolic import cache_folder
-from erugin.symbolic.cache_folder import lasting_folder
+from erugin.symbolic import cache as cache_folder
+from erugin.symbolic.cache import persistent_directory
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
@@ -28,7 +28,7 @@ def name_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
 
 def refusal() -> str:
     """Why there is no folder."""
-    found = lasting_folder()
+    found = persistent_directory()
     assert isinstance(found, str)
     return found
 
@@ -37,26 +37,26 @@ def refusal() -> str:
 
 
 def test_standard_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lasting_folder() == tmp_path / "home" / ".cache" / "erugin"
+    assert persistent_directory() == tmp_path / "home" / ".cache" / "erugin"
     assert (tmp_path / "home" / ".cache").stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert lasting_folder() == tmp_path / "xdg" / "erugin"
+    assert persistent_directory() == tmp_path / "xdg" / "erugin"
     # The standard says that a path that is not absolute is to be ignored.
     monkeypatch.setenv("XDG_CACHE_HOME", "xdg")
-    assert lasting_folder() == tmp_path / "home" / ".cache" / "erugin"
+    assert persistent_directory() == tmp_path / "home" / ".cache" / "erugin"
 
 
 def test_named_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name_folder: Callable[[str | Path], None]
 ) -> None:
     name_folder("~/kernels")
-    assert lasting_folder() == tmp_path / "home" / "kernels"
+    assert persistent_directory() == tmp_path / "home" / "kernels"
     monkeypatch.chdir(tmp_path)
     name_folder("here/../there/kernels")
-    assert lasting_folder() == tmp_path / "there" / "kernels"
+    assert persistent_directory() == tmp_path / "there" / "kernels"
     (tmp_path / "link").symlink_to("there")
     name_folder("link/kernels")
-    assert lasting_folder() == tmp_path / "there" / "kernels"
+    assert persistent_directory() == tmp_path / "there" / "kernels"
     assert not (tmp_path / "here").exists()
 
 
@@ -105,7 +105,7 @@ def test_folder_above_that_all_can_write_to(
     assert list((above / "between").iterdir()) == []
     # In a sticky folder, such as /tmp, only its owner can rename what lies there.
     above.chmod(mode | 0o1000)
-    assert lasting_folder() == above / "between" / "cache"
+    assert persistent_directory() == above / "between" / "cache"
 
 
 @needs_root
@@ -116,7 +116,7 @@ def test_folder_above_that_a_group_can_write_to(tmp_path: Path, name_folder: Cal
     (tmp_path / "above").chmod(0o775)
     assert refusal() == f"others can write to {tmp_path / 'above'}"
     os.chown(tmp_path / "above", 0, 0)
-    assert lasting_folder() == tmp_path / "above" / "cache"
+    assert persistent_directory() == tmp_path / "above" / "cache"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_folders_of_somebody_else(tmp_path: Path, name_folder: Callable[[str | P
     cache = tmp_path / "above" / "cache"
     cache.mkdir(mode=0o700, parents=True)
     name_folder(cache)
-    assert lasting_folder() == cache
+    assert persistent_directory() == cache
     os.chown({"cache": cache, "above": cache.parent}[whose], NOBODY, 0)
     assert refusal().endswith(f"{whose} belongs to somebody else")
 
@@ -154,7 +154,7 @@ def test_folder_that_others_can_read_is_closed(tmp_path: Path, name_folder: Call
     (cache / "ab").mkdir(parents=True)
     cache.chmod(0o755)
     name_folder(cache)
-    assert lasting_folder() == cache
+    assert persistent_directory() == cache
     assert cache.stat().st_mode & 0o777 == 0o700
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from erugin.symbolic import ModelError
-from erugin.symbolic.cache import library
-from erugin.symbolic.cache_contents import clear, size_limit, stored, sweep
-from erugin.symbolic.toolchain import Toolchain
+from erugin.symbolic.cache import cached_libraries, compiled_library, delete_libraries, prune_cache, size_limit
+from erugin.symbolic.compiler import Compiler
 
 from .caches import cache as cache
 from .caches import copier as copier
@@ -28,50 +27,50 @@ def left(paths: list[Path]) -> list[bool]:
     return [path.exists() for path in paths]
 
 
-def test_stored_tells_size_and_last_use(cache: Path, copier: Toolchain) -> None:
+def test_stored_tells_size_and_last_use(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 10 * DAY, 0.0)
-    found = sorted(stored(cache), key=lambda one: one.used)
+    found = sorted(cached_libraries(cache), key=lambda one: one.used)
     assert [(one.path, one.size) for one in found] == [(path, 1000) for path in paths]
     assert found[1].used - found[0].used == pytest.approx(10 * DAY, abs=60.0)
     # To ask for one is to use it.
-    library("0 ".ljust(1000), copier)
-    assert min(one.used for one in stored(cache)) > time.time() - 60.0
+    compiled_library("0 ".ljust(1000), copier)
+    assert min(one.used for one in cached_libraries(cache)) > time.time() - 60.0
 
 
-def test_least_recently_used_goes_beyond_the_limit(cache: Path, copier: Toolchain) -> None:
+def test_least_recently_used_goes_beyond_the_limit(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 5 * HOUR, 2 * HOUR, 4 * HOUR, 3 * HOUR)
     (cache / "swept").unlink()
-    sweep(cache, 2500.0)
+    prune_cache(cache, 2500.0)
     assert left(paths) == [False, True, False, True]
 
 
-def test_what_was_used_in_this_hour_stays(cache: Path, copier: Toolchain) -> None:
+def test_what_was_used_in_this_hour_stays(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 0.9 * HOUR, 2 * HOUR, 0.0)
     (cache / "swept").unlink()
-    sweep(cache, 10.0)
+    prune_cache(cache, 10.0)
     assert left(paths) == [True, False, True]
 
 
-def test_what_is_long_unused_goes(cache: Path, copier: Toolchain) -> None:
+def test_what_is_long_unused_goes(cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 91 * DAY, 89 * DAY)
     (cache / "swept").unlink()
-    sweep(cache, math.inf)
+    prune_cache(cache, math.inf)
     assert left(paths) == [False, True]
 
 
 def test_sweeping_is_once_an_hour_and_after_compiling(
-    cache: Path, copier: Toolchain, monkeypatch: pytest.MonkeyPatch
+    cache: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", "0.0015")
     (path,) = fill(copier, 2 * HOUR)
-    library("another".ljust(1000), copier)
+    compiled_library("another".ljust(1000), copier)
     assert path.exists(), "it was swept when the first was compiled"
     for seconds in (0.9 * HOUR, 1.1 * HOUR):
         assert path.exists()
         make_old(cache / "swept", seconds)
-        library(f"after {seconds}".ljust(1000), copier)
+        compiled_library(f"after {seconds}".ljust(1000), copier)
     assert not path.exists()
-    assert len(list(stored(cache))) == 3
+    assert len(list(cached_libraries(cache))) == 3
 
 
 def others(cache: Path) -> list[Path]:
@@ -89,15 +88,15 @@ def others(cache: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("clearing", [False, True])
-def test_what_is_not_ours_stays(cache: Path, copier: Toolchain, clearing: bool) -> None:
+def test_what_is_not_ours_stays(cache: Path, copier: Compiler, clearing: bool) -> None:
     paths, foreign = fill(copier, 91 * DAY, 0.0), others(cache)
     (cache / "swept").unlink()
     if clearing:
-        gone = clear(cache)
+        gone = delete_libraries(cache)
         assert {one.path for one in gone} == set(paths)
         assert sum(one.size for one in gone) == 2000
     else:
-        sweep(cache, math.inf)
+        prune_cache(cache, math.inf)
     assert left(paths) == [False, not clearing]
     # Only what was left half-built a day ago.
     assert left(foreign) == [True] * 6 + [False] * 2
@@ -111,8 +110,8 @@ def test_limit(monkeypatch: pytest.MonkeyPatch, text: str, size: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["much", "0", "-1", "nan", "1 GiB"])
-def test_limit_that_is_none(tmp_path: Path, copier: Toolchain, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_limit_that_is_none(tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", text)
     with pytest.raises(ModelError, match=f"above zero, or none, got {text!r}"):
-        library("text", copier)
+        compiled_library("text", copier)
     assert count_calls(tmp_path / "copier") == 0

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from erugin.symbolic import cache_folder
-from erugin.symbolic.cache_folder import has_room, lasting_folder, temporary_folder
+from erugin.symbolic import cache as cache_folder
+from erugin.symbolic.cache import has_free_space, persistent_directory, temporary_directory
 
 from .processes import PROGRAM, build, environment, finish, libraries, start, write_script
 from .processes import compiler as compiler
@@ -21,10 +21,10 @@ from .processes import compiler as compiler
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No temporary folder has been made, and one that is made goes."""
     made: list[Path] = []
-    monkeypatch.setattr(cache_folder, "_made", made)
+    monkeypatch.setattr(cache_folder, "_temporary_directories", made)
     yield
     for path in made:
-        cache_folder.remove_folder(path, os.getpid())
+        cache_folder.remove_directory(path, os.getpid())
 
 
 def no_programs(monkeypatch: pytest.MonkeyPatch, *places: Path) -> None:
@@ -39,7 +39,7 @@ def no_programs(monkeypatch: pytest.MonkeyPatch, *places: Path) -> None:
 def test_folder_without_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_programs(monkeypatch, tmp_path)
     monkeypatch.setenv("ERUGIN_CACHE_DIR", str(tmp_path / "cache"))
-    refusal = lasting_folder()
+    refusal = persistent_directory()
     assert isinstance(refusal, str)
     assert refusal.endswith("lies where files cannot be run (noexec)")
 
@@ -51,13 +51,13 @@ def test_temporary_folder_is_private_and_elsewhere(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "first"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "second"))
     no_programs(monkeypatch, tmp_path / "first")
-    made = temporary_folder()
+    made = temporary_directory()
     assert made.parent == tmp_path / "second"
     assert made.stat().st_mode & 0o777 == 0o700
-    assert temporary_folder() == made
+    assert temporary_directory() == made
     # Something that tidies up may take it away.
     made.rmdir()
-    again = temporary_folder()
+    again = temporary_directory()
     assert again != made
     assert again.is_dir()
 
@@ -66,13 +66,13 @@ def test_temporary_folder_is_private_and_elsewhere(tmp_path: Path, monkeypatch: 
 def test_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     no_programs(monkeypatch, Path("/"))
     with pytest.raises(OSError, match="can a library be written and run; set TMPDIR"):
-        temporary_folder()
+        temporary_directory()
 
 
 def test_room(tmp_path: Path) -> None:
-    assert has_room(tmp_path)
+    assert has_free_space(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert not has_room(tmp_path / "nowhere")
+    assert not has_free_space(tmp_path / "nowhere")
 
 
 FORKED = (

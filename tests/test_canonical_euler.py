@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.legendre import (
+from erugin.robots.hamiltonian import (
     Cholesky,
     ConjugateDirections,
     DenseForm,
-    Factored,
     LegendreSolver,
     MinimalResiduals,
+    StructuredElimination,
 )
-from erugin.scenarios import DOP853, SimulationError, simulate
-from erugin.scenarios.integrators import CanonicalEuler, LegendreReport
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, CanonicalEuler, LegendreReport, SimulationError
 from erugin.symbolic import ModelError
 
 from .arms import ELBOW, START, disc_program, two_link_arm
@@ -76,7 +76,7 @@ def orders(robot: Robot, controller: Controller | None, q0: Array, v0: Array, so
 
 @pytest.mark.parametrize(
     "solver",
-    [Cholesky(), Factored(), ConjugateDirections(), MinimalResiduals(1e-7, BOUND)],
+    [Cholesky(), StructuredElimination(), ConjugateDirections(), MinimalResiduals(1e-7, BOUND)],
     ids=lambda s: type(s).__name__,
 )
 def test_the_order_is_one_with_every_solver(solver: LegendreSolver) -> None:
@@ -111,7 +111,7 @@ def test_solvers_give_the_same_motion_and_matrix_free_too() -> None:
 
     exact = run(CanonicalEuler(Cholesky()))
     for solver, allowed in (
-        (Factored(), 1e-11),
+        (StructuredElimination(), 1e-11),
         (ConjugateDirections(1e-12), 1e-9),
         (MinimalResiduals(1e-6, BOUND), 1e-5),
     ):

@@ -19,7 +19,8 @@ from erugin.controllers import (
     canonical_program,
 )
 from erugin.robots import Robot
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import Kernel, ModelError
 
 from .arms import three_link_arm

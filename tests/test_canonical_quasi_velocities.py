@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Dynamics, Robot
-from erugin.robots.canonical import canonical_form
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import DOP853, simulate
-from erugin.scenarios.integrators import CanonicalEuler
+from erugin.robots.hamiltonian import Cholesky
+from erugin.robots.hamiltonian.canonical_form import canonical_form
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, CanonicalEuler
 from erugin.symbolic import Coordinates, Parameters
 
 Array = NDArray[np.float64]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.scenarios import Trajectory
 from erugin.scenarios.catalogue import (
     acrobot,
     crane_servo_constraint,
@@ -20,6 +19,7 @@ from erugin.scenarios.catalogue import (
 from erugin.scenarios.catalogue.two_wheel_obstacles import PATH, PEOPLE
 from erugin.scenarios.scenario import Scenario
 from erugin.scenarios.setup import Setup
+from erugin.simulation import Trajectory
 from erugin.symbolic import ParameterError
 
 EVERY = (

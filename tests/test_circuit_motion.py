@@ -11,9 +11,9 @@ from scipy import signal
 from erugin.constraints import nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.robots.examples.butterworth_ladder import butterworth_ladder
-from erugin.robots.examples.electric_circuit import GROUND, Branch, electric_circuit
-from erugin.scenarios import DOP853, Trajectory, simulate
+from erugin.robots.examples.electric_circuit import GROUND, Branch, butterworth_ladder, electric_circuit
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Trajectory
 
 from .constant import Constant
 
@@ -111,8 +111,8 @@ def test_a_program_makes_the_load_current_a_sine() -> None:
     wanted = amplitude * ca.sin(omega * robot.t)
     program = Program(robot, nonholonomic(robot.v[0] - wanted, name="sine"))
     controller = ProgramController(program, realization="actuated")
-    law_p = {"sine.rate": rate}
-    motion = simulate(robot, controller, [0.0], [0.3], 1.0, step=0.01, integrator=TIGHT, law_p=law_p)
+    controller_p = {"sine.rate": rate}
+    motion = simulate(robot, controller, [0.0], [0.3], 1.0, step=0.01, integrator=TIGHT, controller_p=controller_p)
     current = amplitude * np.sin(omega * motion.t) + 0.3 * np.exp(-rate * motion.t)
     slope = amplitude * omega * np.cos(omega * motion.t) - 0.3 * rate * np.exp(-rate * motion.t)
     np.testing.assert_allclose(motion.v[:, 0], current, rtol=0, atol=1e-10)

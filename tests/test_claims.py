@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from erugin.constraints import perturbations
-from erugin.constraints.perturbations import Exact, Perturbation
-from erugin.controllers import Controller, rivals
+from erugin import constraints
+from erugin.constraints import Exact, Perturbation
+from erugin.controllers import Controller
+from erugin.controllers import baselines as rivals
 
 from .project import ROOT, read_pyproject
 
@@ -46,7 +47,7 @@ def test_every_row_of_the_table_has_a_cell_for_each_library() -> None:
 
 def test_the_perturbation_equations_are_as_many_as_is_said() -> None:
     # z = 0 is a row without an equation.
-    count = len([each for each in concrete(perturbations, Perturbation) if each is not Exact])
+    count = len([each for each in concrete(constraints, Perturbation) if each is not Exact])
     assert f"{WORDS[count]} perturbation equations" in table()["deviations"]["Erugin"]
 
 

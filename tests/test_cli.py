@@ -15,10 +15,10 @@ from typing import NoReturn
 import pytest
 
 import erugin
-from erugin.bridges.cli import main as bridges_main
+from erugin.cli.main import main
+from erugin.cli.main import main as bridges_main
+from erugin.cli.motion_output import expected_text
 from erugin.scenarios.catalogue import SCENARIOS, two_link_arm_moving_obstacle
-from erugin.scenarios.cli import main
-from erugin.scenarios.commands.measured import expected_text
 from erugin.scenarios.setup import Setup
 
 from .command_line import NAME, files, run
@@ -252,7 +252,7 @@ def test_a_terminal_that_takes_nothing(capsys: pytest.CaptureFixture[str], monke
     def full(*_: object, **__: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("erugin.scenarios.commands.list.Table.add_row", full)
+    monkeypatch.setattr("erugin.cli.commands.list.Table.add_row", full)
     assert main(["list"]) == 1
     assert capsys.readouterr().err == "error: OSError: [Errno 28] No space left on device\n"
 
@@ -284,10 +284,10 @@ import casadi as ca
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import lagrangian_system
-from erugin.scenarios.sampling import Shifted, Uniform
+from erugin.scenarios import Shifted, Uniform
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Measure, Setup
-from erugin.scenarios.study import Study
+from erugin.scenarios import Study
 
 
 def law(setup):
@@ -320,7 +320,7 @@ study = Study(swing, {}, {"größer": law}, seeds=4, name="étude")
 def test_every_command_prints_in_any_encoding(encoding: str, chosen: Iterable[str], tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GREEK, encoding="utf-8")
-    program = [sys.executable, "-P", "-c", "import sys; from erugin.bridges.cli import main; sys.exit(main())"]
+    program = [sys.executable, "-P", "-c", "import sys; from erugin.cli.main import main; sys.exit(main())"]
     for name in chosen:
         command = [*program, *(word.format(file=file, out=tmp_path) for word in WORDS[name])]
         done = subprocess.run(

@@ -8,13 +8,14 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from erugin.cli.commands import run as run_command
+from erugin.cli.main import main
 from erugin.robots import lagrangian_system
-from erugin.scenarios import Phase, Trajectory, catalogue
+from erugin.scenarios import catalogue
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
-from erugin.scenarios.cli import main
-from erugin.scenarios.commands import run as run_command
 from erugin.scenarios.scenario import Scenario, scenario
 from erugin.scenarios.setup import Draw, Measure, Motion, Setup
+from erugin.simulation import Phase, Trajectory
 from erugin.symbolic import ModelError
 
 from .command_line import NAME, files

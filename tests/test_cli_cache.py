@@ -10,10 +10,10 @@ from typing import NoReturn
 
 import pytest
 
-from erugin.scenarios import cache_command
-from erugin.scenarios.cli import main
-from erugin.symbolic.cache import library
-from erugin.symbolic.toolchain import Toolchain, find_toolchain
+from erugin.cli.commands import cache as cache_command
+from erugin.cli.main import main
+from erugin.symbolic.cache import compiled_library
+from erugin.symbolic.compiler import Compiler, find_compiler
 
 from .caches import cache as cache
 from .caches import copier as copier
@@ -43,10 +43,10 @@ def test_empty_cache(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
 
 @pytest.mark.parametrize("words", [(), ("show",)])
 def test_what_there_is(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, copier: Toolchain, words: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, copier: Compiler, words: tuple[str, ...]
 ) -> None:
     fill(copier, 30 * DAY, 10 * DAY, 20 * DAY)
-    make_old(library("x" * 2**20, copier), 15 * DAY)
+    make_old(compiled_library("x" * 2**20, copier), 15 * DAY)
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", "none")
     rows = shown(capsys, *words)
     assert rows["kernels"] == "4"
@@ -56,10 +56,10 @@ def test_what_there_is(
 
 
 def test_compiler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    toolchain = find_toolchain()
-    if isinstance(toolchain, Toolchain):
+    toolchain = find_compiler()
+    if isinstance(toolchain, Compiler):
         assert shown(capsys)["compiler"] == f"{' '.join(toolchain.command)}, {toolchain.version}"
-    monkeypatch.setattr(cache_command, "find_toolchain", lambda: "no C compiler is wanted (CC is none)")
+    monkeypatch.setattr(cache_command, "find_compiler", lambda: "no C compiler is wanted (CC is none)")
     said = shown(capsys)["compiler"]
     assert said == "none: no C compiler is wanted (CC is none); kernels run in CasADi's virtual machine"
 
@@ -79,11 +79,11 @@ def test_folder_that_is_refused(
 
 
 def test_no_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    monkeypatch.setattr(cache_command, "has_room", lambda folder: folder != cache)
+    monkeypatch.setattr(cache_command, "has_free_space", lambda folder: folder != cache)
     assert shown(capsys)["room"].startswith("none, it is full or read-only")
 
 
-def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Toolchain) -> None:
+def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Compiler) -> None:
     paths = fill(copier, 1.0, 2.0)
     (cache / "notes.txt").write_text("mine", encoding="utf-8")
     for said in ("2 kernels deleted, 0.001907 MiB", "0 kernels deleted, 0 MiB"):
@@ -95,7 +95,7 @@ def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Toolc
 
 
 def test_what_cannot_be_deleted(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, copier: Toolchain
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, copier: Compiler
 ) -> None:
     (path,) = fill(copier, 1.0)
 
@@ -121,6 +121,6 @@ def test_unknown_action(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_picture_is_needed() -> None:
-    code = "import sys; from erugin.scenarios.cli import main; main(['cache']); print('matplotlib' in sys.modules)"
+    code = "import sys; from erugin.cli.main import main; main(['cache']); print('matplotlib' in sys.modules)"
     assert run(code).splitlines()[-1] == "False"
     assert importlib.metadata.version("matplotlib")

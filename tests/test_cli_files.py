@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from erugin.scenarios.cli import main
+from erugin.cli.main import main
 
 from .command_line import files
 from .command_line import terminal as terminal
@@ -261,7 +261,7 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.wrappers import Saturation
 from erugin.robots import lagrangian_system
-from erugin.scenarios import Phase
+from erugin.simulation import Phase
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Measure, Setup
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.cli import main
-from erugin.scenarios.commands.choose import choose
-from erugin.scenarios.commands.new import template, write_new
+from erugin.cli.commands.new import template, write_new
+from erugin.cli.main import main
+from erugin.scenarios.lookup import choose_scenario
 from erugin.symbolic import ModelError
 
 from .command_line import files
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_written_runs_as_it_is(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("erugin.scenarios.plots.animation.FRAMES", 4)
+    monkeypatch.setattr("erugin.views.film.FRAMES", 4)
     assert main(["new", "mine.py"]) == 0
     assert capsys.readouterr().out == "mine.py is written. Next:\n  erugin run mine.py\n  erugin list mine.py\n"
     assert files(folder) == ["mine.py"]
@@ -47,7 +47,7 @@ def test_what_is_written_runs_as_it_is(
 
 def test_its_error_is_what_its_docstring_says(folder: Path) -> None:
     assert main(["new", "mine.py"]) == 0
-    setup = choose("mine.py").scenario(duration=1.0, off=0.01)
+    setup = choose_scenario("mine.py").scenario(duration=1.0, off=0.01)
     assert setup.error is not None
     motion = setup.run()
     error, t = motion.evaluate(setup.error), motion.t

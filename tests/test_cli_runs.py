@@ -14,12 +14,12 @@ import pytest
 from matplotlib.artist import Artist
 from rich.progress import Progress, TaskID
 
+from erugin.cli.commands import run as run_command
 from erugin.controllers import Status
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
-from erugin.scenarios.commands import run as run_command
-from erugin.scenarios.plots import moving_obstacle
-from erugin.scenarios.plots.frames import Frames
 from erugin.scenarios.setup import Draw, Motion, Setup
+from erugin.views import moving_obstacle
+from erugin.views.film import GifFrames
 
 from .command_line import NAME, files, run
 from .command_line import terminal as terminal
@@ -191,15 +191,15 @@ def test_drawing_that_does_not_end(
     code: int,
     frames: int,
 ) -> None:
-    left = [Frames.add] * frames
+    left = [GifFrames.add] * frames
 
-    def fail(film: Frames, moving: Sequence[Artist]) -> None:
+    def fail(film: GifFrames, moving: Sequence[Artist]) -> None:
         if not left:
             raise error
         left.pop()(film, moving)
 
     draw_only(monkeypatch, "torques.png", "animation.gif", "path.png")
-    monkeypatch.setattr(Frames, "add", fail)
+    monkeypatch.setattr(GifFrames, "add", fail)
     assert run(tmp_path, "--set", "duration=0.1") == code
     output, errors = capsys.readouterr()
     assert output.splitlines()[-1] == f"{tmp_path}: torques.png"
@@ -211,8 +211,8 @@ def test_drawing_that_does_not_end(
 INTERRUPTED = """
 import signal
 import sys
-from erugin.scenarios.cli import main
-from erugin.scenarios.commands import run as run_command
+from erugin.cli.main import main
+from erugin.cli.commands import run as run_command
 from erugin.scenarios.setup import Setup
 
 # A shell that runs the tests in the background lets its children ignore the signal.

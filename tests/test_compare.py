@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.scenarios.comparison import Comparison, compare
-from erugin.scenarios.comparison.quantity import Quantity
+from erugin.scenarios import Comparison, Scaled, Uniform, compare
+from erugin.scenarios.comparison.quantities import Quantity
 from erugin.scenarios.comparison.ranking import ranking
-from erugin.scenarios.sampling import Scaled, Uniform
 from erugin.scenarios.setup import Setup
 from erugin.symbolic.errors import EruginError, ModelError, ParameterError
 
@@ -227,7 +226,7 @@ def test_progress_goes_from_nothing_to_all() -> None:
         ({"robustness": {"delay": [-0.1]}}, ModelError, "level of 'delay' must not be negative"),
         ({"robustness": {"delay": []}}, ModelError, "levels of 'delay' are different numbers"),
         ({"robustness": {"delay": [0.1, 0.1]}}, ModelError, "levels of 'delay' are different numbers"),
-        ({"robustness": {"delay": "soon"}}, ModelError, "levels of 'delay' are different numbers"),
+        ({"robustness": {"delay": "soon"}}, ModelError, "robustness of compare must be a mapping"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.cli import main
-from erugin.scenarios.comparison import compare
+from erugin.cli.main import main
+from erugin.scenarios import compare
 from erugin.scenarios.comparison.tables import write_runs
-from erugin.scenarios.report.cells import Cell, Table, numeric
+from erugin.scenarios.report.page_tables import Cell, Table, numeric
 
 from .compared import program_control, swing, swinging_arm
 

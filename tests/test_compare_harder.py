@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
+from erugin.cli.commands.compare import write_files
 from erugin.controllers import Controller
-from erugin.controllers.rivals import ComputedTorque
-from erugin.controllers.wrappers import Measured, SampleAndHold, Saturation
-from erugin.robots.disturbed import disturbed
+from erugin.controllers.baselines import ComputedTorque
+from erugin.controllers.wrappers import MeasurementNoise, SampleAndHold, Saturation
+from erugin.robots.disturbance import disturb
 from erugin.robots.signals import BandNoise
-from erugin.scenarios import AlongMotion, Setup, SimulationError
-from erugin.scenarios.commands.compare import write_files
-from erugin.scenarios.comparison import Comparison, Trial, compare
-from erugin.scenarios.comparison.conditions import physical
-from erugin.scenarios.comparison.quantity import Quantity
-from erugin.scenarios.comparison.tick_time import tick_time
-from erugin.scenarios.sampling import Normal, Scaled, Uniform, draw
+from erugin.scenarios import Comparison, MotionTracking, Normal, Scaled, Setup, Trial, Uniform, compare, sample
+from erugin.scenarios.comparison.compare import tick_time
+from erugin.scenarios.comparison.impairments import physical
+from erugin.scenarios.comparison.quantities import Quantity
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, ParameterError
 
 from .called import Called
@@ -86,7 +85,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(options: dict[s
 
 def test_forces_that_only_the_plant_has_are_no_errors_of_the_model() -> None:
     setup = swing(0.05)
-    shaken = dataclasses.replace(setup, robot=disturbed(setup.robot, BandNoise(0.5, (0.5, 2.0)), "tip").robot)
+    shaken = dataclasses.replace(setup, robot=disturb(setup.robot, BandNoise(0.5, (0.5, 2.0)), "tip").robot)
     assert "disturbance.x.frequency1" in shaken.robot.parameters.names
     # The length of the outer link matters where a force acts on its tip.
     assert set(physical(shaken)) == {*physical(setup), "l2"}
@@ -119,7 +118,7 @@ def test_a_law_that_is_held_is_timed_at_its_ticks() -> None:
     """Nine of ten calls only hand out what was computed before."""
     setup = swing(0.2)
     held = SampleAndHold(Slow(program_control(setup.robot)), 10 * setup.step)
-    for law in (held, Measured(held, q=1e-4)):
+    for law in (held, MeasurementNoise(held, q=1e-4)):
         assert (tick_time(Trial.of(setup, "held", law, ["effort"])) or 0.0) > LONG
 
 
@@ -136,8 +135,8 @@ class Careless(Called):
 
 
 def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
-    def rough(tolerance: float) -> AlongMotion:
-        return AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference), tolerance=tolerance)
+    def rough(tolerance: float) -> MotionTracking:
+        return MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference), tolerance=tolerance)
 
     with pytest.raises(ModelError) as refused:
         compare(swing(0.2), {"own": program_control(swinging_arm()), "followed": rough(1e-15)}, seeds=2)
@@ -150,7 +149,7 @@ def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
 def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
     one = swing(0.2)
     lost = one.driven_by(Failing(program_control(one.robot)))
-    rival = AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference))
+    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
     with pytest.raises(SimulationError, match=r"controller 'late': the motion that AlongMotion follows.*values="):
         compare(lost, {"late": rival}, seeds=2)
 
@@ -160,7 +159,7 @@ def test_a_run_that_is_refused_names_its_controller_and_its_seed(threads: int) -
     # The mass of one seed is negative.
     masses = {"plant.m2": Normal(1.8, 1.0)}
     seeds = list(range(40))
-    drawn = draw(masses, np.array(seeds), lambda _: 1.8)["plant.m2"]
+    drawn = sample(masses, np.array(seeds), lambda _: 1.8)["plant.m2"]
     first = int(np.flatnonzero(drawn <= 0.0)[0])
     assert first > 0
     with pytest.raises(

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from erugin.controllers import Controller, rivals
+from erugin.controllers import Controller
+from erugin.controllers import baselines as rivals
 from erugin.controllers.wrappers import Wrapper
-from erugin.scenarios.comparison import compare
+from erugin.scenarios import compare
 from erugin.scenarios.comparison.trial import build_controller
 from erugin.scenarios.scenario import Scenario
 
@@ -58,7 +59,7 @@ def test_every_rival_that_serves_a_robot_is_there_or_left_out_with_a_reason(scen
     serving = {each.__name__ for each in CLASSES if not each.refusal(setup.robot)}
     left_out = set(of_docs("left_out").LEFT_OUT[scenario.name])
     assert serving - used == left_out
-    assert used - serving <= {"Measured", "SampleAndHold"}
+    assert used - serving <= {"MeasurementNoise", "SampleAndHold"}
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ def test_a_broken_total_derivative_is_noticed(
         constraint = FORMS[form][1](system.robot)
         with monkeypatch.context() as patch:
             patch.setattr(Coordinates, "rate", broken)
-            patch.setattr(Coordinates, "short_rate", broken)
+            patch.setattr(Coordinates, "compact_rate", broken)
             mismatch = compare(system, constraint).mismatch
         assert mismatch.max() > 1e-2, system.label
         assert compare(system, constraint).mismatch.max() < TOLERANCE

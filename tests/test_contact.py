@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton, planar_manipulator
-from erugin.robots.contact import Contact, contact_force, places, standing
-from erugin.robots.planar_manipulator import Link
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.contact.contact import Contact, contact_force, contact_positions, with_contacts
+from erugin.robots.families.planar_manipulator import Link
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 
 from .contacts import exoskeleton_of
 from .exoskeletons import BODY, Array, Case, built, label, link_of, random_states
@@ -56,14 +56,14 @@ def test_a_pole_that_stands_is_a_hinge(case: Case) -> None:
     """The pinned exoskeleton's accelerations to 1e-9, and the force of the ground Σ m c̈ − Σ m g, about any place."""
     pole = Contact("pole", UP)
     floating, hinged, s = built(case), pinned(case), case.structure
-    robot = standing(floating, [pole])
+    robot = with_contacts(floating, [pole])
     force = contact_force(robot, pole)
     rng = np.random.default_rng(1)
     strongest = 0.0
     for q, v in random_states(case, seed=2, count=STATES):
         v[:2] = 0.0
         u = rng.uniform(-20.0, 20.0, floating.u.numel())
-        p = places(floating, [pole], q)
+        p = contact_positions(floating, [pole], q)
         assert p == {"pole.x": q[0], "pole.y": q[1]}
         a = robot.evaluate(robot.acceleration, q=q, v=v, u=u, p=p)
         expected = hinged.evaluate(hinged.acceleration, q=q[2:], v=v[2:], u=shared_inputs(hinged, floating, u))
@@ -81,11 +81,11 @@ def test_a_pole_without_mass() -> None:
     link = TelescopicLink(2.0, 0.1, 0.4, 100.0, 0.9)
     pole = Contact("pole", UP)
     floating = exoskeleton([link], base="floating", rigid=True)
-    hinged, robot = exoskeleton([link], rigid=True), standing(floating, [pole])
+    hinged, robot = exoskeleton([link], rigid=True), with_contacts(floating, [pole])
     q, v = np.array([0.3, -0.2, 1.1, 0.9]), np.array([0.0, 0.0, 1.7, 0.0])
     M = floating.evaluate(floating.mass_matrix, q=q)
     assert np.linalg.svd(M, compute_uv=False)[-1] < 1e-15
-    p = places(floating, [pole], q)
+    p = contact_positions(floating, [pole], q)
     a = robot.evaluate(robot.acceleration, q=q, v=v, p=p)
     expected = hinged.evaluate(hinged.acceleration, q=q[2:], v=v[2:], u=[0.0])
     assert close(a, np.concatenate([np.zeros(2), expected]), 1e-9)
@@ -106,13 +106,13 @@ def test_the_same_in_space(case: Case) -> None:
         axial_drives=case.drives,
         inertia_law="stretched" if s.stretched else "constant",
     )
-    robot = standing(floating, [pole])
+    robot = with_contacts(floating, [pole])
     force = contact_force(robot, pole)
     rng = np.random.default_rng(3)
     for q, v in states_in_space(case, seed=4, count=STATES):
         v[:3] = 0.0
         u = rng.uniform(-20.0, 20.0, floating.u.numel())
-        p = places(floating, [pole], q)
+        p = contact_positions(floating, [pole], q)
         assert list(p) == ["pole.x", "pole.y", "pole.z"]
         a = robot.evaluate(robot.acceleration, q=q, v=v, u=u, p=p)
         expected = hinged.evaluate(hinged.acceleration, q=q[3:], v=v[3:], u=shared_inputs(hinged, floating, u))
@@ -136,7 +136,7 @@ def test_double_support(case: Case, rigid: tuple[int, ...], second: int) -> None
     s = case.structure
     feet = [Contact("pole", UP), Contact(f"end{second}", UP)]
     free = exoskeleton_of(case, rigid)
-    robot = standing(free, feet)
+    robot = with_contacts(free, feet)
     both = [contact_force(robot, foot) for foot in feet]
     rng = np.random.default_rng(5)
     for q, v in random_states(case, seed=6, count=STATES):
@@ -150,7 +150,7 @@ def test_double_support(case: Case, rigid: tuple[int, ...], second: int) -> None
         u = rng.uniform(-20.0, 20.0, free.u.numel())
         drive = free.evaluate(free.input_matrix @ free.u, u=u, q=q)
         a, mu = known.together(truth.mass_matrix(s, q), A, drive - truth.bias(s, q, v), -drift)
-        p = places(free, feet, q)
+        p = contact_positions(free, feet, q)
         found = robot.evaluate(robot.acceleration, q=q, v=v, u=u, p=p)
         assert close(found, a, 1e-9)
         for foot, expected in zip(both, (mu[-4:-2], mu[-2:]), strict=True):
@@ -166,7 +166,7 @@ def test_a_manipulator_that_holds_its_tip_at_a_wall() -> None:
     lengths = np.array([0.8, 0.7, 0.5])
     arm = planar_manipulator([Link(l, 2.0, l / 2.0, 0.1) for l in lengths], angles="absolute")
     wall = Contact("tip", (-1.0, 0.0), name="wall")
-    robot = standing(arm, [wall])
+    robot = with_contacts(arm, [wall])
     assert robot.parameters.names[-2:] == ("wall.x", "wall.y")
     rng = np.random.default_rng(7)
     for _ in range(STATES):
@@ -174,7 +174,7 @@ def test_a_manipulator_that_holds_its_tip_at_a_wall() -> None:
         J = np.array([-lengths * np.sin(q), lengths * np.cos(q)])
         v = rng.uniform(-3.0, 3.0, 3)
         v -= np.linalg.lstsq(J, J @ v, rcond=None)[0]
-        p = places(arm, [wall], q)
+        p = contact_positions(arm, [wall], q)
         np.testing.assert_allclose([p["wall.x"], p["wall.y"]], [lengths @ np.cos(q), lengths @ np.sin(q)], atol=1e-14)
         a = robot.evaluate(robot.acceleration, q=q, v=v, u=u, p=p)
         force = robot.evaluate(contact_force(robot, wall), q=q, v=v, u=u, p=p)
@@ -189,10 +189,10 @@ def test_the_robot_without_contacts_is_what_it_was() -> None:
     """Switching on makes another robot, and leaves this one, its parameters and its constraints alone."""
     robot = built(FLOATING[1])
     names, natural = robot.parameters.names, robot.natural
-    on = standing(robot, [Contact("pole", UP)])
+    on = with_contacts(robot, [Contact("pole", UP)])
     assert (robot.parameters.names, robot.natural) == (names, natural)
     assert on.parameters.names == (*names, "pole.x", "pole.y")
     assert [constraint.name for constraint in on.natural] == ["pole"]
     assert on.coordinates is robot.coordinates
-    again = standing(on, [Contact("end2", UP)])
+    again = with_contacts(on, [Contact("end2", UP)])
     assert [constraint.name for constraint in again.natural] == ["pole", "end2"]

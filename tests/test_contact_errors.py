@@ -10,7 +10,7 @@ import pytest
 
 from erugin.constraints import FirstOrder
 from erugin.robots import Link, TelescopicLink, exoskeleton, planar_manipulator, without_rows
-from erugin.robots.contact import Contact, contact_force, friction_needed, places, standing
+from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
 from erugin.symbolic import ModelError, ParameterError
 
 LINK = TelescopicLink(2.0, 0.1, 0.4, 100.0, 0.9)
@@ -55,30 +55,30 @@ def test_the_normal_is_a_direction(size: float) -> None:
 )
 def test_bad_contacts(contacts: Any, message: str) -> None:  # noqa: ANN401 - wrong on purpose
     with pytest.raises(ModelError, match=message):
-        standing(ROBOT, contacts)
+        with_contacts(ROBOT, contacts)
 
 
 def test_a_point_that_does_not_move() -> None:
     arm = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1)])
     with pytest.raises(ModelError, match="'joint1' does not move along x, y"):
-        standing(arm, [Contact("joint1", UP)])
+        with_contacts(arm, [Contact("joint1", UP)])
 
 
 def test_a_contact_that_is_on_already() -> None:
     with pytest.raises(ModelError, match="'pole' is on already"):
-        standing(standing(ROBOT, [POLE]), [POLE])
+        with_contacts(with_contacts(ROBOT, [POLE]), [POLE])
 
 
 def test_a_perturbation_of_another_order() -> None:
     with pytest.raises(ModelError, match="order"):
-        standing(ROBOT, [POLE], perturbation=FirstOrder())
+        with_contacts(ROBOT, [POLE], perturbation=FirstOrder())
 
 
 def test_a_force_that_is_not_there() -> None:
-    for ask in (contact_force, friction_needed):
+    for ask in (contact_force, required_friction):
         with pytest.raises(ModelError, match="'pole' is not on; its natural constraints are none"):
             ask(ROBOT, POLE)
-    robot = standing(ROBOT, [POLE])
+    robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ModelError, match="has 1 inputs, but u has shape"):
         contact_force(robot, POLE, u=ca.SX.zeros(2))
     with pytest.raises(ModelError, match="'pole' has a normal of 2 components, but only 1 rows are on"):
@@ -87,27 +87,27 @@ def test_a_force_that_is_not_there() -> None:
 
 def test_a_place_that_nobody_has_told() -> None:
     """There is no nominal place: what is not given is not guessed."""
-    robot = standing(ROBOT, [POLE])
+    robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ParameterError, match=r"no value for pole\.x, pole\.y"):
         robot.evaluate(robot.acceleration, q=Q, v=np.zeros(6), u=[0.0])
 
 
 def test_places_of_what_is_not_there() -> None:
     with pytest.raises(ModelError, match=r"unknown point .*'foot'"):
-        places(ROBOT, [Contact("foot", UP)], Q)
+        contact_positions(ROBOT, [Contact("foot", UP)], Q)
     with pytest.raises(ModelError, match="must have 2 components"):
-        places(ROBOT, [Contact("pole", (1.0, 0.0, 0.0))], Q)
+        contact_positions(ROBOT, [Contact("pole", (1.0, 0.0, 0.0))], Q)
 
 
 def test_old_places_are_replaced_and_other_parameters_kept() -> None:
     """What was p before a step is p after it, but for the foot that has moved."""
     both = [POLE, Contact("end2", UP)]
-    robot = standing(ROBOT, both)
-    first = places(robot, both, Q)
+    robot = with_contacts(ROBOT, both)
+    first = contact_positions(robot, both, Q)
     assert list(first) == ["pole.x", "pole.y", "end2.x", "end2.y"]
-    moved = places(robot, both[1:], [1.0, 0.0, *Q[2:]], p=first | {"L1": 0.8})
+    moved = contact_positions(robot, both[1:], [1.0, 0.0, *Q[2:]], p=first | {"L1": 0.8})
     assert moved == pytest.approx({"end2.x": first["end2.x"] + 1.0, "end2.y": first["end2.y"]})
     # The robot in flight has no such parameters, and need not have them.
-    assert places(ROBOT, both, Q, p=first | {"L1": 0.8}) == first
+    assert contact_positions(ROBOT, both, Q, p=first | {"L1": 0.8}) == first
     with pytest.raises(ParameterError, match=r"unknown parameter 'pole\.z'"):
-        places(robot, both, Q, p={"pole.z": 0.0})
+        contact_positions(robot, both, Q, p={"pole.z": 0.0})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact import Contact, contact_force, friction_needed, places, standing
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 
 MASS, LENGTH, GRAVITY = 3.0, 1.4, 9.81
 INERTIA = MASS * LENGTH**2 / 12.0
@@ -18,12 +18,12 @@ POLE = Contact("pole", UP)
 def rod() -> Robot:
     """A rigid uniform rod that stands on its end."""
     link = TelescopicLink(MASS, INERTIA, 0.5, 100.0, LENGTH)
-    return standing(exoskeleton([link], base="floating", rigid=True), [POLE])
+    return with_contacts(exoskeleton([link], base="floating", rigid=True), [POLE])
 
 
 def needed(robot: Robot, contact: Contact, q: list[float], v: list[float]) -> float:
-    p = places(robot, [contact], q)
-    return float(robot.evaluate(friction_needed(robot, contact), q=q, v=v, p=p))
+    p = contact_positions(robot, [contact], q)
+    return float(robot.evaluate(required_friction(robot, contact), q=q, v=v, p=p))
 
 
 @pytest.mark.parametrize("angle", [0.2, 0.8, np.pi / 2.0, 2.0, 3.0])
@@ -32,7 +32,7 @@ def test_a_leaning_rod_let_go(angle: float) -> None:
     robot = rod()
     q, v = [0.0, 0.0, angle, LENGTH], [0.0] * 4
     sine, cosine = np.sin(angle), np.cos(angle)
-    force = robot.evaluate(contact_force(robot, POLE), q=q, v=v, p=places(robot, [POLE], q))
+    force = robot.evaluate(contact_force(robot, POLE), q=q, v=v, p=contact_positions(robot, [POLE], q))
     expected = MASS * GRAVITY * np.array([0.75 * sine * cosine, 1.0 - 0.75 * cosine**2])
     np.testing.assert_allclose(force, expected, rtol=0.0, atol=1e-12)
     assert needed(robot, POLE, q, v) == pytest.approx(0.75 * abs(sine * cosine) / (1.0 - 0.75 * cosine**2), abs=1e-13)
@@ -57,7 +57,7 @@ def test_on_a_slope_the_tangent_of_its_angle(slope: float) -> None:
     """A rod in balance over its foot presses straight down: μ ≥ tan α, the oldest rule of all."""
     normal = Contact("pole", (-np.sin(slope), np.cos(slope)))
     link = TelescopicLink(MASS, INERTIA, 0.5, 100.0, LENGTH)
-    robot = standing(exoskeleton([link], base="floating", rigid=True), [normal])
+    robot = with_contacts(exoskeleton([link], base="floating", rigid=True), [normal])
     assert needed(robot, normal, [0.0, 0.0, np.pi / 2.0, LENGTH], [0.0] * 4) == pytest.approx(
         abs(np.tan(slope)), abs=1e-14
     )
@@ -68,7 +68,7 @@ def test_on_a_slope_in_space() -> None:
     direction = np.array([0.3, -0.4, 2.0])
     ground = Contact("pole", (0.3, -0.4, 2.0))
     link = TelescopicLink(MASS, INERTIA, 0.5, 100.0, LENGTH)
-    robot = standing(spatial_exoskeleton([link], base="floating", rigid=True), [ground])
+    robot = with_contacts(spatial_exoskeleton([link], base="floating", rigid=True), [ground])
     found = needed(robot, ground, [0.1, 0.2, 0.3, np.pi / 2.0, 0.0, LENGTH], [0.0] * 6)
     assert found == pytest.approx(np.hypot(0.3, 0.4) / 2.0, rel=1e-13)
     assert np.linalg.norm(ground.normal) == pytest.approx(1.0, rel=1e-15)
@@ -84,9 +84,9 @@ def test_a_ladder_between_floor_and_wall(angle: float, length: float) -> None:
     stiffness, ratio = 400.0, 0.35
     link = TelescopicLink(MASS, INERTIA, ratio, stiffness, LENGTH)
     foot, top = Contact("pole", UP), Contact("end1", (-1.0, 0.0), name="wall")
-    robot = standing(exoskeleton([link], base="floating", pole_mass=0.2), [foot, top])
+    robot = with_contacts(exoskeleton([link], base="floating", pole_mass=0.2), [foot, top])
     q, v = [0.0, 0.0, angle, length], [0.0] * 4
-    p = places(robot, [foot, top], q)
+    p = contact_positions(robot, [foot, top], q)
     along, across = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
     weight = ratio * MASS * GRAVITY
     above = weight * np.cos(angle) * across + (stiffness * (length - LENGTH) + weight * np.sin(angle)) * along
@@ -96,7 +96,7 @@ def test_a_ladder_between_floor_and_wall(angle: float, length: float) -> None:
         pushing = np.array(contact.normal) @ force
         slide = abs(force[1] if contact is top else force[0])
         expected = slide / pushing if pushing > 0.0 else np.inf
-        assert float(robot.evaluate(friction_needed(robot, contact), q=q, v=v, p=p)) == pytest.approx(
+        assert float(robot.evaluate(required_friction(robot, contact), q=q, v=v, p=p)) == pytest.approx(
             expected, rel=1e-11
         )
 
@@ -104,14 +104,14 @@ def test_a_ladder_between_floor_and_wall(angle: float, length: float) -> None:
 def test_under_inputs_that_something_else_gives() -> None:
     """With u= the inputs become an expression, here that of a damped ankle; the same as with these numbers."""
     link = TelescopicLink(MASS, INERTIA, 0.5, 100.0, LENGTH)
-    robot = standing(exoskeleton([link] * 2, base="floating", pole_mass=0.2), [POLE])
+    robot = with_contacts(exoskeleton([link] * 2, base="floating", pole_mass=0.2), [POLE])
     law = -3.0 * robot.v[3] + 0.5 * robot.q[2]
     q, v = [0.0, 0.0, 1.3, 1.8, 1.5, 1.3], [0.0, 0.0, 0.3, -0.4, 0.1, 0.2]
     u = [-3.0 * -0.4 + 0.5 * 1.3]
-    p = places(robot, [POLE], q)
+    p = contact_positions(robot, [POLE], q)
     for given, plain in (
         (contact_force(robot, POLE, u=law), contact_force(robot, POLE)),
-        (friction_needed(robot, POLE, u=law), friction_needed(robot, POLE)),
+        (required_friction(robot, POLE, u=law), required_friction(robot, POLE)),
     ):
         np.testing.assert_allclose(
             robot.evaluate(given, q=q, v=v, p=p), robot.evaluate(plain, q=q, v=v, u=u, p=p), rtol=1e-13

@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact import Contact, contact_force, friction_needed, places, standing
-from erugin.robots.impact import impact
-from erugin.scenarios import Trajectory, simulate
-from erugin.scenarios.integrators import DOP853
-from erugin.scenarios.simulate import Simulator
+from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
+from erugin.robots.contact.impact import impact
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Trajectory
+from erugin.simulation.simulator import Simulator
 from erugin.symbolic import ModelError
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Phase:
 
 def phases(robot: Robot) -> tuple[Phase, Phase, Robot]:
     """Flight until the foot goes down into the ground, stance until the ground would have to pull."""
-    stance = standing(robot, [FOOT])
+    stance = with_contacts(robot, [FOOT])
     none = ca.SX.zeros(robot.u.numel())
     height = robot.points["pole"][1]
     # At take-off the foot is where the ground is, but for rounding, and not on its way down.
@@ -87,7 +87,7 @@ def test_straight_up_and_down() -> None:
     assert landing.by_constraint["pole"][1] == pytest.approx(SHOE * speed, rel=1e-7)
 
     # l = l₀ − m g/k + C cos ωt + D sin ωt until k (l − l₀) = h₀ g lifts the shoe.
-    up = stance.run(down.q, landing.velocity, places(robot, [FOOT], down.q))
+    up = stance.run(down.q, landing.velocity, contact_positions(robot, [FOOT], down.q))
     omega, sag = np.sqrt(STIFFNESS / BODY), BODY * G / STIFFNESS
     size, phase = np.hypot(sag, speed / omega), np.arctan2(speed / omega, sag)
     assert up.q[3] == pytest.approx(REST + SHOE * G / STIFFNESS, abs=1e-8)
@@ -123,11 +123,11 @@ def test_hopping_forward() -> None:
         energy -= landing.energy_loss
         # The impulse has no moment about the foot.
         assert spin(robot, down.q, landing.velocity) == pytest.approx(spin(robot, down.q, down.v), rel=1e-9)
-        p = places(robot, [FOOT], down.q)
+        p = contact_positions(robot, [FOOT], down.q)
         up = stance.run(down.q, landing.velocity, p)
         assert np.abs(up.samples.energy - energy).max() < 1e-9 * energy
         assert np.abs(up.samples.q[:, :2] - [p["pole.x"], p["pole.y"]]).max() < 1e-10
-        used = up.samples.evaluate(friction_needed(standing_robot, FOOT, u=ca.SX.zeros(0, 1)))
+        used = up.samples.evaluate(required_friction(standing_robot, FOOT, u=ca.SX.zeros(0, 1)))
         assert np.isfinite(used[:-1]).all()
         assert used[-1] == np.inf
         feet.append(p["pole.x"])
@@ -145,7 +145,7 @@ def spin(robot: Robot, q: Array, v: Array) -> float:
 def test_inputs_in_a_stop_condition() -> None:
     """Of two links the knee's torque is in the force; a run needs to be told what it is."""
     link = TelescopicLink(5.0, 0.1, 0.5, STIFFNESS, 0.5)
-    robot = standing(exoskeleton([link, link], base="floating", pole_mass=1.0), [FOOT])
+    robot = with_contacts(exoskeleton([link, link], base="floating", pole_mass=1.0), [FOOT])
     q = np.array([0.0, 0.0, 1.2, 1.9, 0.5, 0.5])
     v, p = np.zeros(6), {"pole.x": 0.0, "pole.y": 0.0}
     with pytest.raises(ModelError, match=r"stop may use .*not inputs"):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte
-from erugin.robots.contact import Contact, contact_force, places, standing
+from erugin.robots.contact.contact import Contact, contact_force, contact_positions, with_contacts
 from erugin.scenarios import simulate
-from erugin.scenarios.integrators import DOP853
+from erugin.simulation import DOP853
 from erugin.symbolic import StartWarning
 
 from .exoskeletons import Array, Case, built
@@ -36,9 +36,9 @@ def start(feet: list[Contact]) -> tuple[Array, Array]:
 def test_energy_is_kept_and_feet_stay(feet: list[Contact]) -> None:
     """4 s on the ground: energy to 1e-10 by the particles, places to 1e-11, the force that of the whole system."""
     flying, s = built(CASE), CASE.structure
-    robot = standing(flying, feet)
+    robot = with_contacts(flying, feet)
     q0, v0 = start(feet)
-    p = places(flying, feet, q0)
+    p = contact_positions(flying, feet, q0)
     motion = simulate(robot, None, q0, v0, 4.0, step=0.05, integrator=TIGHT, p=p)
     parts = [truth.energies(s, q, v) for q, v in zip(motion.q, motion.v, strict=True)]
     energy = np.array([T + V for T, V in parts])
@@ -64,11 +64,11 @@ def test_in_space() -> None:
     case = Case((0, 1), floating=True, hinges=True)
     flying = built_in_space(case)
     pole = Contact("pole", (0.0, 0.0, 1.0))
-    robot = standing(flying, [pole])
+    robot = with_contacts(flying, [pole])
     rest = [rod.rest for rod in case.structure.rods]
     q0 = np.array([0.1, 0.2, 0.3, -1.2, -0.9, -0.3, 0.2, *rest])
     v0 = np.array([0.0, 0.0, 0.0, 0.8, 0.3, 0.4, -0.2, -0.3, 0.4])
-    motion = simulate(robot, None, q0, v0, 3.0, step=0.05, integrator=TIGHT, p=places(flying, [pole], q0))
+    motion = simulate(robot, None, q0, v0, 3.0, step=0.05, integrator=TIGHT, p=contact_positions(flying, [pole], q0))
     assert np.ptp(motion.energy) <= 1e-10 * np.ptp(motion.evaluate(robot.kinetic_energy))
     assert np.abs(motion.q[:, :3] - q0[:3]).max() < 1e-11
 
@@ -76,9 +76,9 @@ def test_in_space() -> None:
 def test_switched_off_the_motion_goes_on_in_flight() -> None:
     """From the same q and v: the energy does not jump, the centre goes on with the velocity that it had."""
     flying, s = built(CASE), CASE.structure
-    robot = standing(flying, [POLE])
+    robot = with_contacts(flying, [POLE])
     q0, v0 = start([POLE])
-    stance = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=TIGHT, p=places(flying, [POLE], q0))
+    stance = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=TIGHT, p=contact_positions(flying, [POLE], q0))
     flight = simulate(flying, None, stance.q[-1], stance.v[-1], 0.5, step=0.05, integrator=TIGHT)
     assert flight.energy[0] == pytest.approx(stance.energy[-1], rel=1e-14)
     none = np.zeros(s.nv)
@@ -94,9 +94,9 @@ def test_switched_off_the_motion_goes_on_in_flight() -> None:
 def test_a_foot_beside_its_place_returns(alpha: float) -> None:
     """Baumgarte's equation, critically damped: y = y₀ (1 + α t) exp(−α t), whatever the rest of the robot does."""
     flying = built(CASE)
-    robot = standing(flying, [POLE], perturbation=None if alpha == 10.0 else Baumgarte(alpha))
+    robot = with_contacts(flying, [POLE], perturbation=None if alpha == 10.0 else Baumgarte(alpha))
     q0, v0 = start([POLE])
-    p = places(flying, [POLE], q0)
+    p = contact_positions(flying, [POLE], q0)
     beside = {"pole.x": p["pole.x"] - 0.01, "pole.y": p["pole.y"] + 0.02}
     with pytest.warns(StartWarning, match="'pole"):
         motion = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=TIGHT, p=beside)
@@ -108,11 +108,11 @@ def test_a_foot_beside_its_place_returns(alpha: float) -> None:
 def test_a_sweep_over_places_needs_no_new_robot() -> None:
     """The place is a parameter: the same motion, shifted with it."""
     flying = built(CASE)
-    robot = standing(flying, [POLE])
+    robot = with_contacts(flying, [POLE])
     q0, v0 = start([POLE])
     shift = np.array([0.7, -0.3, *np.zeros(6)])
     first, second = (
-        simulate(robot, None, q, v0, 0.4, step=0.1, integrator=TIGHT, p=places(flying, [POLE], q))
+        simulate(robot, None, q, v0, 0.4, step=0.1, integrator=TIGHT, p=contact_positions(flying, [POLE], q))
         for q in (q0, q0 + shift)
     )
     np.testing.assert_allclose(second.q - shift, first.q, rtol=0.0, atol=1e-11)

@@ -6,8 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from erugin.symbolic.compiled_rollout import RolloutLoop
 from erugin.symbolic.kernel import Kernel
-from erugin.symbolic.march import March
 from erugin.symbolic.runge_kutta import CLASSICAL
 
 from .kernels import needs_compiler
@@ -37,7 +37,7 @@ def test_complex_products_are_rounded_as_by_numpy() -> None:
 def test_runs_round_them_likewise(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 4), ca.SX.sym("p", 4)
     told = {"e": products(x[:2], x[2:], p[:2], p[2:])}
-    march = compile_march(March(t, x, p, ca.SX.zeros(4), told, None, CLASSICAL), lanes)
+    march = compile_march(RolloutLoop(t, x, p, ca.SX.zeros(4), told, None, CLASSICAL), lanes)
     rng = np.random.default_rng(1)
     states, numbers = rng.normal(size=(2, COUNT, 4))
     outputs = [np.zeros((COUNT, 1, 4)) for _ in range(2)]

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import erugin
-from erugin.constraints import Curve, Perturbation
+from erugin.constraints import Perturbation
+from erugin.constraints.curves import Curve
 from erugin.controllers import Controller, ProgramController, Status
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
@@ -28,23 +29,24 @@ from erugin.controllers.multipliers import (
     SweepMultipliers,
     UdwadiaPhohomsiriMultipliers,
 )
-from erugin.controllers.program_controller import REALIZATIONS
+from erugin.controllers.program.program_controller import REALIZATIONS
 from erugin.controllers.realization import Realization
 from erugin.robots import Link, lagrangian_system
-from erugin.robots.legendre import (
+from erugin.robots.hamiltonian import (
     ChainForm,
     Cholesky,
     ConjugateDirections,
     DenseForm,
-    Factored,
     LegendreSolver,
     MinimalResiduals,
     PlanarChain,
     ProductForm,
     QuadraticForm,
     RobotForm,
+    StructuredElimination,
 )
-from erugin.scenarios import Integrator, Projected, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Integrator, Projected
 from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError
 
 from .arms import disc_program, two_link_arm
@@ -53,7 +55,12 @@ from .controller_cases.robots import CASES, robot_case
 from .integrators import ROWS, Row, name_of
 from .kernels import use_no_compiler
 
-SOLVERS: list[LegendreSolver] = [Cholesky(), Factored(), ConjugateDirections(1e-14), MinimalResiduals(1e-13, 1.0)]
+SOLVERS: list[LegendreSolver] = [
+    Cholesky(),
+    StructuredElimination(),
+    ConjugateDirections(1e-14),
+    MinimalResiduals(1e-13, 1.0),
+]
 FORMS: set[type[QuadraticForm]] = {ChainForm, DenseForm, ProductForm, RobotForm}
 METHODS: list[MultiplierMethod] = [
     LdlMultipliers(),

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import CriticalPoint, EruginField, circle, line, verify
-from erugin.constraints.verification.critical_points import kind_of_equilibrium, kind_of_extremum
+from erugin.constraints import EruginField, circle, line, verify
+from erugin.constraints.verification import CriticalPoint
+from erugin.constraints.verification.critical_points import classify_equilibrium, classify_extremum
 from erugin.symbolic import Kernel
 
 from .plain_fields import Expression, PlainCurve, PlainField, ring
@@ -164,5 +165,5 @@ def test_a_sink_inside_an_obstacle_is_no_trap() -> None:
     ],
 )
 def test_kinds(matrix: Array, extremum: str, equilibrium: str) -> None:
-    assert kind_of_extremum(np.asarray(matrix)) == extremum
-    assert kind_of_equilibrium(np.asarray(matrix)) == equilibrium
+    assert classify_extremum(np.asarray(matrix)) == extremum
+    assert classify_equilibrium(np.asarray(matrix)) == equilibrium

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import erugin.constraints
-from erugin.constraints import Circle, Curve, Implicit, Line, Parametric, Spline, line
+from erugin.constraints import line
+from erugin.constraints.curves import Circle, Curve, Implicit, Line, Parametric, Spline
 from erugin.symbolic import Kernel
 
 from .curves import (

@@ -7,11 +7,11 @@ from pathlib import Path
 import casadi as ca
 import pytest
 
+from erugin.cli.derivation_costs import FAMILIES, PAPER_SECONDS, Cost, derivation_costs
+from erugin.cli.derivation_report import derivation_claims
+from erugin.cli.main import main
 from erugin.robots.formulations import FORMULATIONS
-from erugin.robots.legendre import Operations
-from erugin.scenarios.cli import main
-from erugin.scenarios.derivation import FAMILIES, PAPER_SECONDS, Cost, derivation_costs
-from erugin.scenarios.derive_command import derivation_claims
+from erugin.robots.hamiltonian import OperationCount
 from erugin.symbolic.errors import ModelError
 
 from .command_line import files
@@ -23,7 +23,7 @@ PNG = b"\x89PNG"
 def test_operations_are_counted_by_kind() -> None:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     function = ca.Function("f", [x, y], [x * y + y, x**2 - y, ca.sin(x) / y, -x])
-    assert Operations.of_function(function) == Operations(3, 2, 1)
+    assert OperationCount.of_function(function) == OperationCount(3, 2, 1)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -55,8 +55,8 @@ def test_claims_follow_the_numbers() -> None:
     seconds = {name: 1.0 + i for i, name in enumerate(PAPER_SECONDS)}
 
     def claims(times: dict[str, float]) -> str:
-        costs = [Cost(name, 3, s, Operations(10, 10, 1), 50) for name, s in times.items()]
-        growth = [Cost(name, n, s, Operations(10 * n**2, 10), 50 * n) for name, s in times.items() for n in (8, 30)]
+        costs = [Cost(name, 3, s, OperationCount(10, 10, 1), 50) for name, s in times.items()]
+        growth = [Cost(name, n, s, OperationCount(10 * n**2, 10), 50 * n) for name, s in times.items() for n in (8, 30)]
         return " ".join(derivation_claims(costs, growth))
 
     assert "At 3 links this does not hold here" in claims(seconds)

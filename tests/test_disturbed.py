@@ -15,12 +15,12 @@ from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.multipliers import LdlMultipliers, SweepMultipliers
 from erugin.robots import Link, Robot, assemble, planar_manipulator
-from erugin.robots.disturbed import disturbed
+from erugin.robots.disturbance import disturb
 from erugin.robots.examples import fukao_robot, pinocchio_four_bar
 from erugin.robots.signals import BandNoise, Push, Signal, SignalExpressions, Step
-from erugin.scenarios import DOP853, Simulator, simulate
-from erugin.scenarios.disturbances import drawn
-from erugin.scenarios.sampling import Uniform
+from erugin.scenarios import Uniform, simulate
+from erugin.scenarios.sampling.distributions import disturbance_distributions
+from erugin.simulation import DOP853, Simulator
 from erugin.symbolic import ModelError, ParameterError
 
 from .quadratic import MASS, point_mass
@@ -56,7 +56,7 @@ def test_the_energy_changes_by_the_power_of_the_force_alone(name: str) -> None:
     """Nothing else gives or takes power here; without the force the energy stays."""
     make, on, q0, v0 = FAMILIES[name]
     robot = make()
-    one = disturbed(robot, NOISE, on)
+    one = disturb(robot, NOISE, on)
     rest = {key: 0.0 for key in robot.nominal if "damping" in key or "friction" in key}
     simulator = Simulator(one.robot, None)
     motion = simulator.run(q0(), v0, 0.2, step=2e-3, p=rest)
@@ -76,9 +76,9 @@ def test_the_energy_changes_by_the_power_of_the_force_alone(name: str) -> None:
 def test_a_push_gives_its_impulse_to_a_free_mass() -> None:
     """And a step gives F (T − t₀ − rise/2); neither does anything before its time."""
     robot = point_mass()
-    push = disturbed(robot, Push([1.2, -0.7], time=0.2, duration=0.15), ca.vertcat(robot.q), name="push")
+    push = disturb(robot, Push([1.2, -0.7], time=0.2, duration=0.15), ca.vertcat(robot.q), name="push")
     assert push.robot.parameters.names == ("push.1.impulse", "push.2.impulse", "push.time", "push.duration")
-    both = disturbed(push.robot, Step(3.0, time=0.5, rise=0.1), robot.q[0], name="step")
+    both = disturb(push.robot, Step(3.0, time=0.5, rise=0.1), robot.q[0], name="step")
     assert not push.drawn
     motion = simulate(both.robot, None, [0.0, 0.0], [0.0, 0.0], 0.8, step=5e-3)
     before = motion.t <= 0.2
@@ -99,7 +99,7 @@ def test_a_push_gives_its_impulse_to_a_free_mass() -> None:
 def test_a_runge_kutta_method_keeps_its_order_across_the_ends_of_a_pulse(signal: Signal) -> None:
     """Begin and end lie inside steps of every length."""
     robot = point_mass(stiffness=40.0)
-    plant = disturbed(robot, signal, robot.q[0]).robot
+    plant = disturb(robot, signal, robot.q[0]).robot
 
     def end(steps: int) -> Array:
         motion = simulate(plant, None, [0.1, 0.0], [0.0, 0.0], 0.6, step=0.6 / steps)
@@ -114,7 +114,7 @@ def test_a_runge_kutta_method_keeps_its_order_across_the_ends_of_a_pulse(signal:
 def test_noise_has_the_size_and_the_band_that_it_is_told_over_many_seeds() -> None:
     """At any instant over seeds, and over time in each: root mean square A; all power in the band, evenly."""
     robot, band, size = point_mass(), (0.7, 3.2), 2.5
-    one = disturbed(robot, BandNoise([size, 0.5], band, terms=6), robot.q)
+    one = disturb(robot, BandNoise([size, 0.5], band, terms=6), robot.q)
     assert len(one.robot.parameters) - len(robot.parameters) == 2 + 2 * 2 * 6
     f = ca.Function("f", [robot.t, one.robot.p], [one.signal])
     rng, seeds = np.random.default_rng(0), 400
@@ -144,9 +144,9 @@ def test_noise_has_the_size_and_the_band_that_it_is_told_over_many_seeds() -> No
 
 def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
     robot = chain(2)
-    first, same, other = (disturbed(robot, BandNoise(1.0, (1.0, 2.0), seed=s), "tip") for s in (5, 5, 6))
+    first, same, other = (disturb(robot, BandNoise(1.0, (1.0, 2.0), seed=s), "tip") for s in (5, 5, 6))
     assert first.robot.nominal == same.robot.nominal != other.robot.nominal
-    varied = drawn(first)
+    varied = disturbance_distributions(first)
     assert set(varied) == {f"plant.disturbance.{x}.{what}{j}" for x in "xy" for what in ("phase", "frequency")
                            for j in range(1, 9)}  # fmt: skip
     assert varied["plant.disturbance.x.phase3"] == Uniform(0.0, 2.0 * math.pi)
@@ -154,13 +154,13 @@ def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
     for name, (low, high) in first.drawn.items():
         assert low <= first.robot.nominal[name] <= high
     with pytest.raises(ModelError, match=r"takes a Disturbance or a Measured"):
-        drawn(robot)  # type: ignore[arg-type]
+        disturbance_distributions(robot)  # type: ignore[arg-type]
 
 
 def test_lanes_of_a_batch_have_each_their_own_force() -> None:
     """One compiled function for all seeds, bit for bit what single runs give."""
     robot = chain(2)
-    one = disturbed(robot, BandNoise(2.0, (0.5, 3.0)), "tip")
+    one = disturb(robot, BandNoise(2.0, (0.5, 3.0)), "tip")
     tip = robot.points["tip"]
     law = ProgramController(Program(robot, holonomic(tip - ca.DM([0.5, 0.3]), name="hold")), realization="actuated")
     rng = np.random.default_rng(1)
@@ -177,8 +177,8 @@ def test_a_long_chain_keeps_its_recursion() -> None:
     """Operations of the acceleration grow in proportion to the links, with the force at the last of them."""
     counts: list[int] = []
     for n in (20, 40, 80):
-        robot = disturbed(chain(n), Push([1.0, 0.0], 0.0), "tip").robot
-        a = robot.moved_by(robot.input_matrix @ robot.u)[0]
+        robot = disturb(chain(n), Push([1.0, 0.0], 0.0), "tip").robot
+        a = robot.acceleration_under(robot.input_matrix @ robot.u)[0]
         counts.append(ca.Function("a", [robot.t, robot.q, robot.v, robot.u, robot.p], [a]).n_instructions())
     assert counts[2] - counts[1] == pytest.approx(2 * (counts[1] - counts[0]), rel=0.02)
     assert counts[2] < 1.3 * 4 * counts[0]
@@ -186,7 +186,7 @@ def test_a_long_chain_keeps_its_recursion() -> None:
 
 def test_a_law_that_knows_the_force_cancels_it() -> None:
     """As a model: whatever multiplier method, the force is in h."""
-    one = disturbed(chain(3), NOISE, "tip")
+    one = disturb(chain(3), NOISE, "tip")
     tip = one.robot.points["tip"]
     state = (0.37, [0.3, 0.9, 1.4], [0.1, -0.2, 0.3])
     program = Program(one.robot, holonomic(tip - ca.DM([0.7, 0.6]), name="hold"))
@@ -207,17 +207,17 @@ class _Wrong(Signal):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda r: disturbed(3, NOISE), ModelError, "only a Robot can be disturbed, got 3"),  # type: ignore[arg-type]
-        (lambda r: disturbed(r, 1.0), ModelError, "a Signal is needed, such as"),  # type: ignore[arg-type]
-        (lambda r: disturbed(r, NOISE, "tp"), ModelError, "Did you mean 'tip'"),
-        (lambda r: disturbed(r, NOISE, r.v[0]), ModelError, "in time, coordinates and parameters alone"),
-        (lambda r: disturbed(r, NOISE, r.t), ModelError, "does not depend on coordinates"),
-        (lambda r: disturbed(r, NOISE, ca.SX.sym("strange")), ModelError, "uses strange"),
-        (lambda r: disturbed(r, NOISE, r.mass_matrix), ModelError, "along a column of SX"),
-        (lambda r: disturbed(r, _Wrong(), "tip"), ModelError, r"gives shape \(3, 1\) for 2 components"),
-        (lambda r: disturbed(r, Push([1, 2, 3], 0.0), "tip"), ModelError, r"impulse must be a number in N s, or 2 of"),
-        (lambda r: disturbed(disturbed(r, NOISE).robot, NOISE), ParameterError, "'disturbance.amplitude'"),
-        (lambda r: disturbed(r, NOISE, name=""), ModelError, "name of a disturbance"),
+        (lambda r: disturb(3, NOISE), ModelError, "only a Robot can be disturbed, got 3"),  # type: ignore[arg-type]
+        (lambda r: disturb(r, 1.0), ModelError, "a Signal is needed, such as"),  # type: ignore[arg-type]
+        (lambda r: disturb(r, NOISE, "tp"), ModelError, "Did you mean 'tip'"),
+        (lambda r: disturb(r, NOISE, r.v[0]), ModelError, "in time, coordinates and parameters alone"),
+        (lambda r: disturb(r, NOISE, r.t), ModelError, "does not depend on coordinates"),
+        (lambda r: disturb(r, NOISE, ca.SX.sym("strange")), ModelError, "uses strange"),
+        (lambda r: disturb(r, NOISE, r.mass_matrix), ModelError, "along a column of SX"),
+        (lambda r: disturb(r, _Wrong(), "tip"), ModelError, r"gives shape \(3, 1\) for 2 components"),
+        (lambda r: disturb(r, Push([1, 2, 3], 0.0), "tip"), ModelError, r"impulse must be a number in N s, or 2 of"),
+        (lambda r: disturb(disturb(r, NOISE).robot, NOISE), ParameterError, "'disturbance.amplitude'"),
+        (lambda r: disturb(r, NOISE, name=""), ModelError, "name of a disturbance"),
         (lambda r: BandNoise(-1.0, (0, 1)), ModelError, "must not be negative, got -1.0"),
         (lambda r: BandNoise(1.0, (2, 1)), ModelError, r"0 <= lowest < highest in Hz, got \(2\.0, 1\.0\)"),
         (lambda r: BandNoise(1.0, 3.0), ModelError, r"band must be \(lowest"),  # type: ignore[arg-type]

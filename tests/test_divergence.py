@@ -15,24 +15,26 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Status
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import (
+from erugin.robots.hamiltonian import Cholesky
+from erugin.scenarios import simulate
+from erugin.simulation import (
     DOP853,
     RK4,
+    CanonicalEuler,
     Euler,
+    GeneralizedAlpha,
     Integrator,
     Phase,
     PhasedSimulationError,
+    Reduced,
     SimulationError,
     Trajectory,
-    simulate,
+    Variational,
     simulate_phases,
 )
-from erugin.scenarios.events import Event
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_mode import Mode
-from erugin.scenarios.integrators import CanonicalEuler, GeneralizedAlpha, Reduced, Variational
-from erugin.scenarios.simulator import Simulator
+from erugin.simulation.hybrid.modes import Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
+from erugin.simulation.simulator import Simulator
 from erugin.symbolic.errors import ModelError
 
 from .called import Called

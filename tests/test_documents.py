@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.comparison import Comparison
+from erugin.scenarios import Comparison
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_drive, with_inputs
 from erugin.robots.examples import turtlebot3_burger
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError
 
 from .called import Called
@@ -117,7 +118,7 @@ def test_a_tip_hung_on_two_cables_is_moved_by_them_alone(called: bool) -> None:
     at = np.asarray(bare.evaluate(tip, q=q0))
     path = ca.SX(ca.DM(at)) + 0.1 * ca.vertcat(1.0 - ca.cos(2 * bare.t), 2 * bare.t - ca.sin(2 * bare.t)) / 2
     law = ProgramController(
-        Program(pulled, trajectory(tip, path, perturbation=Baumgarte(10.0), name="tip")), realization="actuated"
+        Program(pulled, tracking(tip, path, perturbation=Baumgarte(10.0), name="tip")), realization="actuated"
     )
     controller = Called(law) if called else law
     motion = simulate(pulled, controller, q0, np.zeros(3), 0.4, step=2e-3, integrator=DOP853())

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.canonical import CanonicalForm, canonical_form
-from erugin.robots.legendre import Cholesky, PlanarChain
+from erugin.robots.hamiltonian import Cholesky, PlanarChain
+from erugin.robots.hamiltonian.canonical_form import CanonicalForm, canonical_form
 from erugin.scenarios import simulate
-from erugin.scenarios.integrators import CanonicalEuler
+from erugin.simulation import CanonicalEuler
 
 from .chains import GRAVITY, Chain, Comparison, random_states
 from .constant import Constant

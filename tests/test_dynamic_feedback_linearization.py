@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from erugin.controllers import Status
-from erugin.controllers.rivals import DynamicFeedbackLinearization, PlanarMotion
+from erugin.controllers.baselines import DynamicFeedbackLinearization, PlanarMotion
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError, ParameterError, SingularProgramError
 
 from .two_wheel_tracking import FULL, REDUCED, Array, eight
@@ -22,7 +23,7 @@ BESIDE = {"ahead": -0.2, "left": 0.25, "turned": 0.3}
 def run(robot: Robot, step: float, *, law: dict[str, float] | None = None) -> Trajectory:
     motion = eight(robot)
     q0, v0 = motion.start(**BESIDE)
-    return simulate(robot, DynamicFeedbackLinearization(motion, rate=RATE), q0, v0, 5.0, step=step, law_p=law)
+    return simulate(robot, DynamicFeedbackLinearization(motion, rate=RATE), q0, v0, 5.0, step=step, controller_p=law)
 
 
 def closed_form(robot: Robot, t: Array, rate: float = RATE) -> Array:

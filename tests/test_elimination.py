@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from erugin.symbolic import Kernel, ModelError
-from erugin.symbolic.elimination import Elimination
-from erugin.symbolic.rotations import Rotations
+from erugin.symbolic.linear_algebra import GivensQr, Lu
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
@@ -16,7 +15,7 @@ from erugin.symbolic.rotations import Rotations
 def test_solutions_are_those_of_numpy(n: int, k: int) -> None:
     """Rows of A − E that sum to one half in absolute value, the limit of what is promised."""
     A, B = ca.SX.sym("A", n, n), ca.SX.sym("B", n, k)
-    factors = Elimination.of(A)
+    factors = Lu.of(A)
     kernel = Kernel("eliminated", {"A": A, "B": B}, {"X": factors.solve(B), "F": factors.factors}, compiled=False)
     rng = np.random.default_rng(n)
     for _ in range(20):
@@ -32,9 +31,9 @@ def test_solutions_are_those_of_numpy(n: int, k: int) -> None:
 
 
 def test_nothing_is_solved_by_nothing_and_bad_shapes_are_named() -> None:
-    assert Elimination.of(ca.SX(0, 0)).solve(ca.SX(0, 2)).shape == (0, 2)
+    assert Lu.of(ca.SX(0, 0)).solve(ca.SX(0, 2)).shape == (0, 2)
     with pytest.raises(ModelError, match=r"square matrix can be factorized, got shape \(2, 3\)"):
-        Elimination.of(ca.SX.sym("A", 2, 3))
+        Lu.of(ca.SX.sym("A", 2, 3))
 
 
 @pytest.mark.parametrize(("m", "n", "share"), [(1, 1, 1.0), (3, 5, 1.0), (6, 6, 1.0), (8, 11, 0.35), (20, 24, 0.15)])
@@ -45,7 +44,7 @@ def test_rotations_solve_with_least_norm_and_span_the_null_space(m: int, n: int,
         while np.linalg.matrix_rank(rng.normal(size=(m, n)) * pattern) < m:
             pattern = rng.random((m, n)) < share
         symbols, right = ca.SX.sym("A", m, n), ca.SX.sym("b", m, 2)
-        factors = Rotations.of(ca.SX(ca.DM(pattern.astype(float))) * symbols)
+        factors = GivensQr.of(ca.SX(ca.DM(pattern.astype(float))) * symbols)
         outputs = {"x": factors.solve(right), "pivots": factors.pivots}
         if m < n:
             outputs["Z"] = factors.null_space()
@@ -74,17 +73,17 @@ def test_rotations_solve_with_least_norm_and_span_the_null_space(m: int, n: int,
 def test_rotations_of_a_band_grow_with_its_length_alone() -> None:
     def operations(n: int) -> int:
         near = np.abs(np.subtract.outer(np.arange(n), np.arange(n + 1) - 0.5)) < 2.0
-        return Rotations.plan_of(ca.SX(ca.DM(near.astype(float)))).operations
+        return GivensQr.plan_of(ca.SX(ca.DM(near.astype(float)))).operations
 
     # From 40 to 160 rows four times as many, where a full matrix takes 64 times.
     assert operations(160) < 4.2 * operations(40)
 
 
 def test_rows_that_no_rotation_factorizes_are_named() -> None:
-    assert Rotations.of(ca.SX(0, 3)).solve(ca.SX(0, 2)).shape == (3, 2)
+    assert GivensQr.of(ca.SX(0, 3)).solve(ca.SX(0, 2)).shape == (3, 2)
     with pytest.raises(ModelError, match=r"no more rows than columns can be factorized, got shape \(3, 2\)"):
-        Rotations.of(ca.SX.sym("A", 3, 2))
+        GivensQr.of(ca.SX.sym("A", 3, 2))
     dependent = ca.SX.sym("A", 2, 3)
     dependent[:, 1:] = 0
     with pytest.raises(ModelError, match="depends on the others by the pattern"):
-        Rotations.of(dependent)
+        GivensQr.of(dependent)

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton, lagrangian_system
-from erugin.robots.equations import Equations, equations_of
+from erugin.robots.equations import EquationsOfMotion, equations_of
 from erugin.symbolic import Parameters
 
 from .printed import read, table
@@ -72,18 +72,18 @@ def typed(coefficient: str) -> Any:  # noqa: ANN401 - SymPy has no types
 
 
 @pytest.fixture(scope="module")
-def equations() -> Equations:
+def equations() -> EquationsOfMotion:
     return equations_of(telescopic_chain(2))
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_every_line_is_the_paper_s(equations: Equations, row: int) -> None:
+def test_every_line_is_the_paper_s(equations: EquationsOfMotion, row: int) -> None:
     """Its terms, its grouping m₂ + m₁ n₁² and its order of factors, except that masses stand after lengths in (4)."""
     assert str(equations.rows[row]) == LINES[row]
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_coefficients_are_the_paper_s(equations: Equations, row: int) -> None:
+def test_coefficients_are_the_paper_s(equations: EquationsOfMotion, row: int) -> None:
     """Each of the 33 coefficients by itself, and none that the paper does not have."""
     line = equations.rows[row]
     printed = {f"{name}''": str(x) for name, x in line.mass.items()}
@@ -113,7 +113,7 @@ def test_the_paper_has_33_coefficients() -> None:
     assert sum(map(len, (*paper.COEFFICIENTS, *paper.RIGHT_SIDES))) == 33
 
 
-def test_values_of_the_printed_lines(equations: Equations) -> None:
+def test_values_of_the_printed_lines(equations: EquationsOfMotion) -> None:
     """The lines read back as numbers, against the paper's formulas typed once more in NumPy."""
     rng = np.random.default_rng(5)
     arguments = [f"{name}{dots}" for dots in ("", "'", "''") for name in ("phi1", "phi2", "l1", "l2")]

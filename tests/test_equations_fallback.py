@@ -13,11 +13,12 @@ import pytest
 import sympy as sp
 
 from erugin.robots import Dynamics, Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.equations import derive, equations_of
-from erugin.robots.equations import tape as tape_module
-from erugin.robots.equations.factor import Factoring
-from erugin.robots.equations.terms import Terms
-from erugin.robots.equations.tree import Node, Number
+from erugin.robots.equations import derivation as derive
+from erugin.robots.equations import equations_of
+from erugin.robots.equations import operation_tape as tape_module
+from erugin.robots.equations.factoring import Factoring
+from erugin.robots.equations.formula import Formula, Number
+from erugin.robots.equations.trigonometric_sums import Terms
 from erugin.symbolic import ModelError, Parameters
 
 from .printed import read, table
@@ -48,7 +49,7 @@ def test_a_form_that_disagrees_is_not_printed(monkeypatch: pytest.MonkeyPatch) -
     """The check at random points is what stands between a mistake in the algebra and the reader."""
     original = Factoring.expression
 
-    def wrong(self: Factoring, terms: Terms) -> Node:
+    def wrong(self: Factoring, terms: Terms) -> Formula:
         node = original(self, terms)
         return Number(node.value + 1) if isinstance(node, Number) else node
 

@@ -13,7 +13,7 @@ import sympy as sp
 from erugin.constraints import holonomic, nonholonomic
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.dynamics import Dynamics
-from erugin.robots.equations import Equations, equations_of
+from erugin.robots.equations import EquationsOfMotion, equations_of
 from erugin.symbolic import Coordinates, Parameters
 
 from .printed import read, table
@@ -142,7 +142,7 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
 }
 
 
-def lines(equations: Equations) -> list[str]:
+def lines(equations: EquationsOfMotion) -> list[str]:
     return [str(row) for row in equations.rows]
 
 

@@ -12,14 +12,14 @@ import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from erugin.robots.equations.factor import Factoring
-from erugin.robots.equations.naming import symbol
-from erugin.robots.equations.normal import normal_forms
+from erugin.robots.equations.factoring import Factoring
+from erugin.robots.equations.formula import evaluate
+from erugin.robots.equations.normal_form import normal_forms
+from erugin.robots.equations.operation_tape import record_operations
 from erugin.robots.equations.ring import NotReducedError, Ring, TooLargeError
-from erugin.robots.equations.tape import record
-from erugin.robots.equations.terms import Frozen, Terms, exponents
+from erugin.robots.equations.symbol_table import typeset_symbol
 from erugin.robots.equations.text import text as as_text
-from erugin.robots.equations.values import evaluate
+from erugin.robots.equations.trigonometric_sums import Frozen, Terms, exponents
 
 from .printed import read, table
 
@@ -33,8 +33,8 @@ Tree = tuple[Any, ...]
 
 
 def reduce(*expressions: ca.SX, limit: int = 10**6) -> tuple[Ring, list[Terms | NotReducedError]]:
-    ring = Ring(tuple(symbol(name) for name in NAMES), limit)
-    return ring, normal_forms(ring, record(expressions, ca.vertcat(X, Y, Z, M)))
+    ring = Ring(tuple(typeset_symbol(name) for name in NAMES), limit)
+    return ring, normal_forms(ring, record_operations(expressions, ca.vertcat(X, Y, Z, M)))
 
 
 def forms(*expressions: ca.SX) -> list[Frozen]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erugin.robots.equations.constants import cosine_of_turn, exact, multiple_of_pi
+from erugin.robots.equations.formula import Number
 from erugin.robots.equations.latex import latex
 from erugin.robots.equations.text import text
-from erugin.robots.equations.tree import Number
+from erugin.robots.equations.trigonometric_sums import cosine_of_turn, exact_number, multiple_of_pi
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ from erugin.robots.equations.tree import Number
     ],
 )
 def test_constants_are_what_was_typed(given: float, meant: Fraction, printed: str) -> None:
-    assert exact(given) == meant
+    assert exact_number(given) == meant
     assert text(Number(meant)) == printed
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_constants_keep_their_value(x: float) -> None:
-    assert abs(float(exact(x)) - x) <= 2 * math.ulp(x)
+    assert abs(float(exact_number(x)) - x) <= 2 * math.ulp(x)
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(0, 9))
 def test_decimals_are_exact(digits: int, places: int) -> None:
-    assert exact(float(f"{digits}e-{places}")) == Fraction(digits, 10**places)
+    assert exact_number(float(f"{digits}e-{places}")) == Fraction(digits, 10**places)
 
 
 def test_multiples_of_pi_are_recognised() -> None:
@@ -67,5 +67,5 @@ def test_rational_cosines() -> None:
 
 
 def test_powers_of_ten_in_latex() -> None:
-    assert latex(Number(exact(2.5e-8))) == r"2.5 \cdot 10^{-8}"
+    assert latex(Number(exact_number(2.5e-8))) == r"2.5 \cdot 10^{-8}"
     assert latex(Number(Fraction(-1, 3))) == r"-\frac{1}{3}"

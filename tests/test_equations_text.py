@@ -8,8 +8,8 @@ import casadi as ca
 import pytest
 
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.equations import Equations, equations_of
-from erugin.robots.equations.naming import symbol
+from erugin.robots.equations import EquationsOfMotion, equations_of
+from erugin.robots.equations.symbol_table import typeset_symbol
 from erugin.symbolic import Parameters
 
 
@@ -38,7 +38,7 @@ from erugin.symbolic import Parameters
     ],
 )
 def test_names(name: str, order: int, text: str, latex: str) -> None:
-    made = symbol(name, order)
+    made = typeset_symbol(name, order)
     assert (made.name, made.order) == (name, order)
     assert made.text == unicodedata.normalize("NFC", text)
     assert made.latex == latex
@@ -72,7 +72,7 @@ def test_legend_names_units_and_values_of_what_occurs() -> None:
     ]
 
 
-def wide() -> Equations:
+def wide() -> EquationsOfMotion:
     return equations_of(planar_manipulator([Link(0.5, 2.0, 0.2, 0.03)] * 4))
 
 

@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.controllers import Status
 from erugin.controllers.wrappers import Noise, SampleAndHold
 from erugin.robots import lagrangian_system
-from erugin.robots.disturbed import disturbed
+from erugin.robots.disturbance import disturb
 from erugin.robots.signals import Step
-from erugin.scenarios import DOP853, PhasedSimulationError, PhasedSimulationInterrupted, simulate
-from erugin.scenarios.events import Direction, Event
-from erugin.scenarios.events_watch import State, extreme, first_suspicion, standing_at
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_accumulation import Accumulation
-from erugin.scenarios.hybrid_jumps import StateMap
-from erugin.scenarios.hybrid_mode import Mode
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, PhasedSimulationError, PhasedSimulationInterrupted
+from erugin.simulation.hybrid.event_detection import EventState, extreme, first_candidate, initial_state
+from erugin.simulation.hybrid.jumps import StateMap
+from erugin.simulation.hybrid.modes import Direction, Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector, simulate_hybrid
 from erugin.symbolic import ModelError
 
 from .phased import clock
@@ -87,14 +86,14 @@ def test_an_event_that_holds_at_the_start_happens_at_once_unless_it_is_on_its_wa
 
 
 def test_the_states_of_an_event_where_its_mode_begins() -> None:
-    assert standing_at(0.0, 5.0, None) is State.ARMED
-    assert standing_at(1e-9, -1.0, None) is State.RETURNING
-    assert standing_at(1e-9, 1.0, None) is None
-    assert standing_at(1e-9, 1.0, 2.0) is State.PASSED
-    assert standing_at(1e-9, -1e-16, 2.0) is None
-    assert standing_at(1e-9, 0.0, 0.0) is State.PASSED
-    assert standing_at(1e-9, 0.0, 0.0, jumped=True) is None
-    assert standing_at(1e-9, np.nan, None) is None
+    assert initial_state(0.0, 5.0, None) is EventState.ARMED
+    assert initial_state(1e-9, -1.0, None) is EventState.RETURNING
+    assert initial_state(1e-9, 1.0, None) is None
+    assert initial_state(1e-9, 1.0, 2.0) is EventState.PASSED
+    assert initial_state(1e-9, -1e-16, 2.0) is None
+    assert initial_state(1e-9, 0.0, 0.0) is EventState.PASSED
+    assert initial_state(1e-9, 0.0, 0.0, jumped=True) is None
+    assert initial_state(1e-9, np.nan, None) is None
 
 
 def test_the_cubic_through_values_and_rates_has_its_peak_where_the_cubic_has() -> None:
@@ -114,11 +113,11 @@ def test_the_cubic_through_values_and_rates_has_its_peak_where_the_cubic_has() -
         assert height == pytest.approx(p(roots[0]), rel=1e-6, abs=1e-9)
     assert found > 20
     assert np.isnan(extreme(np.inf, 0.0, 1.0, 1.0, 1.0, highest=True)[1])
-    assert first_suspicion(np.arange(3.0), np.full(3, -1.0), np.zeros(3), State.ARMED) is None
+    assert first_candidate(np.arange(3.0), np.full(3, -1.0), np.zeros(3), EventState.ARMED) is None
 
 
 def test_the_limit_of_times_is_that_of_their_series_and_a_crowd_is_told() -> None:
-    crowd, t = Accumulation(1e-3), 0.0
+    crowd, t = ZenoDetector(1e-3), 0.0
     told: list[float] = []
     for k in range(60):
         t += 0.8**k
@@ -150,7 +149,7 @@ def test_a_relay_that_slides_along_its_surface_is_told_where_it_begins_to() -> N
     robot = rail()
     s = robot.q[0] + robot.v[0]
     push, pull = (Feedback(robot, [0.0, 0.0]), Feedback(robot, [0.0, 0.0]))
-    plants = [disturbed(robot, Step(force, time=-9.0)).robot for force in (-1.0, 1.0)]
+    plants = [disturb(robot, Step(force, time=-9.0)).robot for force in (-1.0, 1.0)]
     modes = {
         "above": Mode(push, (Event(s, "below", "falling", name="line"),), robot=plants[0]),
         "below": Mode(pull, (Event(s, "above", "rising", name="line"),), robot=plants[1]),

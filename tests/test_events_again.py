@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from erugin.robots import lagrangian_system
-from erugin.scenarios import PhasedTrajectory
-from erugin.scenarios.events import Event
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_accumulation import Accumulation
-from erugin.scenarios.hybrid_jumps import Rebound, StateMap
-from erugin.scenarios.hybrid_mode import Mode
+from erugin.simulation import PhasedTrajectory
+from erugin.simulation.hybrid.jumps import Rebound, StateMap
+from erugin.simulation.hybrid.modes import Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector, simulate_hybrid
 
 from .phased import clock
 from .wrapped import rail
@@ -75,7 +73,7 @@ def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> 
         motion = simulate_hybrid(clock(), {**modes, "5": Mode()}, [0.0], [0.0], 2.5, start="0", step=0.1)
         assert motion.names == tuple("012345")
         assert motion.ending == "the duration is over"
-    crowd = Accumulation(1e-3)
+    crowd = ZenoDetector(1e-3)
     assert [crowd.take(x) for x in (0.0, 0.5, 0.8, 0.9, 0.9001)] == [None] * 5
 
 
@@ -102,9 +100,9 @@ def test_a_mode_that_takes_over_and_leads_back_at_once_does_not_go_on_for_ever()
     """Three modes in each of which an event holds from the start on."""
     t = clock().t
     modes = {
-        "a": Mode(events=(Event(t + 1.0, "b", name="there", settles="rest"),)),
-        "b": Mode(events=(Event(t + 1.0, "a", name="back", settles="rest"),)),
-        "rest": Mode(events=(Event(t + 1.0, "a", name="up", settles="rest"),)),
+        "a": Mode(events=(Event(t + 1.0, "b", name="there", zeno="rest"),)),
+        "b": Mode(events=(Event(t + 1.0, "a", name="back", zeno="rest"),)),
+        "rest": Mode(events=(Event(t + 1.0, "a", name="up", zeno="rest"),)),
     }
     motion = simulate_hybrid(clock(), modes, [0.0], [0.0], 1.0, start="a", step=0.1)
     assert motion.accumulation == 0.0

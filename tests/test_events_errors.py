@@ -12,11 +12,10 @@ import pytest
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Contact, Robot, lagrangian_system, standing
-from erugin.scenarios.events import Event
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_jumps import Jump, Rebound, StateMap, Strike
-from erugin.scenarios.hybrid_mode import Mode
+from erugin.robots import Contact, Robot, lagrangian_system, with_contacts
+from erugin.simulation.hybrid.jumps import Jump, Rebound, StateMap, Strike
+from erugin.simulation.hybrid.modes import Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
 from erugin.symbolic import ModelError, ParameterError, Parameters
 
 from .phased import clock
@@ -39,7 +38,7 @@ def tipped() -> Robot:
         (lambda: Event(3.0, None), r"scalar expression that passes through zero, got 3\.0"),  # type: ignore[arg-type]
         (lambda: Event(X, None, "up"), "must be one of 'rising', 'falling', got 'up'"),  # type: ignore[arg-type]
         (lambda: Event(X, "on", jump=0.8), "needs a Jump, such as Rebound"),  # type: ignore[arg-type]
-        (lambda: Event(X, None, jump=StateMap(q=X)), "so it can have neither jump nor settles"),
+        (lambda: Event(X, None, jump=StateMap(q=X)), "so it can have neither jump nor zeno"),
         (lambda: Event(X, "", name="end"), "to of event 'end' must be the name of a mode"),
         (lambda: Mode(events=(3,)), "what ends a mode must be an Event, got 3"),  # type: ignore[arg-type]
         (lambda: Mode(events=None), "an Event or a list of them, got None"),  # type: ignore[arg-type]
@@ -54,11 +53,14 @@ def tipped() -> Robot:
         (lambda: Strike(3, []), "needs a Robot with its contacts on"),  # type: ignore[arg-type]
         (lambda: Strike(tipped(), []), "needs at least one contact"),
         (lambda: Strike(tipped(), [FOOT]), "'tip' is not on"),
-        (lambda: Strike(standing(tipped(), [FOOT]), [FOOT], 2.0), "restitution of a Strike must be a number between"),
+        (
+            lambda: Strike(with_contacts(tipped(), [FOOT]), [FOOT], 2.0),
+            "restitution of a Strike must be a number between",
+        ),
         (lambda: run({}), "needs modes by name"),
         (lambda: run({"on": 3}), "made of modes by name, got 'on': 3"),
         (lambda: run({"on": Mode(events=(Event(X, "of"),))}), "leads to no mode there is: unknown mode 'of'"),
-        (lambda: run({"on": Mode(events=(Event(X, "on", settles="of"),))}), "settles in no mode there is"),
+        (lambda: run({"on": Mode(events=(Event(X, "on", zeno="of"),))}), "settles in no mode there is"),
         (lambda: run({"off": Mode()}), "unknown mode to start in 'on'"),
         (lambda: run({"on": Mode(events=(Event(ca.SX.sym("w"), None, name="e"),))}), "mode 'on': event 'e' uses w"),
         (lambda: run({"on": Mode(events=(Event(rail().q[0], None),))}), "mode 'on': event 'event' uses x"),
@@ -94,7 +96,7 @@ def run(modes: Any) -> object:  # noqa: ANN401 - some of them are none
         (lambda: Rebound(clock().t, 0.5), "the gap of 'rebound' must be an expression in coordinates"),
         (lambda: Rebound(X, X), "restitution of 'rebound' must be a number or an expression in parameters"),
         (lambda: Rebound(X, ca.SX.sym("w")), "restitution of 'rebound' uses w"),
-        (lambda: Strike(standing(tipped(), [FOOT]), [FOOT]), "a Strike needs clock with contacts on"),
+        (lambda: Strike(with_contacts(tipped(), [FOOT]), [FOOT]), "a Strike needs clock with contacts on"),
         (lambda: StateMap(q=ca.vertcat(X, X)), r"needs q of shape \(1,\) as SX"),
         (lambda: StateMap(v=[2.0]), r"needs v of shape \(1,\) as SX, got \[2\.0\]"),  # type: ignore[arg-type]
         (lambda: StateMap(v=ca.SX.sym("w")), "v of a StateMap uses w"),

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from erugin.robots.examples import cobb_douglas_economy, spherical_pendulum, walker, walker_posture
-from erugin.robots.examples.squeezer import in_the_book
+from erugin.robots.examples.linkages import hairer_wanner_angles
 from erugin.symbolic import ModelError, ShapeError
 
 
@@ -54,6 +54,6 @@ def test_marginal_products_of_1899_are_those_of_cobb_and_douglas() -> None:
 
 
 def test_the_book_has_seven_angles() -> None:
-    assert_allclose(in_the_book(np.zeros(7)), np.pi / 2 * np.array([0.0, -2.0, 1.0, 1.0, 0.0, -1.0, 1.0]))
+    assert_allclose(hairer_wanner_angles(np.zeros(7)), np.pi / 2 * np.array([0.0, -2.0, 1.0, 1.0, 0.0, -1.0, 1.0]))
     with pytest.raises(ShapeError, match="q must have shape"):
-        in_the_book([1.0, 2.0])
+        hairer_wanner_angles([1.0, 2.0])

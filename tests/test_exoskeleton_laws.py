@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import simpson
 
 from erugin.scenarios import simulate
-from erugin.scenarios.integrators import DOP853
+from erugin.simulation import DOP853
 
 from .chains import STATES
 from .exoskeletons import CASES, Array, Case, built, label, random_states

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, circle
+from erugin.constraints import circle
+from erugin.constraints.curves import Curve
 
 from .fields import (
     ALL,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Curve, EruginField, capsule, choose_sides, circle, line
-from erugin.constraints.shield import shielded
+from erugin.constraints import EruginField, capsule, choose_sides, circle, line
+from erugin.constraints.curves import Curve
+from erugin.constraints.field.guidance import shield_velocity
 from erugin.symbolic import Kernel
 
 from .fields import LINE, MARGIN, SPEED, clearance, random_discs, scene, step_kernel, stepper, travel
@@ -21,7 +22,7 @@ def shield(n: int, k: int) -> Kernel:
     """The shield as a function of w₀, O, ∂O/∂x and O_t, with δ = 0.1, κ = 2, L = 1.5."""
     w, o, d = ca.SX.sym("w", n), ca.SX.sym("o", k), ca.SX.sym("d", k)
     s = ca.SX.sym("s", k, n)
-    held = shielded(w, o, s, d, margin=ca.SX(0.1), rate=ca.SX(2.0), limit=ca.SX(LIMIT))
+    held = shield_velocity(w, o, s, d, margin=ca.SX(0.1), rate=ca.SX(2.0), limit=ca.SX(LIMIT))
     return Kernel("shield", {"w": w, "o": o, "s": s, "d": d}, {"held": held}, compiled=False)
 
 

@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, EruginField, circle, line
+from erugin.constraints import EruginField, circle, line
+from erugin.constraints.curves import Curve
 from erugin.symbolic import Kernel, ModelError, ParameterError
 
 from .fields import ALL, IN_SPACE, LINE, PLANE, SPACE, Scene

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.constraints import EruginField, choose_side, circle, rehearse
+from erugin.constraints import EruginField, choose_side, circle, preview
 from erugin.symbolic import Kernel, ModelError, ParameterError, ShapeError
 
 from .fields import IN_SPACE, LINE, MARGIN, clearance, random_discs, scene, stepper
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 def expense(w: EruginField, start: Array, duration: float, values: Mapping[str, float]) -> float:
-    """Departure − progress + 10 (δ − clearance)⁺ by SciPy and plain geometry, for comparison with the rehearsal."""
+    """Departure − progress + 10 (δ − clearance)⁺ by SciPy and plain geometry, for comparison with the preview."""
     x, t = ca.SX.sym("x", w.dimension), ca.SX.sym("t")
     phi = w.path.functions(x, t)[0]
     inputs = {"x": x, "t": t, "p": w.parameters.symbols}
@@ -51,7 +51,7 @@ def test_the_side_of_the_lesser_expense_is_chosen(count: int) -> None:
         assert cost[answer] < cost[-answer]
         # What the parameter was set to before does not matter.
         assert choose_side(w, np.zeros(2), 15.0, step=0.01, p={**numbers, "field.side": -1}) == answer
-        found = rehearse(w, np.zeros(2), 15.0, step=0.01, p={**numbers, "field.side": answer})
+        found = preview(w, np.zeros(2), 15.0, step=0.01, p={**numbers, "field.side": answer})
         assert found.safe
         assert found.cost == pytest.approx(cost[answer], abs=0.02)
         chosen.append(answer)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from erugin.constraints import EruginField, choose_side, choose_sides, circle, half_space, rehearse
+from erugin.constraints import EruginField, choose_side, choose_sides, circle, half_space, preview
 from erugin.symbolic import ModelError, ParameterError
 
 from .fields import IN_SPACE, LENGTH, LINE, MARGIN, SPEED, clearance, random_discs, step_kernel, stepper, travel
@@ -49,9 +49,9 @@ def test_the_short_way_round_each_disc_is_chosen() -> None:
     sides = choose_sides(slalom(), (0.0, 0.0), 28.0, step=0.02)
     assert sides == {"field.side": 1.0, "field.side_disc0": 1.0, "field.side_disc1": -1.0}
     # One side for both costs more, on either side.
-    best = rehearse(slalom(), (0.0, 0.0), 28.0, step=0.02, p=sides)
+    best = preview(slalom(), (0.0, 0.0), 28.0, step=0.02, p=sides)
     for side in (1.0, -1.0):
-        assert best.cost < rehearse(slalom(), (0.0, 0.0), 28.0, step=0.02, p={"field.side": side}).cost - 0.05
+        assert best.cost < preview(slalom(), (0.0, 0.0), 28.0, step=0.02, p={"field.side": side}).cost - 0.05
     # What the parameters were before does not matter.
     turned = dict.fromkeys(sides, -1.0)
     assert choose_sides(slalom(), (0.0, 0.0), 28.0, step=0.02, p=turned) == sides
@@ -64,9 +64,9 @@ def test_a_gap_that_closes_is_not_entered() -> None:
     w = EruginField(LINE, [above, below], speed=SPEED, margin=MARGIN)
     sides = choose_sides(w, (0.0, 0.0), 20.0, step=0.02)
     assert sides["field.side_disc0"] == sides["field.side_disc1"]
-    found = rehearse(w, (0.0, 0.0), 20.0, step=0.02, p=sides)
+    found = preview(w, (0.0, 0.0), 20.0, step=0.02, p=sides)
     assert found.clearance > 0.9 * MARGIN
-    between = rehearse(w, (0.0, 0.0), 20.0, step=0.02, p={"field.side_disc0": 1, "field.side_disc1": -1})
+    between = preview(w, (0.0, 0.0), 20.0, step=0.02, p={"field.side_disc0": 1, "field.side_disc1": -1})
     assert between.clearance < 0.5 * MARGIN
 
 
@@ -75,11 +75,11 @@ def test_no_combination_is_better_than_the_chosen_one() -> None:
     w, _ = stepper(3)
     missed, least, worth = 0, np.inf, 0
     for numbers in random_discs(3, 8, seed=77):
-        chosen = rehearse(
+        chosen = preview(
             w, np.zeros(2), 20.0, step=0.04, p=numbers | choose_sides(w, np.zeros(2), 20.0, step=0.04, p=numbers)
         )
         every = [
-            rehearse(w, np.zeros(2), 20.0, step=0.04, p=numbers | {f"field.side_disc{j}": s for j, s in enumerate(c)})
+            preview(w, np.zeros(2), 20.0, step=0.04, p=numbers | {f"field.side_disc{j}": s for j, s in enumerate(c)})
             for c in itertools.product((1, -1), repeat=3)
         ]
         best = min(r.cost for r in every if r.safe)
@@ -96,7 +96,7 @@ def test_where_turning_one_side_at_a_time_does_not_help_every_combination_is_tri
     w, _ = stepper(5)
     numbers = next(itertools.islice(random_discs(5, 442, seed=5), 441, None))
     sides = choose_sides(w, np.zeros(2), 20.0, step=0.04, p=numbers)
-    assert rehearse(w, np.zeros(2), 20.0, step=0.04, p=numbers | sides).cost < -8.2
+    assert preview(w, np.zeros(2), 20.0, step=0.04, p=numbers | sides).cost < -8.2
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_disc_that_leaves_the_path_takes_no_loop_along(
 ) -> None:
     """It drifts off to the side on which it is to be passed: if it did not fade out the point would circle it on."""
     w = EruginField(LINE, [circle(center, radius, velocity=drift, name="disc0")], speed=SPEED, margin=MARGIN, side=side)
-    found = rehearse(w, (0.0, 0.0), 40.0, step=0.04)
+    found = preview(w, (0.0, 0.0), 40.0, step=0.04)
     assert found.safe
     assert found.progress > 16.0
 
@@ -136,7 +136,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     ("both", functools.partial(slalom, 2), r"side must be \+1 or -1, got 2"),
     (
         "parameter",
-        functools.partial(rehearse, slalom(), (0.0, 0.0), 1.0, step=0.1, p={"field.side_disc0": 0.5}),
+        functools.partial(preview, slalom(), (0.0, 0.0), 1.0, step=0.1, p={"field.side_disc0": 0.5}),
         r"'field\.side_disc0' must be \+1 or -1, got 0\.5",
     ),
     (
@@ -170,7 +170,7 @@ def test_bad_sides_and_starts_are_refused_with_numbers(make: functools.partial[o
 
 def test_a_rehearsal_says_what_came_of_it() -> None:
     w = slalom()
-    found = rehearse(w, (0.0, 0.0), 20.0, step=0.01)
+    found = preview(w, (0.0, 0.0), 20.0, step=0.01)
     t, x, v = travel(w, step_kernel(w), np.zeros(2), 20.0, 0.01, w.parameters.values())
     assert found.progress == pytest.approx(float(x[0, -1]), abs=0.01)
     assert found.departure == pytest.approx(float(np.abs(x[1]).mean()), abs=1e-3)
@@ -179,7 +179,7 @@ def test_a_rehearsal_says_what_came_of_it() -> None:
     assert list(found.nearest.values()) == pytest.approx(gaps, abs=1e-4)
     assert found.clearance == min(found.nearest.values())
     assert found.safe
-    bare = rehearse(EruginField(LINE, speed=SPEED), (0.0, 0.2), 20.0, step=0.01)
+    bare = preview(EruginField(LINE, speed=SPEED), (0.0, 0.2), 20.0, step=0.01)
     assert bare.clearance == np.inf
     assert bare.cost == pytest.approx(bare.departure - bare.progress)
 

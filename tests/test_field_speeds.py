@@ -12,12 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import (
-    Curve,
     EruginField,
     FirstOrder,
     box,
     capsule,
-    changing,
     choose_sides,
     circle,
     ellipse,
@@ -26,14 +24,17 @@ from erugin.constraints import (
     line,
     moving,
     polygon,
-    rehearse,
+    preview,
     require_start,
     superellipse,
+    time_varying,
     union,
 )
+from erugin.constraints.curves import Curve
 from erugin.controllers import Program, ProgramController, Status, start_on
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.scenarios import Trajectories, Trajectory, move_along, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectories, Trajectory, move_along
 from erugin.symbolic import ModelError
 
 LINE = line((0.0, 0.0), (6.0, 0.0), name="path")
@@ -80,12 +81,12 @@ FAST: tuple[tuple[str, Curve, float], ...] = (
         moving(capsule((2.5, 2, 0), (3.5, 2, 0), 0.2, name="rod"), angular_velocity=(0.0, 0.0, 2.0)),
         1.0,
     ),
-    ("a disc that grows", changing(DISC, rates={"radius": 0.9}), 0.9),
-    ("a box that widens", changing(box((3, 2), (0.4, 0.4), name="box"), rates={"size_y": 1.4}), 0.7),
-    ("a disc that breathes", changing(DISC, laws={"radius": lambda r, t: r * (1 + 0.9 * ca.sin(5 * t))}), 0.9),
+    ("a disc that grows", time_varying(DISC, rates={"radius": 0.9}), 0.9),
+    ("a box that widens", time_varying(box((3, 2), (0.4, 0.4), name="box"), rates={"size_y": 1.4}), 0.7),
+    ("a disc that breathes", time_varying(DISC, laws={"radius": lambda r, t: r * (1 + 0.9 * ca.sin(5 * t))}), 0.9),
     (
         "a polygon that swells",
-        changing(polygon([(2, 2), (3, 2), (2.5, 3)]), laws={"scale": lambda s, t: s + 3 * t}),
+        time_varying(polygon([(2, 2), (3, 2), (2.5, 3)]), laws={"scale": lambda s, t: s + 3 * t}),
         0.0,
     ),
     ("a disc that speeds up", moving(DISC, displacement=squeezing), 2.0),
@@ -94,7 +95,7 @@ FAST: tuple[tuple[str, Curve, float], ...] = (
     ("a wall that turns", moving(half_space((3, 2), (0, -1), name="wall"), angular_velocity=0.5), 0.0),
     (
         "a disc that drifts and grows",
-        changing(circle((3, 2), 0.2, velocity=(0.0, -0.4), name="d"), rates={"radius": 0.3}),
+        time_varying(circle((3, 2), 0.2, velocity=(0.0, -0.4), name="d"), rates={"radius": 0.3}),
         0.7,
     ),
 )
@@ -106,7 +107,7 @@ def test_a_barrier_that_advances_too_fast_is_refused_with_its_speed(curve: Curve
     w, start = field(curve), np.zeros(curve.dimension)
     message = "jumps" if np.isinf(speed) else rf"{curve.name!r} moves at .* follows at most 0\.8 of its limit, 0\.6 m/s"
     with pytest.raises(ModelError, match=message) as caught:
-        rehearse(w, start, 10.0, step=0.02)
+        preview(w, start, 10.0, step=0.02)
     if 0.0 < speed < np.inf:
         assert float(str(caught.value).split("moves at ")[1].split(" m/s")[0]) == pytest.approx(speed, rel=2e-3)
         assert f"raise limit= to {speed / 0.8:.2g}"[:-1] in str(caught.value)
@@ -134,8 +135,8 @@ def test_verify_names_what_advances_too_fast(curve: Curve, speed: float) -> None
 
 SLOW: tuple[tuple[str, Curve], ...] = (
     ("a bar that turns", moving(box((3, 0.9), (1.6, 0.3), name="bar"), angular_velocity=0.7)),
-    ("a disc that grows", changing(circle((3, 1.0), 0.2, name="disc"), rates={"radius": 0.05})),
-    ("a disc that shrinks fast", changing(circle((3, 3.0), 2.5, name="disc"), rates={"radius": -2.0})),
+    ("a disc that grows", time_varying(circle((3, 1.0), 0.2, name="disc"), rates={"radius": 0.05})),
+    ("a disc that shrinks fast", time_varying(circle((3, 3.0), 2.5, name="disc"), rates={"radius": -2.0})),
     ("a square that swings", moving(superellipse((3, 0.8), (0.3, 0.3), 4.0), displacement=swinging(0.28))),
     ("a disc at the limit", circle((3.0, 3.0), 0.2, velocity=(0.0, -ALLOWED), name="disc")),
 )
@@ -143,14 +144,14 @@ SLOW: tuple[tuple[str, Curve], ...] = (
 
 @pytest.mark.parametrize("curve", [pytest.param(curve, id=label) for label, curve in SLOW])
 def test_slower_ones_are_passed(curve: Curve) -> None:
-    found = rehearse(field(curve), (0.0, 0.0), 14.0, step=0.01)
+    found = preview(field(curve), (0.0, 0.0), 14.0, step=0.01)
     assert found.clearance > 0.0
     assert found.safe, str(found)
 
 
 def test_a_region_that_closes_too_fast_is_refused_and_one_that_opens_is_not() -> None:
     for rate, refused in ((-0.7, True), (0.7, False)):
-        room = changing(circle((0.0, 0.0), 9.0, name="room"), rates={"radius": rate})
+        room = time_varying(circle((0.0, 0.0), 9.0, name="room"), rates={"radius": rate})
         attempt = functools.partial(require_start, field(room, inside=True), (0.0, 0.0), duration=5.0)
         if refused:
             with pytest.raises(ModelError, match=r"'room' moves at 0\.7 m/s"):
@@ -166,7 +167,7 @@ def test_what_counts_is_the_time_of_the_motion_and_the_values_it_is_given() -> N
         require_start(late, (0.0, 0.0), duration=3.1)
     with pytest.raises(ModelError, match=r"moves at 0\.62 m/s"):
         require_start(late, (0.0, 0.0), t=3.1)
-    growing = field(changing(DISC, rates={"radius": 0.1}))
+    growing = field(time_varying(DISC, rates={"radius": 0.1}))
     require_start(growing, (0.0, 0.0), duration=3.0)
     with pytest.raises(ModelError, match=r"moves at 0\.8 m/s"):
         require_start(growing, (0.0, 0.0), {"disc.radius_rate": 0.8}, duration=3.0)
@@ -182,7 +183,7 @@ def test_a_boundary_behind_another_barrier_does_not_count() -> None:
 def arm_among(obstacle: Curve, parameters: dict[str, float] | None = None) -> Trajectory:
     """Two links, of which the tip goes up along a line at 0.2 m/s, where 0.24 m/s are followed."""
     arm, controller, q0, v0 = climbing(obstacle)
-    return simulate(arm, controller, q0, v0, 2.5, step=2e-3, law_p=parameters)
+    return simulate(arm, controller, q0, v0, 2.5, step=2e-3, controller_p=parameters)
 
 
 def climbing(obstacle: Curve) -> tuple[Robot, ProgramController, NDArray[np.float64], NDArray[np.float64]]:
@@ -213,7 +214,7 @@ def test_a_run_among_barriers_that_are_too_fast_says_so() -> None:
 
 
 def test_values_of_a_run_count_not_the_nominal_ones() -> None:
-    disc = changing(circle((0.75, -0.2), 0.1, name="disc"), rates={"radius": 0.02})
+    disc = time_varying(circle((0.75, -0.2), 0.1, name="disc"), rates={"radius": 0.02})
     assert arm_among(disc).ok
     grown = arm_among(disc, {"disc.radius_rate": 0.6})
     assert any("'disc' moves at 0.6 m/s" in text for _, text in grown.notes)
@@ -223,9 +224,9 @@ def test_values_of_a_run_count_not_the_nominal_ones() -> None:
 def batch_among(obstacle: Curve, name: str, values: list[float], duration: float = 0.2) -> Trajectories:
     """Lanes that differ in one parameter of the obstacle."""
     arm, controller, q0, v0 = climbing(obstacle)
-    law_p = np.tile(controller.parameters.values(None), (len(values), 1))
-    law_p[:, controller.parameters.names.index(name)] = values
-    runs = simulate(arm, controller, np.tile(q0, (len(values), 1)), v0, duration, step=2e-3, law_p=law_p)
+    controller_p = np.tile(controller.parameters.values(None), (len(values), 1))
+    controller_p[:, controller.parameters.names.index(name)] = values
+    runs = simulate(arm, controller, np.tile(q0, (len(values), 1)), v0, duration, step=2e-3, controller_p=controller_p)
     assert isinstance(runs, Trajectories)
     return runs
 
@@ -241,7 +242,7 @@ def test_every_lane_of_a_batch_is_looked_at() -> None:
 
 def test_a_lane_in_which_a_barrier_was_not_searched_says_so() -> None:
     """No bound is known of what grows, and boundaries are searched for the first sets of parameters only."""
-    disc = changing(circle((0.75, 0.9), 0.05, name="disc"), rates={"radius": 0.02})
+    disc = time_varying(circle((0.75, 0.9), 0.05, name="disc"), rates={"radius": 0.02})
     rates = [0.02 + 1e-3 * i for i in range(12)]
     rates[3] = 0.6
     runs = batch_among(disc, "disc.radius_rate", [*rates, rates[0], 0.6])

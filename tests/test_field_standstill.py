@@ -1,4 +1,4 @@
-"""A point that follows a field and gets along no more is told of: by the rehearsal, by verify and by the run."""
+"""A point that follows a field and gets along no more is told of: by the preview, by verify and by the run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import (
-    Curve,
     EruginField,
     FirstOrder,
-    Spline,
     box,
     capsule,
     choose_sides,
@@ -24,13 +22,15 @@ from erugin.constraints import (
     line,
     moving,
     polygon,
-    rehearse,
+    preview,
     spline,
 )
+from erugin.constraints.curves import Curve, Spline
 from erugin.controllers import Program, ProgramController, Status, start_on
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import Trajectory, move_along, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory, move_along
 from erugin.symbolic import ModelError
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ def crate(x: float, y: float) -> Curve:
 
 def test_a_point_in_a_wedge_stands_still_and_is_not_safe() -> None:
     w = wedge(SIDES)
-    found = rehearse(w, (0.0, 0.0), 16.0, step=0.01)
+    found = preview(w, (0.0, 0.0), 16.0, step=0.01)
     assert not found.safe
     halt = found.standstill
     assert halt is not None
@@ -73,7 +73,7 @@ def test_a_point_in_a_wedge_stands_still_and_is_not_safe() -> None:
     assert np.linalg.norm(motion.w[-1]) < 0.02 * SPEED
     assert [said for _, said in motion.notes] == [said for _, said in motion.until(15.0).notes]
     assert "stands still" in motion.notes[0][1]
-    freed = rehearse(w, (0.0, 0.0), 16.0, step=0.01, p=choose_sides(w, (0.0, 0.0), 16.0, step=0.01))
+    freed = preview(w, (0.0, 0.0), 16.0, step=0.01, p=choose_sides(w, (0.0, 0.0), 16.0, step=0.01))
     assert freed.safe
     assert freed.problems == ()
     assert str(freed).endswith("\nsafe")
@@ -83,32 +83,32 @@ def test_a_point_in_a_wedge_stands_still_and_is_not_safe() -> None:
 def test_sides_that_get_along_come_before_sides_that_do_not() -> None:
     """A standstill costs less way than the long way round; it is not chosen all the same."""
     w = wedge(SIDES, offset=0.29)
-    stuck = rehearse(w, (0.0, 0.0), 9.0, step=0.01)
+    stuck = preview(w, (0.0, 0.0), 9.0, step=0.01)
     sides = choose_sides(w, (0.0, 0.0), 9.0, step=0.01)
     assert not stuck.safe
     assert stuck.clearance > 0.0
-    assert rehearse(w, (0.0, 0.0), 9.0, step=0.01, p=sides).rank < stuck.rank
+    assert preview(w, (0.0, 0.0), 9.0, step=0.01, p=sides).rank < stuck.rank
 
 
 @pytest.mark.parametrize(("y", "side"), [(1.5, -1), (-1.5, 1)])
 def test_a_point_that_circles_is_told_of_too(y: float, side: int) -> None:
     w = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=side)
-    found = rehearse(w, (3.0, y - 0.45), 30.0, step=0.02)
+    found = preview(w, (3.0, y - 0.45), 30.0, step=0.02)
     assert found.fastest > 0.9 * SPEED
     assert not found.safe
     assert found.standstill is not None
     assert not found.standstill.still
     assert "makes no way along the path" in found.problems[0]
     other = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=-side)
-    assert rehearse(other, (3.0, y - 0.45), 30.0, step=0.02).safe
+    assert preview(other, (3.0, y - 0.45), 30.0, step=0.02).safe
 
 
 def test_on_a_closed_path_laps_are_progress_and_loops_round_an_obstacle_are_not() -> None:
     ring = circle((3.0, 0.0), 2.0, name="path")
     free = EruginField(ring, [circle((3.0, 2.2), 0.3, name="disc")], speed=SPEED, margin=MARGIN)
-    assert rehearse(free, (5.0, 0.0), 60.0, step=0.02).safe
+    assert preview(free, (5.0, 0.0), 60.0, step=0.02).safe
     caught = EruginField(ring, [crate(3.0, 3.5)], speed=SPEED, margin=MARGIN, side=1)
-    found = rehearse(caught, (3.0, 3.05), 60.0, step=0.02)
+    found = preview(caught, (3.0, 3.05), 60.0, step=0.02)
     assert not found.safe
     assert "makes no way" in found.problems[0]
 
@@ -117,11 +117,11 @@ def test_who_is_at_the_goal_or_not_wanted_to_move_does_not_stand_still() -> None
     path = line((0.0, 0.0), (3.0, 0.0), name="path")
     disc = circle((1.5, 0.1), 0.2, name="disc")
     stopping = EruginField(path, [disc], speed=SPEED, margin=MARGIN, pace=lambda x, t: (3.0 - path.progress(x)) / 0.5)
-    found = rehearse(stopping, (0.0, 0.0), 40.0, step=0.02)
+    found = preview(stopping, (0.0, 0.0), 40.0, step=0.02)
     assert found.safe
     assert found.progress == pytest.approx(3.0, abs=0.02)
     beyond = EruginField(path, [circle((5.0, 0.0), 3.0 - 1.2, name="rock")], speed=SPEED, margin=MARGIN)
-    assert rehearse(beyond, (0.0, 0.0), 20.0, step=0.02).safe
+    assert preview(beyond, (0.0, 0.0), 20.0, step=0.02).safe
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def judge(seed: int) -> str:
         motion = move_along(scene.field, scene.start, 30.0, step=0.02)
     except ModelError:
         return "refused"
-    found = rehearse(scene.field, scene.start, 30.0, step=0.02)
+    found = preview(scene.field, scene.start, 30.0, step=0.02)
     said = " ".join(text for _, text in motion.notes)
     assert found.safe == (motion.notes == ()), f"seed {seed}: {found}, {motion.notes}"
     if motion.f[:, 1:].min() < -1e-9:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from erugin.constraints import Baumgarte, Constraint, EruginField, FirstOrder, circle, follow, holonomic, line
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.robots import Robot, exoskeleton
-from erugin.robots.examples.anthropometry import segment
-from erugin.robots.examples.body_links import telescopic_links
-from erugin.scenarios import Trajectory, simulate
+from erugin.robots.examples.anthropometry import segment, telescopic_links
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 
 HEIGHT = -0.76
 START, END = (-0.30, HEIGHT), (0.30, HEIGHT)

@@ -7,7 +7,7 @@ import pytest
 from erugin.constraints import EruginField, circle, follow, line
 from erugin.controllers import Program, start_on
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import move_along
+from erugin.simulation import move_along
 from erugin.symbolic import ModelError
 
 PATH = line((0.6, -0.4), (0.6, 0.4))

@@ -13,7 +13,8 @@ from erugin.controllers import Program, ProgramController, Status, start_on
 from erugin.robots import Robot
 from erugin.robots.examples import fukao_robot
 from erugin.robots.examples.two_wheel import Form
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic.errors import ContradictoryProgramError
 
 SPEED, MARGIN = 0.8, 0.2

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from erugin.robots import Link, Robot, exoskeleton, planar_manipulator
+from erugin.robots.families.telescopic_links import TelescopicLink
 from erugin.robots.formulations import FORMULATIONS, Articulated, Formulation
-from erugin.robots.telescopic import TelescopicLink
 
 from .references.pinocchio_planar import PinocchioChain
 from .references.planar_newton_euler import LinkData

@@ -7,7 +7,8 @@ import pytest
 
 from erugin.robots import Link, assemble, assemble_velocities
 from erugin.robots.examples import four_bar
-from erugin.scenarios import Projected, Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Projected, Trajectory
 
 from .mechanisms import turned
 from .references.four_bar_by_crank import FourBarByCrank

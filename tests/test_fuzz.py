@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 from erugin.controllers.wrappers import Wrapper
-from erugin.robots.legendre import LegendreTransform, QuadraticForm
-from erugin.scenarios import Distribution, Integrator, Metric, Scenario
+from erugin.robots.hamiltonian import LegendreTransform, QuadraticForm
+from erugin.scenarios import Distribution, Scenario
+from erugin.simulation import Integrator, Metric
 
 from .fuzzing import owner_of, public_entries
 from .project import ROOT
@@ -40,18 +41,18 @@ SHOWN_ELSEWHERE = {
     "erugin.scenarios.Results": "docs/studies.md",
     "erugin.scenarios.report.report": "docs/reports.md",
     "erugin.scenarios.report.write_report": "docs/reports.md",
-    "erugin.controllers.stable_inversion": "docs/servo.md",
-    "erugin.controllers.internal_dynamics": "docs/servo.md",
-    "erugin.bridges.table.compare_bridges": "docs/bridges.md",
+    "erugin.controllers.servo.stable_inversion": "docs/servo.md",
+    "erugin.controllers.servo.internal_dynamics": "docs/servo.md",
+    "erugin.bridges.cross_check.compare_bridges": "docs/bridges.md",
 }
 """Entries of which a single call takes too long, and the page that makes it."""
 
 UNUSED = {
     "erugin.controllers.Controller.advance": "a law without memory takes nothing in",
     "erugin.controllers.ProgramController.advance": "likewise, unless it is bounded",
-    "erugin.controllers.wrappers.Supervised.control": "what a broken sensor tells is what it is for",
-    "erugin.controllers.wrappers.Supervised.observe": "likewise",
-    "erugin.controllers.wrappers.Supervised.advance": "likewise",
+    "erugin.controllers.wrappers.Fallback.control": "what a broken sensor tells is what it is for",
+    "erugin.controllers.wrappers.Fallback.observe": "likewise",
+    "erugin.controllers.wrappers.Fallback.advance": "likewise",
     "erugin.scenarios.comparison.Paired.of": "the metric of a run that failed is NaN, which loses against any other",
 }
 """Methods that may be given numbers that are none, and why."""
@@ -144,6 +145,8 @@ def reason_not_to_call(entry: str, value: object) -> str:
         return "an alias of types"
     if not inspect.signature(value).parameters:
         return "takes nothing"
+    if entry.startswith("erugin.views."):
+        return "draws, and is called for every scenario with pictures"
     page = SHOWN_ELSEWHERE.get(entry, "")
     if page and entry.rpartition(".")[2] in (ROOT / page).read_text(encoding="utf-8"):
         return f"takes long, see {page}"

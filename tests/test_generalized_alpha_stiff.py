@@ -8,16 +8,16 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import lagrangian_system
+from erugin.robots.families.tree_system import tree_system
 from erugin.robots.frame import Frame
-from erugin.robots.joints import Prismatic, Revolute
-from erugin.robots.tree import WORLD, Body, Node, Tree
-from erugin.robots.tree_system import tree_system
-from erugin.scenarios import RK4, Simulator, simulate
-from erugin.scenarios.close_loop import close_loop
-from erugin.scenarios.integrators.generalized_alpha import GeneralizedAlpha
-from erugin.scenarios.integrators.generalized_alpha_equations import AlphaEquations
-from erugin.scenarios.integrators.variational import Variational
-from erugin.scenarios.simulate import SimulationError
+from erugin.robots.tree import Prismatic, Revolute, Tree
+from erugin.robots.tree.body import WORLD, Body, Node
+from erugin.scenarios import simulate
+from erugin.simulation import RK4, Simulator
+from erugin.simulation.integrators.generalized_alpha import AlphaEquations, GeneralizedAlpha
+from erugin.simulation.integrators.variational import Variational
+from erugin.simulation.numeric_loop import close_loop
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Parameters
 
 from .flyball_governor import AXLE, BALL, COUPLER, END, PUBLISHED, ROD, SLIDER, G, governor, start

@@ -12,7 +12,8 @@ from erugin.constraints import nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
 from erugin.robots.examples.growth_model import growth_model
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError
 
 Array = NDArray[np.float64]
@@ -99,9 +100,16 @@ def test_a_programme_sets_the_growth_of_capital_and_its_subsidy_is_the_force() -
 def test_an_economy_off_the_programme_comes_to_it_at_the_chosen_rate() -> None:
     gamma, rate = 0.04, 0.5
     robot, program = growing([(0, gamma)])
-    law_p = {"growth0.rate": rate}
+    controller_p = {"growth0.rate": rate}
     motion = simulate(
-        robot, ProgramController(program), [2.0, 1.5], [0.0, 0.0], 20.0, step=0.2, integrator=TIGHT, law_p=law_p
+        robot,
+        ProgramController(program),
+        [2.0, 1.5],
+        [0.0, 0.0],
+        20.0,
+        step=0.2,
+        integrator=TIGHT,
+        controller_p=controller_p,
     )
     np.testing.assert_allclose(motion.deviation[:, 0], -gamma * 2.0 * np.exp(-rate * motion.t), rtol=0, atol=1e-11)
 

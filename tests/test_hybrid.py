@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Contact, Robot, lagrangian_system, standing
-from erugin.scenarios import DOP853, RK4, Integrator, Phase, simulate_phases
-from erugin.scenarios.events import Event
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_jumps import Rebound, StateMap
-from erugin.scenarios.hybrid_mode import Mode
+from erugin.robots import Contact, Robot, lagrangian_system, with_contacts
+from erugin.simulation import DOP853, RK4, Integrator, Phase, simulate_phases
+from erugin.simulation.hybrid.jumps import Rebound, StateMap
+from erugin.simulation.hybrid.modes import Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
 from erugin.symbolic import Parameters
 
 from .phased import require_same
@@ -35,10 +34,10 @@ def ball(e: float = E) -> Robot:
     return lagrangian_system(q=y, v=v, p=p, T=v**2 / 2, V=G * y, name="ball")
 
 
-def bounce(robot: Robot, settles: str | None = None) -> Mode:
+def bounce(robot: Robot, zeno: str | None = None) -> Mode:
     """Free flight with a rebound at the floor."""
     floor = Rebound(robot.q[0], robot.p[0], "floor")
-    return Mode(events=(Event(robot.q[0], "flight", "falling", floor, "floor", settles),))
+    return Mode(events=(Event(robot.q[0], "flight", "falling", floor, "floor", zeno),))
 
 
 def impact_times(e: float, count: int) -> Array:
@@ -83,7 +82,7 @@ def test_where_bounces_come_together_the_ball_stays_on_the_floor() -> None:
     height = plant.q[1]
     modes = {
         "flight": Mode(events=(Event(height, "flight", "falling", Rebound(height, 0.6), "bounce", "rest"),)),
-        "rest": Mode(robot=standing(plant, [foot]), contacts=(foot,)),
+        "rest": Mode(robot=with_contacts(plant, [foot]), contacts=(foot,)),
     }
     motion = simulate_hybrid(plant, modes, [0.0, 0.5], [0.3, 0.0], 2.0, start="flight", step=5e-3)
     assert motion.names[-1] == "rest"

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte, nonholonomic
-from erugin.robots import Contact, Robot, TelescopicLink, contact_force, exoskeleton, standing
-from erugin.robots.disturbed import disturbed
+from erugin.robots import Contact, Robot, TelescopicLink, contact_force, exoskeleton, with_contacts
+from erugin.robots.disturbance import disturb
 from erugin.robots.signals import Signal, SignalExpressions, Step
-from erugin.scenarios import DOP853
-from erugin.scenarios.events import Event
-from erugin.scenarios.hybrid import simulate_hybrid
-from erugin.scenarios.hybrid_jumps import Strike
-from erugin.scenarios.hybrid_mode import Mode
+from erugin.simulation import DOP853
+from erugin.simulation.hybrid.jumps import Strike
+from erugin.simulation.hybrid.modes import Event, Mode
+from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
 from erugin.symbolic import ParameterError
 
 from .phased import require_same
@@ -33,7 +32,7 @@ BODY, SHOE, STIFFNESS, REST = 60.0, 4.0, 20000.0, 0.9
 def test_a_hopping_leg_takes_off_where_the_ground_would_have_to_pull_and_lands_again() -> None:
     """Stance in closed form; each landing takes the kinetic energy of the shoe; heights fall accordingly."""
     robot = exoskeleton([TelescopicLink(BODY, 0.0, 1.0, STIFFNESS, REST)], base="floating", pole_mass=SHOE)
-    stands = standing(robot, [FOOT], perturbation=Baumgarte(30.0))
+    stands = with_contacts(robot, [FOOT], perturbation=Baumgarte(30.0))
     push = contact_force(stands, FOOT, u=ca.SX.zeros(robot.u.numel()))[1]
     height = robot.points["pole"][1]
     modes = {
@@ -79,7 +78,7 @@ def test_a_strike_gives_back_the_normal_impulse_and_holds_the_foot_meanwhile() -
     free = point_mass(gravity=G)
     plant = dataclasses.replace(free, points={"ball": free.q})
     foot = Contact("ball", (0.0, 1.0), "floor")
-    strike = Strike(standing(plant, [foot]), [foot], 0.5)
+    strike = Strike(with_contacts(plant, [foot]), [foot], 0.5)
     modes = {"flight": Mode(events=(Event(plant.q[1], "flight", "falling", strike, "floor"),))}
     motion = simulate_hybrid(plant, modes, [0.0, 1.0], [0.4, 0.0], 0.7, start="flight", step=1e-2)
     assert len(motion.segments) == 2
@@ -94,10 +93,10 @@ def test_a_block_under_a_swinging_force_sticks_and_slides_as_dry_friction_says()
     A, omega, friction = 3.0, 2.0, 1.8
     free = point_mass()
     x, v, pull = free.q[0], free.v[0], A * ca.sin(omega * free.t)
-    driven = disturbed(free, _Sine(A, omega), x, name="pull").robot
+    driven = disturb(free, _Sine(A, omega), x, name="pull").robot
 
     def sliding(sign: float) -> Robot:
-        return disturbed(driven, Step(-sign * friction, time=-10.0), x, name="friction").robot
+        return disturb(driven, Step(-sign * friction, time=-10.0), x, name="friction").robot
 
     held = dataclasses.replace(driven, natural=(nonholonomic(v, name="ground"),))
     modes = {
@@ -114,7 +113,7 @@ def test_a_block_under_a_swinging_force_sticks_and_slides_as_dry_friction_says()
     motion = simulate_hybrid(free, modes, [0, 0], [0, 0], 3.0, start="stick", step=0.01)
     # The reaction is what the pull is, until it breaks.
     stuck = motion.segments[0]
-    np.testing.assert_allclose(stuck.evaluate(held.drift[1]), -stuck.evaluate(pull), atol=1e-12)
+    np.testing.assert_allclose(stuck.evaluate(held.unforced_acceleration[1]), -stuck.evaluate(pull), atol=1e-12)
     begin = float(np.arcsin(friction / A) / omega)
     stop = begin + 1.5
     for _ in range(50):
@@ -131,7 +130,7 @@ def test_a_block_under_a_swinging_force_sticks_and_slides_as_dry_friction_says()
 def test_a_parameter_that_only_the_plant_of_one_mode_has_is_set_there() -> None:
     """A mass at 1 m/s meets a brake at x = 0.5, of 1 N or 2 N, and stops where its energy is spent."""
     robot = rail()
-    brake = disturbed(robot, Step(-1.0, time=-9.0), robot.q[0], name="brake").robot
+    brake = disturb(robot, Step(-1.0, time=-9.0), robot.q[0], name="brake").robot
     modes = {
         "free": Mode(events=(Event(robot.q[0] - 0.5, "braked", name="met"),)),
         "braked": Mode(robot=brake, events=(Event(robot.v[0], None, "falling", name="stopped"),)),

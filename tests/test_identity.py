@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import os
 import subprocess
@@ -16,7 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erugin.symbolic.code import Expressions, Tape, expressions, source
+from erugin.symbolic.codegen import SymbolicFunction, Tape
+from erugin.symbolic.codegen import c_file as source
+from erugin.symbolic.codegen import symbolic_function as expressions
 
 from .random_graphs import BUILD, Graph, graphs
 
@@ -29,7 +32,7 @@ Named = Mapping[str, ca.SX]
 
 
 def identity(inputs: Named, outputs: Named, *words: object, name: str = "k") -> str:
-    return Expressions(name, inputs, outputs).identity(*words)
+    return SymbolicFunction(name, inputs, outputs).identity(*words)
 
 
 def shaped(symbol: ca.SX) -> str:
@@ -152,11 +155,11 @@ def test_graph_that_is_built_again_has_the_same_identity(graph: Graph) -> None:
 ELSEWHERE = """
 import sys
 import casadi as ca
-from erugin.symbolic.code import Expressions
+from erugin.symbolic.codegen import SymbolicFunction
 clutter = [ca.SX.sym("clutter") * i for i in range(int(sys.argv[1]))]
 x, p = ca.SX.sym("x", 3), ca.SX.sym("p", 2, 2)
 rates = ca.vertcat(ca.sin(x[0]) * p[0, 1], ca.if_else(x[1] > 0.1, x[2] / p[1, 1], 1e-3), ca.sumsqr(x))
-print(Expressions("k", {"x": x, "p": p}, {"rates": rates, "twice": 2 * p}).identity("a", 4))
+print(SymbolicFunction("k", {"x": x, "p": p}, {"rates": rates, "twice": 2 * p}).identity("a", 4))
 """
 
 
@@ -174,12 +177,12 @@ def test_identity_is_the_same_in_every_process() -> None:
 
 DEEP = """
 import casadi as ca
-from erugin.symbolic.code import Expressions
+from erugin.symbolic.codegen import SymbolicFunction
 x = ca.SX.sym("x")
 y = x
 for _ in range(150_000):
     y = y * x
-print(len({Expressions("k", {"x": x}, {"y": y + last}).identity() for last in (0.5, 0.5, 0.25)}))
+print(len({SymbolicFunction("k", {"x": x}, {"y": y + last}).identity() for last in (0.5, 0.5, 0.25)}))
 """
 
 
@@ -189,13 +192,13 @@ def test_line_of_operations_however_long() -> None:
     assert answer.stdout.split() == ["2"]
 
 
-@pytest.mark.parametrize("changed", sorted(e.name for e in files("erugin.symbolic.code").iterdir() if e.is_file()))
+@pytest.mark.parametrize("changed", sorted(e.name for e in files("erugin.symbolic.codegen").iterdir() if e.is_file()))
 def test_identity_changes_with_the_program_that_writes(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, text = source.generator(), source.common
-    assert source.generator.__wrapped__() == before
-    monkeypatch.setattr(source, "common", lambda name: text(name) + "\n" * (name == changed))
-    after = source.generator.__wrapped__()
+    before, text = source.generator_hash(), source.packaged_text
+    assert inspect.unwrap(source.generator_hash)() == before
+    monkeypatch.setattr(source, "packaged_text", lambda name: text(name) + "\n" * (name == changed))
+    after = inspect.unwrap(source.generator_hash)()
     assert after != before
     found = identity({"x": X}, {"y": X})
-    monkeypatch.setattr(expressions, "generator", lambda: after)
+    monkeypatch.setattr(expressions, "generator_hash", lambda: after)
     assert identity({"x": X}, {"y": X}) != found

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot
-from erugin.robots.contact import Contact, standing
-from erugin.robots.impact import Impact, impact
+from erugin.robots.contact.contact import Contact, with_contacts
+from erugin.robots.contact.impact import Impact, impact
 
 from .contacts import exoskeleton_of
 from .exoskeletons import BODY, Array, Case, label, random_states
@@ -26,7 +26,7 @@ STATES = 20
 def struck(case: Case, rigid: tuple[int, ...], feet: tuple[int, ...]) -> tuple[Robot, list[Contact]]:
     """The robot with contacts at ends of links, 0 being the pole, in all directions, one of them up."""
     contacts = [Contact(f"end{i}" if i else "pole", (0.0, 1.0)) for i in feet]
-    return standing(exoskeleton_of(case, rigid), contacts), contacts
+    return with_contacts(exoskeleton_of(case, rigid), contacts), contacts
 
 
 def rows(case: Case, q: Array, rigid: tuple[int, ...], feet: tuple[int, ...]) -> Array:
@@ -109,7 +109,7 @@ def test_what_stood_stays() -> None:
         assert close(found.velocity, after)
         np.testing.assert_allclose(found.velocity[:2], 0.0, atol=1e-12)
         assert list(found.friction) == ["end2"]
-        assert found.friction_needed(first) == pytest.approx(ratio(impulses[:2]), rel=1e-7)
+        assert found.required_friction(first) == pytest.approx(ratio(impulses[:2]), rel=1e-7)
 
 
 def test_friction_of_the_impulse() -> None:
@@ -121,7 +121,9 @@ def test_friction_of_the_impulse() -> None:
         found = impact(robot, q, v, contacts)
         for contact, span in zip(contacts, (slice(0, 2), slice(2, 4)), strict=True):
             expected = ratio(found.impulses[span])
-            assert found.friction[contact.name] == found.friction_needed(contact) == pytest.approx(expected, rel=1e-12)
+            assert (
+                found.friction[contact.name] == found.required_friction(contact) == pytest.approx(expected, rel=1e-12)
+            )
             pulled += expected == np.inf
     assert 0 < pulled < 2 * STATES
 
@@ -137,7 +139,7 @@ def test_a_tilted_ground(slope: float) -> None:
     level, feet = struck(case, (), (0, 2))
     normal, along = np.array([-np.sin(slope), np.cos(slope)]), np.array([np.cos(slope), np.sin(slope)])
     tilted = [Contact(foot.point, (2.0 * normal[0], 2.0 * normal[1])) for foot in feet]
-    robot = standing(exoskeleton_of(case), tilted)
+    robot = with_contacts(exoskeleton_of(case), tilted)
     for q, v in random_states(case, seed=7, count=STATES):
         found, expected = impact(robot, q, v, tilted), impact(level, q, v, feet)
         assert close(found.velocity, expected.velocity, 1e-13)
@@ -170,7 +172,7 @@ def test_what_is_only_rounding_needs_no_friction() -> None:
         v -= np.linalg.lstsq(J, J @ v, rcond=None)[0]
         found = impact(robot, q, v, [contact])
         np.testing.assert_array_equal(found.impulses, 0.0)
-        assert found.friction["end2"] == found.friction_needed(contact) == 0.0
+        assert found.friction["end2"] == found.required_friction(contact) == 0.0
 
 
 def test_values_cannot_be_changed() -> None:

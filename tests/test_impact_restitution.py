@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact import Contact, standing
-from erugin.robots.impact import impact
+from erugin.robots.contact.contact import Contact, with_contacts
+from erugin.robots.contact.impact import impact
 from erugin.symbolic import ModelError
 
 from .contacts import exoskeleton_of
@@ -32,13 +32,13 @@ WALKER = Case((0, 1), floating=True, hinges=True)
 @functools.cache
 def rod() -> Robot:
     """A uniform rod whose end strikes."""
-    return standing(exoskeleton([ROD], base="floating", rigid=True), [POLE])
+    return with_contacts(exoskeleton([ROD], base="floating", rigid=True), [POLE])
 
 
 @functools.cache
 def walker(feet: tuple[str, ...]) -> Robot:
     """Two links with masses at all joints, the feet on."""
-    return standing(exoskeleton_of(WALKER), [Contact(foot, UP) for foot in feet])
+    return with_contacts(exoskeleton_of(WALKER), [Contact(foot, UP) for foot in feet])
 
 
 @pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
@@ -173,7 +173,7 @@ def test_feet_that_strike_one_after_the_other() -> None:
 
 def test_normal_impulses_that_are_not_determined() -> None:
     """A rigid rod on both ends, tilted: how hard each is pushed along the rod is anybody's guess."""
-    robot = standing(exoskeleton([ROD], base="floating", rigid=True), [POLE, TIP])
+    robot = with_contacts(exoskeleton([ROD], base="floating", rigid=True), [POLE, TIP])
     q, v = [0.0, 0.0, 0.3, LENGTH], [0.0, -2.0, 0.0, 0.0]
     assert impact(robot, q, v, [POLE, TIP]).rank == 4
     with pytest.raises(ModelError, match=r"normal impulses are not determined.*without_rows.*restitution=0"):

@@ -10,8 +10,8 @@ import pytest
 
 from erugin.constraints import holonomic, nonholonomic, second_order
 from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact import Contact, standing
-from erugin.robots.impact import impact
+from erugin.robots.contact.contact import Contact, with_contacts
+from erugin.robots.contact.impact import impact
 from erugin.symbolic import ModelError, NotFiniteError, ParameterError, ShapeError
 
 from .contacts import exoskeleton_of
@@ -40,7 +40,7 @@ def with_point(robot: Robot, point: ca.SX) -> Robot:
 @pytest.mark.parametrize("angle", [0.0, 0.4, 0.7, 1.1, 2.0, 2.9])
 def test_a_rigid_loop_takes_the_least_impulse(angle: float) -> None:
     """Both ends of a rigid rod: five rows of rank four; of all Λ with AᵀΛ = −M v⁻ that with the least norm."""
-    robot = standing(flying(), [POLE, TIP])
+    robot = with_contacts(flying(), [POLE, TIP])
     q = np.array([0.0, 0.0, angle, LENGTH])
     found = impact(robot, q, FALLING, [POLE, TIP])
     s = truth.Structure((truth.Rod(MASS, ROD.inertia, 0.5, 0.0, LENGTH),), (0,), True, 0.2)
@@ -59,8 +59,8 @@ def test_a_rigid_loop_takes_the_least_impulse(angle: float) -> None:
 def test_the_same_foot_twice() -> None:
     """Under two names: they share the impulse."""
     twin = Contact("joint1", UP)
-    one = impact(standing(flying(), [POLE]), [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE])
-    two = impact(standing(flying(), [POLE, twin]), [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE, twin])
+    one = impact(with_contacts(flying(), [POLE]), [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE])
+    two = impact(with_contacts(flying(), [POLE, twin]), [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE, twin])
     assert (one.rank, two.rank, two.impulses.size) == (3, 3, 5)
     np.testing.assert_allclose(two.velocity, one.velocity, rtol=0.0, atol=1e-13)
     for name in ("pole", "joint1"):
@@ -71,7 +71,7 @@ def test_nearly_redundant_rows_are_all_met() -> None:
     """Links within 1e-6 of a straight line: the loop is hardly a loop, and still A v⁺ = 0 and M (v⁺ − v⁻) = AᵀΛ."""
     case = Case((0, 1), floating=True, hinges=True)
     s = case.structure
-    robot = standing(exoskeleton_of(case, (1, 2)), [POLE, Contact("end2", UP)])
+    robot = with_contacts(exoskeleton_of(case, (1, 2)), [POLE, Contact("end2", UP)])
     q = np.array([0.0, 0.0, 0.3, 0.3 + 1e-6, s.rods[0].rest, s.rods[1].rest])
     v = np.array([0.1, -1.0, 0.4, -0.3, 0.0, 0.0])
     found = impact(robot, q, v, [POLE, Contact("end2", UP)])
@@ -88,7 +88,7 @@ def test_a_foot_without_mass() -> None:
     s = LEG.structure._replace(pole_mass=0.0)
     rod = s.rods[0]
     link = TelescopicLink(rod.mass, rod.inertia, rod.ratio, rod.stiffness, rod.rest)
-    robot = standing(exoskeleton([link], base="floating", pole_mass=1e-9), [POLE])
+    robot = with_contacts(exoskeleton([link], base="floating", pole_mass=1e-9), [POLE])
     for q, v in random_states(LEG, seed=1, count=20):
         found = impact(robot, q, v, [POLE], p={"h0": 0.0})
         M, A = truth.mass_matrix(s, q), known.foot(s, q, v, 0).jacobian
@@ -104,13 +104,13 @@ def test_inertia_that_neither_mass_nor_contact_gives() -> None:
     contact = Contact("center1", UP)
     soft = exoskeleton([ROD], base="floating", pole_mass=0.2)
     with pytest.raises(ModelError, match=r"mass matrix is singular.*v_l1 can change without inertia"):
-        impact(standing(soft, [contact]), [0.0, 0.0, 0.4, 1.3], FALLING, [contact], p={"h0": 0.0})
+        impact(with_contacts(soft, [contact]), [0.0, 0.0, 0.4, 1.3], FALLING, [contact], p={"h0": 0.0})
 
 
 def test_a_position_without_inertia() -> None:
     """A point mass at length zero cannot be turned."""
     link = TelescopicLink(MASS, 0.0, 1.0, 100.0, LENGTH)
-    robot = standing(exoskeleton([link], base="floating", pole_mass=0.2), [POLE])
+    robot = with_contacts(exoskeleton([link], base="floating", pole_mass=0.2), [POLE])
     with pytest.raises(ModelError, match=r"singular at this position: v_phi1 can change without inertia"):
         impact(robot, [0.0, 0.0, 0.3, 0.0], [0.0, -1.0, 0.0, 0.0], [POLE])
 
@@ -121,10 +121,10 @@ def test_a_moving_ground() -> None:
     moving = with_point(still, still.points["pole"] - ca.vertcat(0.7 * still.t, 0.0))
     sole = Contact("sole", UP)
     q = [1.0, 0.0, 0.4, LENGTH]
-    found = impact(standing(moving, [sole]), q, FALLING, [sole], t=2.0)
+    found = impact(with_contacts(moving, [sole]), q, FALLING, [sole], t=2.0)
     np.testing.assert_allclose(found.velocity[:2], [0.7, 0.0], atol=1e-14)
     wind = np.array([0.7, 0.0, 0.0, 0.0])
-    beside = impact(standing(still, [POLE]), q, FALLING - wind, [POLE])
+    beside = impact(with_contacts(still, [POLE]), q, FALLING - wind, [POLE])
     np.testing.assert_allclose(found.velocity - wind, beside.velocity, atol=1e-13)
     np.testing.assert_allclose(found.impulses, beside.impulses, atol=1e-13)
 
@@ -135,7 +135,7 @@ def test_a_ground_that_is_torn_apart() -> None:
     moving = with_point(robot, robot.points["end1"] - ca.vertcat(0.5 * robot.t, 0.0))
     feet = [POLE, Contact("sole", UP)]
     with pytest.raises(ModelError, match=r"contradict each other.*has the speed -?0\.\d+ and not 0"):
-        impact(standing(moving, feet), [0.0, 0.0, 0.0, LENGTH], np.zeros(4), feet)
+        impact(with_contacts(moving, feet), [0.0, 0.0, 0.0, LENGTH], np.zeros(4), feet)
 
 
 def test_a_skate_that_strikes_a_wall() -> None:
@@ -144,7 +144,7 @@ def test_a_skate_that_strikes_a_wall() -> None:
     x, y, phi = (robot.v[0], robot.v[1], robot.q[2])
     skate = nonholonomic(-ca.sin(phi) * x + ca.cos(phi) * y, name="skate")
     wall = Contact("end1", (-1.0, 0.0))
-    skating = standing(dataclasses.replace(robot, natural=(*robot.natural, skate)), [wall])
+    skating = with_contacts(dataclasses.replace(robot, natural=(*robot.natural, skate)), [wall])
     s = truth.Structure((truth.Rod(MASS, ROD.inertia, 0.5, 0.0, LENGTH),), (0,), True, 0.2)
     q = np.array([0.0, 0.0, 0.4, LENGTH])
     row = np.array([[-np.sin(0.4), np.cos(0.4), 0.0, 0.0]])
@@ -182,7 +182,7 @@ def refused(robot: Robot, message: str, error: type[Exception] = ModelError, **o
 
 
 def test_bad_arguments() -> None:
-    robot = standing(flying(), [POLE])
+    robot = with_contacts(flying(), [POLE])
     refused(flying(), "'pole' is not on; its natural constraints are 'rigid link 1'. Switch it on with standing")
     refused(robot, "'end1' is not on", contacts=[TIP])
     refused(robot, "contacts must be a list of Contact", contacts=POLE)
@@ -191,14 +191,14 @@ def test_bad_arguments() -> None:
     refused(robot, r"v must have shape \(4,\)", ShapeError, v=[0.0, 0.0])
     refused(robot, r"v must be finite, but v\[1\] is nan", ShapeError, v=[0.0, np.nan, 0.0, 0.0])
     refused(robot, "unknown parameter 'mass'", ParameterError, p={"mass": 1.0})
-    both = standing(flying(), [POLE, TIP])
+    both = with_contacts(flying(), [POLE, TIP])
     refused(both, "no value for end1.x, end1.y", ParameterError)
     with pytest.raises(ModelError, match=r"unknown natural constraint 'end1'.*Known: pole, rigid link 1"):
-        impact(robot, [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE]).friction_needed(TIP)
+        impact(robot, [0.0, 0.0, 0.4, LENGTH], FALLING, [POLE]).required_friction(TIP)
 
 
 def test_rows_that_say_nothing_of_an_impact() -> None:
-    robot = standing(flying(), [POLE])
+    robot = with_contacts(flying(), [POLE])
     x, y = robot.v[0], robot.v[1]
     uneven = nonholonomic(x**2 + y**2 - 1.0, name="speed")
     refused(dataclasses.replace(robot, natural=(*robot.natural, uneven)), "not linear in v")
@@ -210,7 +210,7 @@ def test_a_position_where_the_model_is_not_defined() -> None:
     robot = flying()
     height = with_point(robot, ca.vertcat(robot.q[0], ca.sqrt(robot.q[1])))
     sole = Contact("sole", UP)
-    refused(standing(height, [sole]), "not finite", NotFiniteError, contacts=[sole])
+    refused(with_contacts(height, [sole]), "not finite", NotFiniteError, contacts=[sole])
     slow = dataclasses.replace(robot, natural=(nonholonomic(robot.v[0] - ca.sqrt(robot.t), name="pace"),))
     refused(slow, "speeds of natural rows are not finite", NotFiniteError, contacts=[], t=-1.0)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.constraints import holonomic
-from erugin.robots import Body, Frame, Node, Robot, TelescopicLink, Tree, exoskeleton, tree_system
-from erugin.robots.contact import Contact, standing
-from erugin.robots.impact import impact
-from erugin.robots.joints import Floating
+from erugin.robots import Frame, Robot, TelescopicLink, exoskeleton, tree_system
+from erugin.robots.contact.contact import Contact, with_contacts
+from erugin.robots.contact.impact import impact
+from erugin.robots.tree import Body, Floating, Node, Tree
 from erugin.symbolic import Parameters
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ ROD = TelescopicLink(MASS, MASS * LENGTH**2 / 12.0, 0.5, 100.0, LENGTH)
 
 def rod() -> Robot:
     """A uniform rod with the contact at its end on."""
-    return standing(exoskeleton([ROD], base="floating", rigid=True), [POLE])
+    return with_contacts(exoskeleton([ROD], base="floating", rigid=True), [POLE])
 
 
 def locked(robot: Robot, angles: Array) -> Robot:
@@ -60,7 +60,7 @@ def test_the_center_of_percussion_feels_nothing_at_the_other_end() -> None:
     robot = dataclasses.replace(robot, points={**robot.points, "caught": caught})
     contact = Contact("caught", (1.0, 0.0))
     q, v = [0.0, 0.0, np.pi / 2.0, LENGTH], [0.0, 0.0, 2.0, 0.0]
-    found = impact(standing(robot, [contact]), q, v, [contact], p={"pole.x": 0.0, "pole.y": 0.0})
+    found = impact(with_contacts(robot, [contact]), q, v, [contact], p={"pole.x": 0.0, "pole.y": 0.0})
     np.testing.assert_allclose(found.velocity, 0.0, atol=1e-13)
     np.testing.assert_allclose(found.by_constraint["pole"], 0.0, atol=1e-12)
     # ⅓ m L² ω is taken by an impulse with the arm ⅔ L.
@@ -82,7 +82,7 @@ def test_a_body_in_space_falls_on_a_corner(e: float) -> None:
     rotation = Rotation.from_quat(quaternion).as_matrix()
     velocity, turning = rotation.T @ np.array([0.3, 0.2, -2.0]), np.array([0.5, -0.8, 0.3])
     found = impact(
-        standing(box, [contact]),
+        with_contacts(box, [contact]),
         np.concatenate([[1.0, 2.0, 3.0], quaternion]),
         np.concatenate([velocity, turning]),
         [contact],
@@ -107,7 +107,7 @@ def test_a_strut_carries_the_momentum_above_it() -> None:
     """Masses h₀, m at n l and h₁ fall upright: (h₀ + m + h₁) v at the foot, (n m + h₁) v along the rigid link."""
     h0, m, n, h1, speed = 0.4, 3.0, 0.3, 1.7, 2.5
     link = TelescopicLink(m, 0.2, n, 50.0, LENGTH, hinge_mass=h1)
-    robot = standing(exoskeleton([link], base="floating", rigid=True, pole_mass=h0), [POLE])
+    robot = with_contacts(exoskeleton([link], base="floating", rigid=True, pole_mass=h0), [POLE])
     found = impact(robot, [0.0, 0.0, np.pi / 2.0, LENGTH], [0.0, -speed, 0.0, 0.0], [POLE])
     np.testing.assert_allclose(found.velocity, 0.0, atol=1e-13)
     np.testing.assert_allclose(found.by_constraint["pole"], [0.0, (h0 + m + h1) * speed], atol=1e-12)
@@ -119,7 +119,7 @@ def test_a_spring_keeps_the_impact_from_what_it_carries() -> None:
     """With a spring in the leg only the foot stops: h₀ v²/2 is lost, and the mass above goes on falling."""
     h0, m, speed = 0.4, 3.0, 2.5
     link = TelescopicLink(m, 0.0, 1.0, 5000.0, LENGTH)
-    robot = standing(exoskeleton([link], base="floating", pole_mass=h0), [POLE])
+    robot = with_contacts(exoskeleton([link], base="floating", pole_mass=h0), [POLE])
     found = impact(robot, [0.0, 0.0, np.pi / 2.0, LENGTH], [0.0, -speed, 0.0, 0.0], [POLE])
     np.testing.assert_allclose(found.velocity, [0.0, 0.0, 0.0, -speed], atol=1e-13)
     assert found.energy_loss == pytest.approx(h0 * speed**2 / 2.0, rel=1e-13)
@@ -148,16 +148,16 @@ def test_a_rimless_wheel(spokes: int, hub: float) -> None:
     arm = q[:2] - (q[:2] + LENGTH * np.array([np.cos(angles[0]), np.sin(angles[0])]))
     v = np.concatenate([omega * np.array([-arm[1], arm[0]]), np.full(spokes, omega), np.zeros(spokes)])
     first, second = Contact("end1", UP), Contact("end2", UP)
-    found = impact(standing(free, [second]), q, v, [second])
+    found = impact(with_contacts(free, [second]), q, v, [second])
     ratio = inertia / (mass * LENGTH**2)
     expected = omega * (np.cos(2.0 * half) + ratio) / (1.0 + ratio)
     np.testing.assert_allclose(found.velocity[2 : 2 + spokes], expected, rtol=1e-12)
     # The foot behind is lifted by it; held to the ground it would have to be pulled, and the wheel would stop.
     rise = free.evaluate(free.coordinates.rate(free.points["end1"]), q=q, v=found.velocity)
     assert rise[1] > 0.1
-    both = impact(standing(free, [first, second]), q, v, [second], p={"end1.x": 0.0, "end1.y": 0.0})
+    both = impact(with_contacts(free, [first, second]), q, v, [second], p={"end1.x": 0.0, "end1.y": 0.0})
     np.testing.assert_allclose(both.velocity, 0.0, atol=1e-12)
-    assert both.friction_needed(first) == np.inf
+    assert both.required_friction(first) == np.inf
 
 
 def test_a_point_mass_on_two_legs_without_mass() -> None:
@@ -168,7 +168,7 @@ def test_a_point_mass_on_two_legs_without_mass() -> None:
     legs = exoskeleton([heavy, light], base="floating", rigid=True)
     turn = -np.pi + 2.0 * alpha
     second = Contact("end2", UP)
-    robot = standing(locked(legs, np.array([turn])), [second])
+    robot = with_contacts(locked(legs, np.array([turn])), [second])
     stance = np.pi / 2.0 - alpha
     q = [0.0, 0.0, stance, stance + turn, LENGTH, LENGTH]
     found = impact(robot, q, [0.0, 0.0, omega, omega, 0.0, 0.0], [second])
@@ -200,7 +200,7 @@ def test_the_compass_walker(seed: int) -> None:
         TelescopicLink(m, 0.0, b / l, 10.0, l),
     ]
     second = Contact("end2", UP)
-    robot = standing(exoskeleton(legs, base="floating", rigid=True), [second])
+    robot = with_contacts(exoskeleton(legs, base="floating", rigid=True), [second])
     # θ counts from the vertical, counter-clockwise, for the line from foot to hip.
     angles = [np.pi / 2.0 - alpha, -np.pi / 2.0 + alpha]
     found = impact(robot, [0.0, 0.0, *angles, l, l], [0.0, 0.0, stance, swing, 0.0, 0.0], [second])

@@ -15,9 +15,11 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("symbolic", "constraints", "robots", "controllers", "scenarios", "bridges")
+ROOMS = ("symbolic", "constraints", "robots", "controllers", "simulation", "views", "scenarios", "bridges", "cli")
 """From the ground up: a room may import from itself and from those before it."""
 TOP = "package"
+UPWARD = {("erugin.simulation.trajectory", "erugin.views")}
+"""Methods that users type, one line each, and the room that they hand themselves to."""
 HEAVY = ("matplotlib", "control", "rich", "PIL", "lxml")
 
 
@@ -108,7 +110,9 @@ def wrong_directions(modules: dict[str, Module]) -> list[str]:
             target = full if find_room(item.module) == TOP else item.module
             if item.module.split(".")[0] != "erugin":
                 found.append(f"{module.name}:{item.line} leaves erugin")
-            elif order.index(find_room(target)) > order.index(find_room(module.name)):
+            elif order.index(find_room(target)) > order.index(find_room(module.name)) and not (
+                item.deferred and (module.name, f"erugin.{find_room(target)}") in UPWARD
+            ):
                 found.append(f"{module.name}:{item.line} imports {full}, which is above it")
     return found
 
@@ -264,4 +268,4 @@ def test_rooms_load_without_heavy_modules() -> None:
     rooms = "erugin.scenarios, erugin.controllers, erugin.robots, erugin.constraints, erugin.bridges"
     assert run(LOADED(rooms), *HEAVY) == "\n"
     # The same question has another answer where a picture is drawn.
-    assert set(run(LOADED("erugin.scenarios.plots.style"), *HEAVY).split()) >= {"matplotlib"}
+    assert set(run(LOADED("erugin.views.style"), *HEAVY).split()) >= {"matplotlib"}

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import lagrangian_system
-from erugin.scenarios import Simulator, Trajectory
-from erugin.scenarios.integrators import Integrator, Projected
+from erugin.simulation import Integrator, Projected, Simulator, Trajectory
 
 from .called import Called
 from .integrators import ADAPTIVE, FIXED, ROWS, Row, name_of

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import SimulationError, SimulationInterrupted, simulate
-from erugin.scenarios.integrators import CVODES, DOP853, IDAS, Integrator, Radau
+from erugin.scenarios import simulate
+from erugin.simulation import CVODES, DOP853, IDAS, Integrator, Radau, SimulationError, SimulationInterrupted
 from erugin.symbolic.errors import ModelError, NotConvergedError
 
 from .integrators import ADAPTIVE, ROWS, Row, name_of
@@ -128,9 +128,11 @@ def test_too_few_steps_of_scipy_are_told_as_such(method: Integrator) -> None:
 def test_a_start_where_numbers_are_too_coarse_for_any_motion_is_refused(row: Row) -> None:
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     robot = lagrangian_system(q=q, v=v, p=ca.SX(0, 1), T=ca.sumsqr(v) / 2, V=ca.cos(q[0]) + ca.sumsqr(q - 1.0))
-    for name, start in (("q0", ([1e200, 0.0], [0.0, 0.0])), ("v0", ([0.0, 0.0], [0.0, -1e200]))):
-        with pytest.raises(ModelError, match=rf"{name} has 1e\+200, where numbers are .* apart: start within 1e\+15"):
-            simulate(robot, None, *start, 0.05, step=0.01, integrator=row.method)
+    with pytest.raises(ModelError, match=r"q0 has 1e\+200, where numbers are .* apart: start within 1e\+15"):
+        simulate(robot, None, [1e200, 0.0], [0.0, 0.0], 0.05, step=0.01, integrator=row.method)
+    # Velocities may be of any size: what they lead to ends the run.
+    with np.errstate(all="ignore"), pytest.raises(SimulationError):
+        simulate(robot, None, [0.0, 0.0], [0.0, -1e200], 0.05, step=0.01, integrator=row.method)
 
 
 @pytest.mark.parametrize("method", [DOP853(), Radau()], ids=lambda m: type(m).__name__)

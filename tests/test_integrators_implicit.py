@@ -16,18 +16,21 @@ from erugin.constraints import holonomic
 from erugin.controllers import Controller
 from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
 from erugin.robots.examples import iftomm_four_bars
-from erugin.scenarios import DOP853, Reduced, SimulationError, Simulator, simulate
-from erugin.scenarios.integrators import (
+from erugin.scenarios import simulate
+from erugin.simulation import (
     CVODES,
+    DOP853,
     IDAS,
     GeneralizedAlpha,
     Integrator,
     Radau,
+    Reduced,
+    SimulationError,
+    Simulator,
     Variational,
-    generalized_alpha,
-    variational,
 )
-from erugin.scenarios.integrators.silence import silence
+from erugin.simulation.integrators import generalized_alpha, variational
+from erugin.simulation.integrators.sundials import silenced_stderr
 
 from .kernels import use_no_compiler
 from .mechanisms import crank_rocker
@@ -122,7 +125,7 @@ def test_only_the_thread_that_asks_for_silence_has_it(capsys: pytest.CaptureFixt
     def say() -> None:
         print("other", file=sys.stderr)
 
-    with silence():
+    with silenced_stderr():
         print("own", file=sys.stderr)
         thread = threading.Thread(target=say)
         thread.start()

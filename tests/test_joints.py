@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from erugin.robots.joints import Floating, Joint, Planar, Prismatic, Revolute
+from erugin.robots.tree import Floating, Joint, Planar, Prismatic, Revolute
 from erugin.symbolic import ModelError
 
 from .test_contracts import concrete

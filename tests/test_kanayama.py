@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from erugin.controllers import Controller, Status
-from erugin.controllers.rivals import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
-from erugin.controllers.rivals.axle import PARAMETERS, Axle
+from erugin.controllers.baselines import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
+from erugin.controllers.baselines.differential_drive import PARAMETERS, Axle
 from erugin.robots import Robot, lagrangian_system, with_inputs
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError, SingularProgramError
 from erugin.symbolic.parameters import Parameters
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import EruginError, Kernel, ShapeError
-from erugin.symbolic.kernel import LOOPED
+from erugin.symbolic.kernel import LONGEST_LOOP
 
 from .kernels import both, column_major, numbers, pair
 
@@ -218,13 +218,13 @@ def test_loop_feeds_back_only_what_has_the_same_shape() -> None:
 
 @both
 def test_loop_of_any_length(compiled: bool) -> None:
-    count = 2 * LOOPED + 7
+    count = 2 * LONGEST_LOOP + 7
     kernel = pendulum(compiled)
     k, x, u = np.array([3.0]), np.array([1.0, 0.2]), column_major(1e-3 * numbers(4, 1, count))
     outputs = [ordered(1, count), ordered(2, count), ordered(1, count)]
     kernel.loop(count, 2, [k, x, u], outputs)()
     np.testing.assert_array_equal(outputs[0][0], 4.0 + np.arange(count))
-    for i in (0, LOOPED - 1, LOOPED, 2 * LOOPED - 1, 2 * LOOPED, count - 1):
+    for i in (0, LONGEST_LOOP - 1, LONGEST_LOOP, 2 * LONGEST_LOOP - 1, 2 * LONGEST_LOOP, count - 1):
         before = x if i == 0 else outputs[1][:, i - 1]
         _, after, energy = kernel(3.0 + i, before, u[0, i])
         np.testing.assert_array_equal(outputs[1][:, i], after)

@@ -15,7 +15,7 @@ import pytest
 
 from erugin.robots import Link, planar_manipulator
 from erugin.symbolic import Kernel
-from erugin.symbolic.toolchain import Toolchain, find_toolchain, processor
+from erugin.symbolic.compiler import Compiler, find_compiler, processor_features
 
 WATCH = """
 #include <immintrin.h>
@@ -42,8 +42,8 @@ int after_ours(void) {
 
 @pytest.fixture(scope="module")
 def watch(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    toolchain = find_toolchain()
-    if not isinstance(toolchain, Toolchain) or not {"avx2", "xgetbv1"} <= set(processor().split()):
+    toolchain = find_compiler()
+    if not isinstance(toolchain, Compiler) or not {"avx2", "xgetbv1"} <= set(processor_features().split()):
         pytest.skip("needs a compiler, AVX2 and a processor that tells which of its registers are in use")
     path = tmp_path_factory.mktemp("watch") / "watch.so"
     flags = ["-O1", "-mavx2", "-fPIC", "-shared", "-x", "c", "-", "-o", str(path)]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Frame, Robot
-from erugin.symbolic.known_rates import Cut
+from erugin.symbolic.coordinates import KnownRateSubstitution
 
 from .trees import TREES
 
@@ -21,7 +21,7 @@ def relation(robot: Robot) -> ca.SX:
     """Two expressions, neither linear, of a point of the last body, of the first joint's place and of a coordinate."""
     assert robot.tree is not None
     last = len(robot.tree.nodes) - 1
-    far = robot.tree.points.carried(last, Frame.at(0.3, -0.2, 0.1)).position
+    far = robot.tree.points.attach(last, Frame.at(0.3, -0.2, 0.1)).position
     near = robot.tree.motion.nodes[0].frame.position
     return ca.vertcat(ca.sumsqr(far - near) * ca.sin(robot.q[0]), far[0] * far[1] - robot.t * far[2] ** 2 + near[0])
 
@@ -40,9 +40,9 @@ def rounding(expected: Array) -> float:
 def test_rates_of_points_are_total_derivatives(name: str) -> None:
     robot = TREES[name].robot()
     c, phi = robot.coordinates, relation(robot)
-    assert Cut.of(phi, c.rate_of or (lambda _: None)).symbols.numel() >= 2
-    first = c.short_rate(phi)
-    second = c.short_rate(first)
+    assert KnownRateSubstitution.of(phi, c.rate_of or (lambda _: None)).symbols.numel() >= 2
+    first = c.compact_rate(phi)
+    second = c.compact_rate(first)
     rng = np.random.default_rng(6)
     q, v, a = rng.uniform(0.3, 1.0, c.nq), rng.uniform(-1.0, 1.0, c.nv), rng.uniform(-1.0, 1.0, c.nv)
     state = (0.4, q, v)
@@ -64,7 +64,7 @@ def test_rates_of_points_are_total_derivatives(name: str) -> None:
 
 def test_nothing_is_cut_where_nothing_is_known() -> None:
     x = ca.SX.sym("x")
-    cut = Cut.of(ca.vertcat(ca.sin(x), x * x), lambda _: None)
+    cut = KnownRateSubstitution.of(ca.vertcat(ca.sin(x), x * x), lambda _: None)
     assert cut.symbols.numel() == 0
     assert ca.is_equal(cut.expression, ca.vertcat(ca.sin(x), x * x), 3)
 
@@ -74,7 +74,7 @@ def test_the_outermost_known_parts_are_cut_and_what_lies_above_is_kept() -> None
     inner = ca.sin(x)
     outer = inner * y
     known = {inner.element_hash(): ca.SX(7.0), outer.element_hash(): rate}
-    cut = Cut.of(
+    cut = KnownRateSubstitution.of(
         ca.vertcat(ca.atan2(outer, y) + ca.fmax(outer, 2.0), ca.if_else(x > 1, -outer, x)),
         lambda e: known.get(e.element_hash()),
     )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError
 
 Array = NDArray[np.float64]

@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .lagrangians import Recipe
 

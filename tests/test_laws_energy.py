@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot
-from erugin.robots.joints import Floating
-from erugin.scenarios import DOP853, Trajectory, simulate
+from erugin.robots.tree import Floating
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Trajectory
 
 from .test_laws import RESISTANCES
 from .tree_families import default, random_states, tree_of

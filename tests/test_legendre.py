@@ -9,28 +9,28 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.canonical import canonical_form
-from erugin.robots.legendre import (
+from erugin.robots.hamiltonian import (
     Cholesky,
     ConjugateDirections,
     DenseForm,
-    Factored,
     FactoredForm,
     LegendreSolver,
     LegendreTransform,
     MinimalResiduals,
-    Operations,
+    OperationCount,
     PlanarChain,
     ProductForm,
     QuadraticForm,
+    StructuredElimination,
 )
+from erugin.robots.hamiltonian.canonical_form import canonical_form
 
 Array = NDArray[np.float64]
 LINKS = [Link(0.6, 1.4, 0.25, 0.05), Link(0.4, 0.9, 0.2, 0.03), Link(0.5, 0.7, -0.1, 0.04), Link(0.3, 0.5, 0.35, 0.06)]
 PLACE = np.array([0.3, -0.8, 2.1, 1.0])
 BOUND = 1.0 / 0.03
 """1/λ_min is at most the inverse of the least moment of inertia."""
-DIRECT: list[LegendreSolver] = [Cholesky(), Factored()]
+DIRECT: list[LegendreSolver] = [Cholesky(), StructuredElimination()]
 ITERATIVE: list[LegendreSolver] = [ConjugateDirections(1e-13), MinimalResiduals(1e-11, BOUND)]
 
 
@@ -50,7 +50,7 @@ def form(kind: str) -> QuadraticForm:
     if kind == "dense":
         return DenseForm(A)
     if kind == "product":
-        return ProductForm(4, lambda z: np.asarray(A @ z), Operations.of_matrix_product(4))
+        return ProductForm(4, lambda z: np.asarray(A @ z), OperationCount.of_matrix_product(4))
     if kind == "chain":
         return PlanarChain(LINKS, 9.81).form(PLACE)
     return LegendreTransform(canonical_form(robot()), matrix_free=kind == "matrix-free").form(0.0, PLACE, p)
@@ -63,7 +63,7 @@ PAIRS = [
     (solver, kind)
     for solver in DIRECT + ITERATIVE
     for kind in KINDS
-    if kind not in ("dense", "product") or not isinstance(solver, Factored)
+    if kind not in ("dense", "product") or not isinstance(solver, StructuredElimination)
 ]
 
 
@@ -165,4 +165,6 @@ def test_long_and_short_chains_are_eliminated_alike(n: int) -> None:
     z = rng.uniform(-1, 1, n)
     A = kinetic.matrix()
     np.testing.assert_allclose(kinetic.product(z), A @ z, rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(Factored().solve(kinetic, A @ z).z, z, rtol=0.0, atol=1e-15 * np.linalg.cond(A))
+    np.testing.assert_allclose(
+        StructuredElimination().solve(kinetic, A @ z).z, z, rtol=0.0, atol=1e-15 * np.linalg.cond(A)
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from erugin.robots import Link
-from erugin.robots.legendre import LegendreRow, compare_legendre, fewest_multiplications
+from erugin.robots.hamiltonian import LegendreRow, compare_legendre, fewest_multiplications
 from erugin.symbolic import ModelError
 
 ROD = Link(0.5, 1.0, 0.25, 1 / 48)

@@ -8,15 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link
-from erugin.robots.legendre import (
+from erugin.robots.hamiltonian import (
     ChainForm,
     Cholesky,
     ConjugateDirections,
     DenseForm,
-    Factored,
     MinimalResiduals,
-    Operations,
+    OperationCount,
     PlanarChain,
+    StructuredElimination,
 )
 
 Array = NDArray[np.float64]
@@ -215,8 +215,8 @@ def test_the_product_and_the_elimination_of_a_chain(n: int) -> None:
     np.testing.assert_allclose(form.eliminate(Counted.vector(z)), plain.eliminate(z), rtol=1e-11)  # type: ignore[arg-type]
     # Seven running sums begin at a zero that these numbers do not count.
     assert counted() == (21 * n, 17 * n - 7)
-    assert plain.eliminate_cost == plain.product_setup + Operations(21 * n, 17 * n)
-    assert Factored().solve(plain, z).operations == plain.eliminate_cost
+    assert plain.eliminate_cost == plain.product_setup + OperationCount(21 * n, 17 * n)
+    assert StructuredElimination().solve(plain, z).operations == plain.eliminate_cost
 
 
 def test_minimal_residuals_take_14_n_multiplications_a_step_where_the_paper_has_16_n() -> None:
@@ -233,5 +233,5 @@ def test_expressions_are_counted_as_they_are_evaluated() -> None:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     e = ca.vertcat(x * y + ca.sin(x * y) / y, -(x**2) - ca.sqrt(y))
     # x y once, / y, x², √; +, −; sin.
-    assert Operations.of_expression({"x": x, "y": y}, e) == Operations(4, 2, 1)
-    assert 3 * Operations(1, 2, 3) + Operations(1, 1, 1) == Operations(4, 7, 10)
+    assert OperationCount.of_expression({"x": x, "y": y}, e) == OperationCount(4, 2, 1)
+    assert 3 * OperationCount(1, 2, 3) + OperationCount(1, 1, 1) == OperationCount(4, 7, 10)

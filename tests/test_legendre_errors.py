@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from erugin.robots import Link, lagrangian_system
-from erugin.robots.canonical import canonical_form
-from erugin.robots.legendre import (
+from erugin.robots.hamiltonian import (
     Cholesky,
     ConjugateDirections,
     DenseForm,
-    Factored,
     LegendreSolver,
     LegendreTransform,
     MinimalResiduals,
     NotPositiveDefiniteError,
     PlanarChain,
+    StructuredElimination,
 )
+from erugin.robots.hamiltonian.canonical_form import canonical_form
 from erugin.symbolic import EruginError, ModelError, NotConvergedError, ShapeError
 
 ALL: list[LegendreSolver] = [Cholesky(), ConjugateDirections(), MinimalResiduals(1e-8, None)]
@@ -52,7 +52,7 @@ def test_a_robot_that_becomes_singular_is_refused_by_its_own_factorization() -> 
     q, v, m = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("m")
     robot = lagrangian_system(q=q, v=v, p=m, nominal={"m": 2.0}, T=m * (v[0] ** 2 + q[0] ** 2 * v[1] ** 2) / 2)
     transform = LegendreTransform(canonical_form(robot))
-    for solver in (Factored(), Cholesky()):
+    for solver in (StructuredElimination(), Cholesky()):
         good = transform.solve(solver, 0.0, np.array([0.5, 1.0]), np.array([1.0, 1.0]), np.array([2.0]))
         np.testing.assert_allclose(good.z, [0.5, 2.0], rtol=1e-14)
         for place, mass in ((0.0, 2.0), (0.5, -1.0)):
@@ -64,7 +64,7 @@ def test_a_chain_with_a_link_that_has_no_inertia_at_all_is_refused() -> None:
     """A point mass at its own joint: the last link turns freely and moves nothing."""
     chain = PlanarChain([Link(0.5, 1.0, 0.2, 0.1), Link(0.5, 1.0, 0.0, 0.0)], 9.81)
     with pytest.raises(NotPositiveDefiniteError, match="the pivot of link 2"):
-        Factored().solve(chain.form([0.1, 0.2]), [1.0, 0.0])
+        StructuredElimination().solve(chain.form([0.1, 0.2]), [1.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,10 @@ def test_a_step_bound_that_is_none_is_refused() -> None:
         (lambda: Cholesky().solve(DenseForm(np.eye(2)), [1.0]), r"right must have shape \(2,\)"),
         (lambda: ConjugateDirections().solve(DenseForm(np.eye(2)), [1.0, 2.0], start=[0.0]), "start must have shape"),
         (lambda: Cholesky().solve(DenseForm(np.eye(1)), [np.inf]), r"right\[0\] is inf"),
-        (lambda: Factored().solve(DenseForm(np.eye(1)), [1.0]), "DenseForm has no factorization of its own"),
+        (
+            lambda: StructuredElimination().solve(DenseForm(np.eye(1)), [1.0]),
+            "DenseForm has no factorization of its own",
+        ),
         (lambda: MinimalResiduals(0.0, None), "tolerance must be greater than zero"),
         (lambda: MinimalResiduals(1e-3, -1.0), "step_bound must be greater than zero"),
         (lambda: MinimalResiduals(1e-3, None, 0), "limit must be at least 1, got 0"),

@@ -16,8 +16,7 @@ from erugin.controllers import Linearizer, Program, ProgramController, equilibri
 from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator, tree_system
 from erugin.robots.examples import four_bar, fukao_robot
 from erugin.robots.frame import Frame
-from erugin.robots.joints import Floating
-from erugin.robots.tree import Body, Node, Tree
+from erugin.robots.tree import Body, Floating, Node, Tree
 from erugin.symbolic import Parameters
 from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
 

@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy import integrate, interpolate
 
-from erugin.controllers import Linearizer, Motion, Reference
+from erugin.controllers import Linearizer, NominalMotion, Reference
 from erugin.robots import Robot, assemble, assemble_velocities
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic.errors import ModelError, ShapeError
 
 from .arms import two_link_arm
@@ -23,9 +24,9 @@ Array = NDArray[np.float64]
 Neighbour = Callable[[Array], tuple[Array, Array]]
 
 
-def motion_of(robot: Robot, q: Array, v: Array, duration: float) -> Motion:
+def motion_of(robot: Robot, q: Array, v: Array, duration: float) -> NominalMotion:
     free = simulate(robot, None, q, v, duration, step=2.5e-3, integrator=DOP853(1e-12, 1e-12))
-    return Motion(robot, free.t, free.q, free.v, np.zeros((len(free), robot.u.numel())))
+    return NominalMotion(robot, free.t, free.q, free.v, np.zeros((len(free), robot.u.numel())))
 
 
 def require_neighbours_agree(robot: Robot, q: Array, v: Array, duration: float, neighbour: Neighbour) -> None:
@@ -88,7 +89,7 @@ def test_a_motion_is_checked_and_kept() -> None:
     q = np.column_stack([np.sin(t), np.cos(2 * t)])
     v = np.column_stack([np.cos(t), -2 * np.sin(2 * t)])
     u = np.column_stack([t, 1 - t])
-    motion = Motion(robot, t, q, v, u)
+    motion = NominalMotion(robot, t, q, v, u)
     found = motion.at(0.313)
     np.testing.assert_allclose(found[0], [np.sin(0.313), np.cos(0.626)], atol=1e-7)
     np.testing.assert_allclose(found[1], [np.cos(0.313), -2 * np.sin(0.626)], atol=1e-6)
@@ -106,7 +107,7 @@ def test_a_motion_is_checked_and_kept() -> None:
     ]
     for arrays, error, message in bad:
         with pytest.raises(error, match=message):
-            Motion(robot, *(np.asarray(a, dtype=np.float64) for a in arrays))
+            NominalMotion(robot, *(np.asarray(a, dtype=np.float64) for a in arrays))
     with pytest.raises(ModelError, match="not of the given"):
         Linearizer(two_link_arm()).along(motion)
 
@@ -115,7 +116,7 @@ def test_a_reference_becomes_a_motion_with_the_inputs_that_follow_it() -> None:
     """Under these inputs the robot has the reference's own accelerations; an acrobot cannot follow any but a few."""
     robot = two_link_arm()
     wave = Reference.of(robot, ca.vertcat(0.3 + 0.2 * ca.sin(3 * robot.t), 0.8 * ca.cos(robot.t)))
-    motion = Motion.of_reference(wave, np.linspace(0.0, 2.0, 9))
+    motion = NominalMotion.of_reference(wave, np.linspace(0.0, 2.0, 9))
     for t, q, v, u in zip(motion.t, motion.q, motion.v, motion.u, strict=True):
         np.testing.assert_allclose(q, [0.3 + 0.2 * np.sin(3 * t), 0.8 * np.cos(t)], atol=1e-14)
         np.testing.assert_allclose(v, [0.6 * np.cos(3 * t), -0.8 * np.sin(t)], atol=1e-14)
@@ -125,10 +126,10 @@ def test_a_reference_becomes_a_motion_with_the_inputs_that_follow_it() -> None:
     assert line.A.shape == (9, 4, 4)
     for times in ([0.0, np.nan], [[0.0, 1.0]], 1.0):
         with pytest.raises(ShapeError, match="times"):
-            Motion.of_reference(wave, times)
+            NominalMotion.of_reference(wave, times)
     with pytest.raises(ModelError, match="t must be finite"):
         motion.at(np.nan)
     acrobot = realaigym_acrobot()
     bent = Reference.of(acrobot, ca.vertcat(0.1 * acrobot.t, 0.0))
     with pytest.raises(ModelError, match=r"cannot follow the reference: at t = 0\.5 v_q1 lacks"):
-        Motion.of_reference(bent, [0.0, 0.5, 1.0])
+        NominalMotion.of_reference(bent, [0.0, 0.5, 1.0])

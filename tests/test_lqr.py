@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from erugin.controllers import NoEquilibriumError, equilibrium, linearize
-from erugin.controllers.rivals import Lqr, Weights, region_level
+from erugin.controllers.baselines import BrysonWeights, Lqr, attraction_level
 from erugin.controllers.wrappers import Saturation
 from erugin.robots import Limits, Robot, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
@@ -38,7 +38,7 @@ def mass_on_a_line(stiffness: float = 0.0) -> Robot:
 
 def test_a_double_integrator_by_the_textbook() -> None:
     """Q = I and R = 1 give K = (1, √3) and P = [√3 1; 1 √3]."""
-    regulator = Lqr(mass_on_a_line(), [0.0], weights=Weights())
+    regulator = Lqr(mass_on_a_line(), [0.0], weights=BrysonWeights())
     np.testing.assert_allclose(regulator.gain, [[1.0, np.sqrt(3.0)]], rtol=1e-12)
     np.testing.assert_allclose(regulator.cost, [[np.sqrt(3.0), 1.0], [1.0, np.sqrt(3.0)]], rtol=1e-12)
     np.testing.assert_allclose(np.sort_complex(regulator.poles), (-np.sqrt(3) + np.array([-1j, 1j])) / 2, rtol=1e-12)
@@ -47,27 +47,27 @@ def test_a_double_integrator_by_the_textbook() -> None:
 
 def test_bryson_weights_are_one_over_the_square_of_what_is_allowed() -> None:
     line = linearize(cart_pole(), [0.0, 0.0])
-    Q, R = Weights({"x": 0.5, "angle": 0.1}, {"force": 4.0}, otherwise=2.0).of(line)
+    Q, R = BrysonWeights({"x": 0.5, "angle": 0.1}, {"force": 4.0}, otherwise=2.0).of(line)
     np.testing.assert_allclose(np.diag(Q), [4.0, 100.0, 0.25, 0.25])
     np.testing.assert_allclose(R, [[1 / 16]])
     with pytest.raises(ModelError, match=r"unknown state 'angel'\. Did you mean 'angle'"):
-        Weights({"angel": 1.0}).of(line)
+        BrysonWeights({"angel": 1.0}).of(line)
     with pytest.raises(ModelError, match="unknown input 'torque'"):
-        Weights(efforts={"torque": 1.0}).of(line)
+        BrysonWeights(efforts={"torque": 1.0}).of(line)
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(ModelError, match="allowance of 'x'"):
-            Weights({"x": bad})
+            BrysonWeights({"x": bad})
     with pytest.raises(
         ModelError, match=r"errors are allowances by name, such as .* got 0\.1; one number for all goes"
     ):
-        Weights(0.1)  # type: ignore[arg-type]
+        BrysonWeights(0.1)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="weights must be Weights"):
         Lqr(cart_pole(), [0.0, 0.0], weights=np.eye(4))  # type: ignore[arg-type]
 
 
 def test_gains_against_scipy_and_poles_against_the_closed_loop() -> None:
     robot = cart_pole()
-    weights = Weights({"x": 0.5, "angle": 0.1}, {"force": 4.0})
+    weights = BrysonWeights({"x": 0.5, "angle": 0.1}, {"force": 4.0})
     regulator = Lqr(robot, [0.0, 0.0], weights=weights)
     line = linearize(robot, [0.0, 0.0])
     Q, R = weights.of(line)
@@ -92,14 +92,14 @@ def paid(regulator: Lqr, q: Array, v: Array, duration: float) -> float:
 
 def test_the_cost_to_go_is_what_the_motion_costs() -> None:
     """On robots that are not linear, from deviations so small that they are: with natural constraints too."""
-    pole = Lqr(cart_pole(), [0.0, 0.0], weights=Weights({"angle": 0.1}, {"force": 4.0}))
+    pole = Lqr(cart_pole(), [0.0, 0.0], weights=BrysonWeights({"angle": 0.1}, {"force": 4.0}))
     start = np.array([0.01, -0.003]), np.array([0.0, 0.005])
     value = float(pole.robot.evaluate(pole.cost_to_go, q=start[0], v=start[1]))
     assert paid(pole, *start, 12.0) == pytest.approx(value, rel=1e-4)
 
     robot = linkage()
     rest = equilibrium(robot, [0.8, 0.7, 1.5])
-    bar = Lqr(robot, rest.q, rest.u, weights=Weights(effort=5.0))
+    bar = Lqr(robot, rest.q, rest.u, weights=BrysonWeights(effort=5.0))
     assert len(bar.linearization.states) == 2
     # A velocity that the loop allows: any multiple of its only one.
     motion = bar.linearization.T[3:, 1] * 1e-3
@@ -109,7 +109,7 @@ def test_the_cost_to_go_is_what_the_motion_costs() -> None:
 
 def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
     robot = realaigym_acrobot()
-    weights = Weights({"q1": 1.0, "q2": 1.0, "v_q1": 1.6, "v_q2": 2.0}, {"M2": 3.0})
+    weights = BrysonWeights({"q1": 1.0, "q2": 1.0, "v_q1": 1.6, "v_q2": 2.0}, {"M2": 3.0})
     regulator = Lqr(robot, [np.pi, 0.0], weights=weights, turns=["q1", "q2"])
     motion = simulate(
         robot, Saturation(regulator), [np.pi - 2 * np.pi + 0.02, 4 * np.pi - 0.03], [0.0, 0.0], 6.0, step=2e-3
@@ -124,7 +124,7 @@ def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
         [0.0, 0.0],
         3.0,
         step=2e-3,
-        law_p=dict.fromkeys(regulator.parameters.names[-4:], 0.0),
+        controller_p=dict.fromkeys(regulator.parameters.names[-4:], 0.0),
     )
     assert np.abs(fallen.q[:, 0] - np.pi).max() > 1.0
     np.testing.assert_allclose(fallen.energy, fallen.energy[0], atol=1e-6)
@@ -132,8 +132,8 @@ def test_a_robot_is_brought_back_and_whole_turns_do_not_count() -> None:
 
 def test_the_region_is_bounded_by_what_any_bounded_input_can_save() -> None:
     """q̈ = q + u with |u| ≤ 1 comes back only while |q + q̇| < 1: z = q + q̇ obeys ż = z + u."""
-    regulator = Lqr(limited(mass_on_a_line(-1.0), 1.0), [0.0], weights=Weights(effort=0.5))
-    level = region_level(regulator, samples=60)
+    regulator = Lqr(limited(mass_on_a_line(-1.0), 1.0), [0.0], weights=BrysonWeights(effort=0.5))
+    level = attraction_level(regulator, samples=60)
     c = np.ones(2)
     largest = 1.0 / float(c @ np.linalg.solve(regulator.cost, c))
     assert 0.5 * largest < level <= 1.05 * largest
@@ -142,14 +142,14 @@ def test_the_region_is_bounded_by_what_any_bounded_input_can_save() -> None:
 def test_what_it_is_not_made_for_is_refused() -> None:
     arm = two_link_arm()
     with pytest.raises(ModelError, match=r"cannot drive two-wheel robot: .*velocities or accelerations"):
-        Lqr(fukao_robot(), np.zeros(5), weights=Weights())
+        Lqr(fukao_robot(), np.zeros(5), weights=BrysonWeights())
     with pytest.raises(NoEquilibriumError, match="v_q1 lacks"):
-        Lqr(realaigym_acrobot(), [2.0, 0.5], weights=Weights())
+        Lqr(realaigym_acrobot(), [2.0, 0.5], weights=BrysonWeights())
     with pytest.raises(ModelError, match=r"M1 must be \S+ to hold this position, beyond the 1 that its limits allow"):
-        Lqr(limited(arm, 1.0, 100.0), [0.3, 0.8], weights=Weights())
+        Lqr(limited(arm, 1.0, 100.0), [0.3, 0.8], weights=BrysonWeights())
     with pytest.raises(ModelError, match="unknown angle 'q7'"):
-        Lqr(arm, [0.3, 0.8], weights=Weights(), turns=["q7"])
-    regulator = Lqr(arm, [0.3, 0.8], weights=Weights())
+        Lqr(arm, [0.3, 0.8], weights=BrysonWeights(), turns=["q7"])
+    regulator = Lqr(arm, [0.3, 0.8], weights=BrysonWeights())
     with pytest.raises(ParameterError, match=r"unknown parameter 'lqr.K\[9,9\]'"):
         regulator.control(0.0, [0.3, 0.8], [0.0, 0.0], {"lqr.K[9,9]": 1.0})
 
@@ -159,7 +159,7 @@ def test_a_mode_out_of_reach_is_named() -> None:
     q, v, u = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("u")
     robot = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, V=-2 * q[1] ** 2, Q=ca.vertcat(u, 0), u=u, name="pair")
     with pytest.raises(ModelError, match=r"do not reach the modes with the eigenvalues 2(\.0+)?\+0j 1/s"):
-        Lqr(robot, [0.0, 0.0], weights=Weights())
+        Lqr(robot, [0.0, 0.0], weights=BrysonWeights())
     hanging = with_inputs(two_link_arm(), [])
     with pytest.raises(ModelError, match="do not reach"):
-        Lqr(hanging, [-np.pi / 2, 0.0], weights=Weights())
+        Lqr(hanging, [-np.pi / 2, 0.0], weights=BrysonWeights())

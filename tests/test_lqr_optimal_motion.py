@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.controllers.rivals import TimeVaryingLqr, Weights, optimal_motion
+from erugin.controllers.baselines import BrysonWeights, TimeVaryingLqr, optimal_motion
 from erugin.robots import Limits, assemble, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot
 from erugin.symbolic.errors import ModelError, NotConvergedError
@@ -36,7 +36,7 @@ def test_bounds_are_kept_and_the_shortest_time_is_bang_bang() -> None:
     # Exactly, so that what keeps the bound can follow it: the solver itself goes beyond it by its tolerance.
     assert np.abs(u).max() == 1.0
     weak = limited(robot, 1.0)
-    assert TimeVaryingLqr(weak, dataclasses.replace(found.motion, robot=weak), weights=Weights()).gain.shape == (
+    assert TimeVaryingLqr(weak, dataclasses.replace(found.motion, robot=weak), weights=BrysonWeights()).gain.shape == (
         121,
         1,
         2,

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, linalg
 
-from erugin.controllers import Motion, Reference, Status, equilibrium
-from erugin.controllers.rivals import Lqr, TimeVaryingLqr, Weights
+from erugin.controllers import NominalMotion, Reference, Status, equilibrium
+from erugin.controllers.baselines import BrysonWeights, Lqr, TimeVaryingLqr
 from erugin.controllers.wrappers import Saturation
 from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
@@ -26,14 +26,14 @@ Array = NDArray[np.float64]
 
 
 def test_about_rest_it_is_the_constant_regulator() -> None:
-    robot, weights = cart_pole(), Weights({"angle": 0.1}, {"force": 4.0})
+    robot, weights = cart_pole(), BrysonWeights({"angle": 0.1}, {"force": 4.0})
     constant = Lqr(robot, [0.0, 0.0], weights=weights)
-    varying = TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 3.0), weights=weights)
+    varying = TimeVaryingLqr(robot, NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 3.0), weights=weights)
     for gain, cost in zip(varying.gain, varying.cost, strict=True):
         np.testing.assert_allclose(gain, constant.gain, rtol=1e-6)
         np.testing.assert_allclose(cost, constant.cost, rtol=1e-6)
     # Without a cost at the end it gets there from the end on: S falls in from zero to P.
-    long = Motion.at_rest(robot, [0.0, 0.0], [0.0], 12.0)
+    long = NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 12.0)
     late = TimeVaryingLqr(robot, long, weights=weights, final=np.zeros((4, 4)))
     np.testing.assert_allclose(late.gain[0], constant.gain, rtol=1e-6)
     np.testing.assert_allclose(late.gain[-1], 0.0, atol=1e-12)
@@ -45,9 +45,9 @@ def test_about_rest_it_is_the_constant_regulator() -> None:
 def test_a_finite_horizon_by_the_hamiltonian_matrix() -> None:
     """(X; Y) = exp(−H τ) (I; S₁) and S = Y X⁻¹, H = [A −BR⁻¹Bᵀ; −Q −Aᵀ]."""
     robot = mass_on_a_line(1.0)
-    motion = Motion(robot, np.linspace(0, 2, 21), np.zeros((21, 1)), np.zeros((21, 1)), np.zeros((21, 1)))
+    motion = NominalMotion(robot, np.linspace(0, 2, 21), np.zeros((21, 1)), np.zeros((21, 1)), np.zeros((21, 1)))
     end = np.array([[2.0, 0.3], [0.3, 0.5]])
-    varying = TimeVaryingLqr(robot, motion, weights=Weights({"q": 0.7}, effort=1.5), final=end)
+    varying = TimeVaryingLqr(robot, motion, weights=BrysonWeights({"q": 0.7}, effort=1.5), final=end)
     A, B = np.array([[0.0, 1.0], [-1.0, 0.0]]), np.array([[0.0], [1.0]])
     H = np.block([[A, -B @ B.T * 1.5**2], [-np.diag([0.7**-2, 1.0]), -A.T]])
     for t, S in zip(motion.t, varying.cost, strict=True):
@@ -56,12 +56,12 @@ def test_a_finite_horizon_by_the_hamiltonian_matrix() -> None:
 
 
 @functools.cache
-def swing() -> tuple[Motion, TimeVaryingLqr]:
+def swing() -> tuple[NominalMotion, TimeVaryingLqr]:
     """A cart-pole moved by a sine, from upright."""
     robot = cart_pole()
     driven = simulate_open_loop(lambda t: 3.0 * np.sin(4.0 * t))
-    motion = Motion(robot, *driven)
-    weights = Weights({"angle": 0.2}, {"force": 4.0})
+    motion = NominalMotion(robot, *driven)
+    weights = BrysonWeights({"angle": 0.2}, {"force": 4.0})
     return motion, TimeVaryingLqr(robot, motion, weights=weights, final=np.diag([2.0, 5.0, 1.0, 1.0]))
 
 
@@ -113,15 +113,15 @@ def test_a_closed_loop_and_a_rolling_robot_follow() -> None:
     """The crank of a four-bar back to rest; a rolling robot back to the circle that it was pushed off."""
     robot = linkage()
     rest = equilibrium(robot, [0.8, 0.7, 1.5])
-    loop = TimeVaryingLqr(robot, Motion.at_rest(robot, rest.q, rest.u, 2.0), weights=Weights(effort=5.0))
+    loop = TimeVaryingLqr(robot, NominalMotion.at_rest(robot, rest.q, rest.u, 2.0), weights=BrysonWeights(effort=5.0))
     push = loop.linearization.T[0][3:, 1]
     run = simulate(robot, loop, rest.q, 0.3 * push, 8.0, step=2e-3)
     assert np.abs(run.deviation[-1]).max() < 1e-3 * np.abs(run.deviation).max()
 
     wheeled = fukao_robot(form="reduced")
     free = simulate(wheeled, None, np.zeros(5), [0.4, 0.3], 6.0, step=0.02)
-    motion = Motion(wheeled, free.t, free.q, free.v, np.zeros((len(free), 2)))
-    rule = Weights({"x": 0.1, "y": 0.1, "phi_r": 1e3}, otherwise=1.0, effort=20.0)
+    motion = NominalMotion(wheeled, free.t, free.q, free.v, np.zeros((len(free), 2)))
+    rule = BrysonWeights({"x": 0.1, "y": 0.1, "phi_r": 1e3}, otherwise=1.0, effort=20.0)
     entries = ["x", "y", "theta", "phi_r", "speed", "turning_rate"]
     law = TimeVaryingLqr(wheeled, motion, weights=rule, final=np.zeros((6, 6)), independent=entries)
     start = np.array([0.05, -0.08, 0.1, 0.0, 0.0])
@@ -133,7 +133,9 @@ def test_a_closed_loop_and_a_rolling_robot_follow() -> None:
 
 def test_a_bound_that_bites_is_told() -> None:
     robot = limited(cart_pole(), 2.0)
-    law = Saturation(TimeVaryingLqr(robot, Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=Weights()))
+    law = Saturation(
+        TimeVaryingLqr(robot, NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 1.0), weights=BrysonWeights())
+    )
     seen = law.observe(0.0, [0.0, 0.3], [0.0, 0.0])
     assert seen.status is Status.LIMITED
     assert "input 'force' would be" in seen.message
@@ -148,26 +150,26 @@ def test_a_bound_that_bites_is_told() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     robot, arm = cart_pole(), two_link_arm()
-    rest = Motion.at_rest(robot, [0.0, 0.0], [0.0], 1.0)
+    rest = NominalMotion.at_rest(robot, [0.0, 0.0], [0.0], 1.0)
     with pytest.raises(ModelError, match="the motion is one of cart-pole"):
-        TimeVaryingLqr(arm, rest, weights=Weights())
+        TimeVaryingLqr(arm, rest, weights=BrysonWeights())
     with pytest.raises(ModelError, match=r"final must be finite, of shape \(4, 4\)"):
-        TimeVaryingLqr(robot, rest, weights=Weights(), final=np.eye(2))
+        TimeVaryingLqr(robot, rest, weights=BrysonWeights(), final=np.eye(2))
     with pytest.raises(ModelError, match="symmetric without negative"):
-        TimeVaryingLqr(robot, rest, weights=Weights(), final=-np.eye(4))
+        TimeVaryingLqr(robot, rest, weights=BrysonWeights(), final=-np.eye(4))
     weak = limited(arm, 5.0, 5.0)
     with pytest.raises(ModelError, match="M1 must be 10 to follow the motion, beyond the 5 that its limits allow"):
-        TimeVaryingLqr(weak, Motion.at_rest(weak, [0.3, 0.8], [10.0, 1.0], 1.0), weights=Weights())
+        TimeVaryingLqr(weak, NominalMotion.at_rest(weak, [0.3, 0.8], [10.0, 1.0], 1.0), weights=BrysonWeights())
     with pytest.raises(ModelError, match="unknown state"):
-        TimeVaryingLqr(robot, rest, weights=Weights({"y": 1.0}))
+        TimeVaryingLqr(robot, rest, weights=BrysonWeights({"y": 1.0}))
     wheeled = fukao_robot()
     with pytest.raises(ModelError, match="cannot be held by a constant gain: give final="):
-        TimeVaryingLqr(wheeled, Motion.at_rest(wheeled, np.zeros(5), [0.0, 0.0], 1.0), weights=Weights())
+        TimeVaryingLqr(wheeled, NominalMotion.at_rest(wheeled, np.zeros(5), [0.0, 0.0], 1.0), weights=BrysonWeights())
     with pytest.raises(ModelError, match=r"got Reference; of a Reference it is Motion\.of_reference"):
-        TimeVaryingLqr(robot, Reference.at_rest(robot, [0.0, 0.0]), weights=Weights())  # type: ignore[arg-type]
+        TimeVaryingLqr(robot, Reference.at_rest(robot, [0.0, 0.0]), weights=BrysonWeights())  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="unknown angle 'angel'"):
-        TimeVaryingLqr(robot, rest, weights=Weights(), turns=["angel"])
-    law = TimeVaryingLqr(robot, rest, weights=Weights())
+        TimeVaryingLqr(robot, rest, weights=BrysonWeights(), turns=["angel"])
+    law = TimeVaryingLqr(robot, rest, weights=BrysonWeights())
     with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):
         law.error(0.0, [0.1], [0.0, 0.0])
     with pytest.raises(NotFiniteInputError):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from erugin.symbolic import Kernel, ModelError, machine_code
-from erugin.symbolic.cache_contents import clear
+from erugin.symbolic.cache import delete_libraries
+from erugin.symbolic.compiler import Compiler, find_compiler, vector_width
 from erugin.symbolic.machine_code import load_machine_code
-from erugin.symbolic.toolchain import Toolchain, find_toolchain, vector_width
 
 from .caches import cache as cache
 from .kernels import both, needs_compiler
@@ -26,7 +26,7 @@ ANSWER = "int answer(void) { return 42; }\n"
 @pytest.fixture
 def counted(cache: Path, compiler: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The compiler that counts its calls, with a cache of its own."""
-    monkeypatch.setattr(machine_code, "find_toolchain", lambda: Toolchain((str(compiler),), "1.0"))
+    monkeypatch.setattr(machine_code, "find_compiler", lambda: Compiler((str(compiler),), "1.0"))
     return compiler.parent / "calls"
 
 
@@ -53,7 +53,7 @@ def test_cache_that_is_cleared_before_the_library_is_loaded(cache: Path, counted
     def load(path: Path) -> int:
         asked.append(path)
         if len(asked) == 1:
-            clear(cache)
+            delete_libraries(cache)
         return answer(path)
 
     assert load_machine_code("a", lambda: ANSWER, load, OSError) == 42
@@ -114,12 +114,12 @@ def test_flags_come_last_and_have_libraries_of_their_own(tmp_path: Path, compile
 
 
 def test_words_are_part_of_the_key() -> None:
-    plain = Toolchain(("cc",), "1.0")
+    plain = Compiler(("cc",), "1.0")
     keys = {
         one.key("text")
         for one in (
-            *(plain, Toolchain(("cc", "-O1"), "1.0"), Toolchain(("cc",), "1.0", ("-O1",))),
-            *(Toolchain(("cc",), "1.1"), Toolchain(("cc",), "1.0", ("-O1", "-g")), Toolchain(("gcc",), "1.0")),
+            *(plain, Compiler(("cc", "-O1"), "1.0"), Compiler(("cc",), "1.0", ("-O1",))),
+            *(Compiler(("cc",), "1.1"), Compiler(("cc",), "1.0", ("-O1", "-g")), Compiler(("gcc",), "1.0")),
         )
     }
     assert len(keys) == 6
@@ -200,5 +200,5 @@ def test_compiler_is_asked_in_any_language(tmp_path: Path) -> None:
 
 
 def test_toolchain_here_has_a_version() -> None:
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     assert isinstance(toolchain, str) or (toolchain.version and Path(toolchain.command[0]).is_absolute())

@@ -11,7 +11,8 @@ from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
 from erugin.robots.examples.magnetic_levitation import khalil_suspension, magnetic_levitation
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError
 
 from .constant import Constant

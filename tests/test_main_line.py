@@ -9,7 +9,8 @@ from scipy.optimize import curve_fit
 
 from erugin.constraints import Baumgarte, EruginField, FirstOrder, follow, holonomic, line
 from erugin.controllers import Program, ProgramController, start_on
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .arms import ELBOW, END, RATE, START, disc_program, two_link_arm
 

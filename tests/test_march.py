@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.symbolic.march import March
+from erugin.symbolic.compiled_rollout import RolloutLoop
 from erugin.symbolic.runge_kutta import CLASSICAL, Tableau
 
 from .kernels import needs_compiler
@@ -90,7 +90,7 @@ def test_time_comes_from_the_index(lanes: int) -> None:
 @each_lanes
 def test_one_state_and_no_parameters(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x"), ca.SX.sym("p", 0)
-    loop = compile_march(March(t, x, p, -x, {}, None, CLASSICAL), lanes)
+    loop = compile_march(RolloutLoop(t, x, p, -x, {}, None, CLASSICAL), lanes)
     start = np.linspace(-1.0, 1.0, 5)[:, None]
     found = run(loop, start, np.zeros((1, 0)), 100)
     np.testing.assert_allclose(found.x, start * np.exp(-1.0), rtol=1e-9)
@@ -102,7 +102,7 @@ def test_one_state_and_no_parameters(lanes: int) -> None:
 def test_rate_that_is_constant_or_a_parameter(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 3), ca.SX.sym("p", 1)
     rate = ca.vertcat(ca.SX(0), p, ca.SX(2))
-    loop = compile_march(March(t, x, p, rate, {"all": ca.vertcat(x, p)}, None, HEUN), lanes)
+    loop = compile_march(RolloutLoop(t, x, p, rate, {"all": ca.vertcat(x, p)}, None, HEUN), lanes)
     found = run(loop, np.zeros((3, 3)), np.array([[1.0], [2.0], [-4.0]]), 8, h=0.125)
     np.testing.assert_array_equal(found.x, [[0.0, 1.0, 2.0], [0.0, 2.0, 2.0], [0.0, -4.0, 2.0]])
     np.testing.assert_array_equal(found.outputs[1][:, 4, :], [[0, 0.5, 1, 1], [0, 1, 1, 2], [0, -2, 1, -4]])
@@ -113,6 +113,10 @@ def test_sparse_rate() -> None:
     rate = ca.SX(4, 1)
     rate[2] = p * t
     found = run(
-        compile_march(March(t, x, p, rate, {}, None, CLASSICAL), 1), np.ones((2, 4)), np.full((1, 1), 3.0), 4, t0=0.0
+        compile_march(RolloutLoop(t, x, p, rate, {}, None, CLASSICAL), 1),
+        np.ones((2, 4)),
+        np.full((1, 1), 3.0),
+        4,
+        t0=0.0,
     )
     np.testing.assert_allclose(found.x, [[1.0, 1.0, 1.0 + 1.5 * 0.04**2, 1.0]] * 2, rtol=1e-15)

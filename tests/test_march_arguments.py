@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import ModelError, ShapeError, machine_code
+from erugin.symbolic.compiler import vector_width
 from erugin.symbolic.runge_kutta import Tableau
-from erugin.symbolic.toolchain import vector_width
 
 from .kernels import needs_compiler
 from .marches import HEUN, compiled, pendulum, starts
@@ -171,7 +171,7 @@ def test_tableau_must_be_explicit_and_consistent(a: Rows, b: Row, c: Row) -> Non
 
 
 def test_reason_why_there_is_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_code, "find_toolchain", lambda: "no compiler is wanted")
+    monkeypatch.setattr(machine_code, "find_compiler", lambda: "no compiler is wanted")
     assert pendulum().with_lanes(1) == "no compiler is wanted"
 
 

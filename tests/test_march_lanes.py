@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.symbolic.toolchain import vector_width
+from erugin.symbolic.compiler import vector_width
 
 from .kernels import needs_compiler
 from .marches import LANES, Run, compiled, run, starts
@@ -142,7 +142,7 @@ def test_interpreter_goes_on_beside_a_loop() -> None:
 PROGRAM = """
 import sys
 from tests.marches import compiled, run, starts
-from erugin.symbolic.toolchain import vector_width
+from erugin.symbolic.compiler import vector_width
 x, p = starts(13)
 found = run(compiled(vector_width(), corrected=True), x, p, 40)
 print(vector_width(), *(float(number).hex() for array in (found.x, *found.outputs) for number in array.flat))

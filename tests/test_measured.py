@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.controllers.wrappers import Measured, SampleAndHold, Supervised
+from erugin.controllers.wrappers import Fallback, MeasurementNoise, SampleAndHold
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import fukao_robot
 from erugin.robots.signals import BandNoise, Push, Step
-from erugin.scenarios import Simulator, simulate
-from erugin.scenarios.disturbances import drawn
-from erugin.scenarios.sampling import Uniform
+from erugin.scenarios import Uniform, simulate
+from erugin.scenarios.sampling.distributions import disturbance_distributions
+from erugin.simulation import Simulator
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 
 from .wrapped import Feedback, rail
@@ -38,24 +38,24 @@ def hold() -> ProgramController:
     return ProgramController(Program(arm(), holonomic(away, name="hold")), realization="actuated")
 
 
-def errors_of(controller: Measured, t: float, p: Mapping[str, float] | None = None) -> tuple[Array, Array]:
+def errors_of(controller: MeasurementNoise, t: float, p: Mapping[str, float] | None = None) -> tuple[Array, Array]:
     """n(t) and w(t)."""
     c = controller.robot.coordinates
     _, q, v, _ = controller.seen(t, np.zeros(c.nq), np.zeros(c.nv), p)
     return q, v
 
 
-WAYS: dict[str, Callable[[Controller], Measured]] = {
-    "coordinates": lambda law: Measured(law, q=1e-3),
-    "both": lambda law: Measured(law, q=1e-3, v=[0.0, 1e-2]),
-    "derivative": lambda law: Measured(law, q=1e-3, v="derivative"),
-    "velocities": lambda law: Measured(law, v=1e-2),
+WAYS: dict[str, Callable[[Controller], MeasurementNoise]] = {
+    "coordinates": lambda law: MeasurementNoise(law, q=1e-3),
+    "both": lambda law: MeasurementNoise(law, q=1e-3, v=[0.0, 1e-2]),
+    "derivative": lambda law: MeasurementNoise(law, q=1e-3, v="derivative"),
+    "velocities": lambda law: MeasurementNoise(law, v=1e-2),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_symbolic_law_stays_one_and_moves_as_the_law_that_is_called(way: str) -> None:
-    compiled, called = WAYS[way](hold()), WAYS[way](Supervised(hold()))
+    compiled, called = WAYS[way](hold()), WAYS[way](Fallback(hold()))
     assert compiled.law is not None
     assert called.law is None
     assert compiled.parameters.names == called.parameters.names
@@ -70,7 +70,7 @@ def test_a_symbolic_law_stays_one_and_moves_as_the_law_that_is_called(way: str) 
 
 
 def test_the_law_sees_the_state_with_its_errors() -> None:
-    law = Measured(hold(), q=2e-3, v=3e-2)
+    law = MeasurementNoise(hold(), q=2e-3, v=3e-2)
     n, w = errors_of(law, 0.4)
     assert np.abs(n).min() > 1e-5
     assert np.abs(w).min() > 1e-4
@@ -83,7 +83,7 @@ def test_the_law_sees_the_state_with_its_errors() -> None:
 
 
 def test_the_velocity_of_a_sensor_of_positions_has_the_derivative_of_their_errors() -> None:
-    law = Measured(hold(), q=1e-3, v="derivative", band=(2.0, 5.0))
+    law = MeasurementNoise(hold(), q=1e-3, v="derivative", band=(2.0, 5.0))
     for t in (0.0, 0.37, 2.1):
         h = 1e-5
         slope = (errors_of(law, t + h)[0] - errors_of(law, t - h)[0]) / (2 * h)
@@ -92,8 +92,8 @@ def test_the_velocity_of_a_sensor_of_positions_has_the_derivative_of_their_error
 
 
 def test_errors_have_their_size_over_the_seeds_of_a_study() -> None:
-    law = Measured(hold(), q=[1e-3, 0.0], v=2e-2, terms=5)
-    varied = drawn(law)
+    law = MeasurementNoise(hold(), q=[1e-3, 0.0], v=2e-2, terms=5)
+    varied = disturbance_distributions(law)
     assert len(varied) == 2 * 5 * 4
     assert varied["law.noise.q1.phase5"] == Uniform(0.0, 2.0 * np.pi)
     rng = np.random.default_rng(0)
@@ -111,26 +111,26 @@ def test_equal_parameters_give_different_laws_the_same_errors() -> None:
     other = ProgramController(Program(arm(), holonomic(arm().q - ca.DM([0.3, 0.9]), name="place")))
     p = {"noise.q2.phase1": 0.5, "noise.q1.frequency3": 6.0}
     for t in (0.0, 1.7):
-        one, two = (errors_of(Measured(law, q=1e-3), t, p) for law in (hold(), other))
+        one, two = (errors_of(MeasurementNoise(law, q=1e-3), t, p) for law in (hold(), other))
         np.testing.assert_array_equal(one, two)
-    first, second = (errors_of(Measured(hold(), q=1e-3, seed=seed), 0.3)[0] for seed in (0, 1))
+    first, second = (errors_of(MeasurementNoise(hold(), q=1e-3, seed=seed), 0.3)[0] for seed in (0, 1))
     assert np.abs(first - second).max() > 1e-5
 
 
 def test_lanes_of_a_batch_see_errors_of_their_own() -> None:
-    law = Measured(hold(), q=1e-3)
+    law = MeasurementNoise(hold(), q=1e-3)
     rng = np.random.default_rng(2)
-    law_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.drawn.items()}
+    controller_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.drawn.items()}
     simulator = Simulator(arm(), law)
-    motions = simulator.run_batch(*START, 0.2, step=2e-3, law_p=law_p)
+    motions = simulator.run_batch(*START, 0.2, step=2e-3, controller_p=controller_p)
     assert np.ptp(motions.final_q, axis=0).min() > 1e-6
-    alone = simulator.run(*START, 0.2, step=2e-3, law_p={name: float(x[2]) for name, x in law_p.items()})
+    alone = simulator.run(*START, 0.2, step=2e-3, controller_p={name: float(x[2]) for name, x in controller_p.items()})
     np.testing.assert_array_equal(alone.q, motions[2].q)
 
 
 def test_a_law_with_a_memory_takes_in_what_it_sees() -> None:
     """Held over ten steps, as a sampled law that sees them is; and a second run is the first."""
-    law = Measured(SampleAndHold(Feedback(rail(), [4.0, 1.0]), 0.1), q=Step(0.5, time=0.45, rise=0.01))
+    law = MeasurementNoise(SampleAndHold(Feedback(rail(), [4.0, 1.0]), 0.1), q=Step(0.5, time=0.45, rise=0.01))
     first, again = (simulate(rail(), law, [1.0], [0.0], 0.8, step=0.01) for _ in range(2))
     np.testing.assert_array_equal(first.u, again.u)
     held = first.u[:80, 0].reshape(8, 10)
@@ -143,32 +143,48 @@ def test_any_signal_may_be_the_error_and_quasi_velocities_have_their_own() -> No
     wheels = fukao_robot(form="reduced")
     rows = holonomic(wheels.points["tip"] if "tip" in wheels.points else wheels.q[:2], name="place")
     law = ProgramController(Program(wheels, rows))
-    noisy = Measured(law, q=Push([0.0, 0.01, 0.0, 0.0, 0.0], 0.2), v=BandNoise([0.1, 0.2], (1.0, 2.0)))
+    noisy = MeasurementNoise(law, q=Push([0.0, 0.01, 0.0, 0.0, 0.0], 0.2), v=BandNoise([0.1, 0.2], (1.0, 2.0)))
     names = [wheels.v[i].name() for i in range(2)]
     assert {f"noise.rate.{name}.amplitude" for name in names} <= set(noisy.parameters.names)
     n, w = errors_of(noisy, 0.25)
     np.testing.assert_allclose(n, [0.0, 8.0 / 3.0 * 0.01 / 0.1, 0.0, 0.0, 0.0], atol=1e-12)
     assert np.abs(w).min() > 0.0
     with pytest.raises(ModelError, match="are not the rates of its coordinates"):
-        Measured(law, q=1e-3, v="derivative")
+        MeasurementNoise(law, q=1e-3, v="derivative")
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Measured(3), ModelError, "goes around a Controller, got 3"),  # type: ignore[arg-type]
-        (lambda: Measured(hold()), ModelError, "needs an error to measure with"),
-        (lambda: Measured(hold(), v="derivative"), ModelError, "needs an error to measure with"),
-        (lambda: Measured(hold(), v="rate"), ModelError, "or 'derivative', got 'rate'"),  # type: ignore[arg-type]
-        (lambda: Measured(hold(), q=-1.0), ModelError, "q= of Measured: .* must not be negative"),
-        (lambda: Measured(hold(), v=None), ModelError, "v= of Measured: .*, got None"),  # type: ignore[arg-type]
-        (lambda: Measured(hold(), q=1.0, seed=-1), ModelError, "seed must be a whole number of at least 0, got -1"),
-        (lambda: Measured(hold(), q=1.0, seed=True), ModelError, "seed of Measured must be a whole number, got True"),
-        (lambda: Measured(hold(), q=Step(1.0, 0.0), band=(3, 1)), ModelError, "band must be"),
-        (lambda: Measured(hold(), q=[1.0, 2.0, 3.0]), ModelError, r"or 2 of them for 'q1', 'q2'; got \[1\.0, 2\.0, 3"),
-        (lambda: Measured(hold(), q=1.0, name=""), ModelError, "name of measurement noise"),
-        (lambda: Measured(Measured(hold(), q=1.0), q=1.0), ParameterError, "'noise.amplitude'"),
-        (lambda: Measured(hold(), q=1.0).control(0.0, [1.0], [0.0, 0.0]), ShapeError, r"q must have shape \(2,\)"),
+        (lambda: MeasurementNoise(3), ModelError, "goes around a Controller, got 3"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold()), ModelError, "needs an error to measure with"),
+        (lambda: MeasurementNoise(hold(), v="derivative"), ModelError, "needs an error to measure with"),
+        (lambda: MeasurementNoise(hold(), v="rate"), ModelError, "or 'derivative', got 'rate'"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold(), q=-1.0), ModelError, "q= of Measured: .* must not be negative"),
+        (lambda: MeasurementNoise(hold(), v=None), ModelError, "v= of Measured: .*, got None"),  # type: ignore[arg-type]
+        (
+            lambda: MeasurementNoise(hold(), q=1.0, seed=-1),
+            ModelError,
+            "seed must be a whole number of at least 0, got -1",
+        ),
+        (
+            lambda: MeasurementNoise(hold(), q=1.0, seed=True),
+            ModelError,
+            "seed of MeasurementNoise must be a whole number, got True",
+        ),
+        (lambda: MeasurementNoise(hold(), q=Step(1.0, 0.0), band=(3, 1)), ModelError, "band must be"),
+        (
+            lambda: MeasurementNoise(hold(), q=[1.0, 2.0, 3.0]),
+            ModelError,
+            r"or 2 of them for 'q1', 'q2'; got \[1\.0, 2\.0, 3",
+        ),
+        (lambda: MeasurementNoise(hold(), q=1.0, name=""), ModelError, "name of measurement noise"),
+        (lambda: MeasurementNoise(MeasurementNoise(hold(), q=1.0), q=1.0), ParameterError, "'noise.amplitude'"),
+        (
+            lambda: MeasurementNoise(hold(), q=1.0).control(0.0, [1.0], [0.0, 0.0]),
+            ShapeError,
+            r"q must have shape \(2,\)",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Callable[[], object], error: type[Exception], message: str) -> None:

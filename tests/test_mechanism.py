@@ -8,10 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.assembly import assemble
-from erugin.robots.mechanism import Closure, Place, mechanism, with_inputs, without_rows
-from erugin.scenarios import DOP853, simulate
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
+from erugin.robots.mechanisms.assembly import assemble
+from erugin.robots.mechanisms.mechanism import Closure, ClosurePoint, mechanism, without_rows
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import Parameters, StartWarning
 
 from .mechanisms import crank_rocker
@@ -40,7 +41,7 @@ def test_a_closure_is_a_natural_constraint_and_all_else_is_kept() -> None:
 def test_closures_by_name_by_expression_and_by_numbers_are_the_same() -> None:
     robot, q = arm(), np.array([0.3, -0.4, 1.9])
     tip, elbow = robot.points["tip"], robot.points["joint2"]
-    pairs: list[tuple[Place, Place]] = [("tip", "joint2"), (tip, elbow), (tip, "joint2"), ("tip", elbow)]
+    pairs: list[tuple[ClosurePoint, ClosurePoint]] = [("tip", "joint2"), (tip, elbow), (tip, "joint2"), ("tip", elbow)]
     for pair in pairs:
         closed = mechanism(robot, [pair])
         assert closed.natural[0].name == "closure tip-joint2"

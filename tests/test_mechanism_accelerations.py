@@ -12,9 +12,8 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot
-from erugin.robots.assembler import Assembler
-from erugin.robots.examples.four_bar import pinocchio_four_bar
-from erugin.robots.examples.squeezer import andrews_squeezer
+from erugin.robots.examples.linkages import andrews_squeezer, pinocchio_four_bar
+from erugin.robots.mechanisms.assembly import Assembler
 
 from .mechanisms import (
     COUPLER,

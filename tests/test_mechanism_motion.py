@@ -8,15 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.robots import Link, Robot
-from erugin.robots.assembler import Assembler
-from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.robots.examples.four_bar import four_bar, iftomm_four_bars
-from erugin.robots.examples.six_bar import klann_leg
-from erugin.robots.examples.slider_crank import flores_slider_crank
-from erugin.robots.examples.squeezer import andrews_squeezer
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import DOP853, simulate
+from erugin.robots import Link, Robot, with_inputs
+from erugin.robots.examples.linkages import andrews_squeezer, flores_slider_crank, four_bar, iftomm_four_bars, klann_leg
+from erugin.robots.mechanisms.assembly import Assembler, assemble, assemble_velocities
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import Kernel
 
 from .mechanisms import crank_rocker, engine, parallel_robot, stephenson

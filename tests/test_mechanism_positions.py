@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots.assembler import Assembler
-from erugin.robots.assembly import branches
-from erugin.robots.examples.squeezer import andrews_squeezer
+from erugin.robots.examples.linkages import andrews_squeezer
+from erugin.robots.mechanisms.assembly import Assembler, branches
 
 from .mechanisms import (
     CONNECTOR,

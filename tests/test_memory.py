@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Status
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import (
+from erugin.scenarios import simulate
+from erugin.simulation import (
     DOP853,
     RK4,
     Integrator,
@@ -25,7 +26,6 @@ from erugin.scenarios import (
     SimulationError,
     SimulationInterrupted,
     Simulator,
-    simulate,
     simulate_phases,
 )
 from erugin.symbolic.errors import NotConvergedError

@@ -12,7 +12,8 @@ from scipy.integrate import trapezoid
 
 from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import lagrangian_system
-from erugin.scenarios import (
+from erugin.scenarios import simulate
+from erugin.simulation import (
     DOP853,
     RK4,
     Final,
@@ -24,7 +25,6 @@ from erugin.scenarios import (
     Metric,
     RootMeanSquare,
     SimulationError,
-    simulate,
 )
 from erugin.symbolic import ModelError, Parameters
 
@@ -61,7 +61,7 @@ def test_against_scipy_on_the_full_record(called: bool, integrator: Integrator, 
     controller: Controller = Called(inner) if called else inner
     robot, q0 = program.robot, start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])[0]
     power = ca.dot(robot.u, robot.v) * program.parameters["disc.radius"] + robot.t
-    options: dict[str, Any] = {"step": 2e-3, "integrator": integrator, "law_p": {"disc.radius": 0.17}}
+    options: dict[str, Any] = {"step": 2e-3, "integrator": integrator, "controller_p": {"disc.radius": 0.17}}
     motion = simulate(robot, controller, q0, 0 * q0, 0.5, metrics=every_kind(power), every=every, t0=1.0, **options)
     whole = simulate(robot, controller, q0, 0 * q0, 0.5, t0=1.0, **options)
     g = (whole.u * whole.v).sum(axis=1) * 0.17 + whole.t

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from erugin.controllers import Controller
 from erugin.robots import lagrangian_system
-from erugin.scenarios import Final, Largest, Mean, Metric, RootMeanSquare, Simulator, simulate
-from erugin.scenarios.recorded_value import Recorded
-from erugin.scenarios.settling import Settling, Variation
+from erugin.scenarios import simulate
+from erugin.simulation import Final, Largest, Mean, Metric, RootMeanSquare, Simulator
+from erugin.simulation.metrics import RecordedSignal, SettlingTime, TotalVariation
 from erugin.symbolic.errors import ModelError
 
 from .called import Called
@@ -34,7 +34,7 @@ def test_settling_and_variation_of_an_oscillation(below: float, samples: int) ->
     """100 samples are a block: that of the end, of the start and of the last crossing may all differ."""
     x, v = ca.SX.sym("x"), ca.SX.sym("v")
     robot = lagrangian_system(q=x, v=v, T=v**2 / 2, V=2 * x**2, D=0.15 * v**2)
-    metrics: dict[str, Metric] = {"settling": Settling(robot.q[0], below), "way": Variation(robot.q[0])}
+    metrics: dict[str, Metric] = {"settling": SettlingTime(robot.q[0], below), "way": TotalVariation(robot.q[0])}
     motion = simulate(robot, None, [1.0], [0.0], 0.03 * (samples - 1), step=0.03, metrics=metrics, every=1000)
     whole = simulate(robot, None, [1.0], [0.0], 0.03 * (samples - 1), step=0.03)
     g = whole.q[:, 0]
@@ -47,7 +47,7 @@ def test_a_number_that_is_not_finite_is_not_settled() -> None:
     x, v = ca.SX.sym("x"), ca.SX.sym("v")
     robot = lagrangian_system(q=x, v=v, T=v**2 / 2)
     g = ca.sqrt(robot.t - 0.5)
-    metrics: dict[str, Metric] = {"late": Settling(g, 2.0), "never": Settling(-ca.log(0.5 - robot.t), 5.0)}
+    metrics: dict[str, Metric] = {"late": SettlingTime(g, 2.0), "never": SettlingTime(-ca.log(0.5 - robot.t), 5.0)}
     motion = simulate(robot, None, [0.0], [1.0], 1.0, step=0.125, metrics=metrics)
     assert motion.metrics["late"] == 0.5
     assert motion.metrics["never"] == np.inf
@@ -58,9 +58,9 @@ def test_a_number_that_is_not_finite_is_not_settled() -> None:
 def test_what_is_recorded_anyway_is_that_of_the_full_record(called: bool, realization: str) -> None:
     inner = program_control(swinging_arm(), realization)
     controller: Controller = Called(inner) if called else inner
-    metrics: dict[str, Metric] = {"energy": Final(Recorded("energy")), "not_ok": Mean(Recorded("not_ok"))}
+    metrics: dict[str, Metric] = {"energy": Final(RecordedSignal("energy")), "not_ok": Mean(RecordedSignal("not_ok"))}
     if not called:
-        deviation = Recorded("deviation")
+        deviation = RecordedSignal("deviation")
         metrics |= {"largest": Largest(deviation), "clear": Final(inner.robot.q[0]), "rms": RootMeanSquare(deviation)}
     setup = swing(0.5)
     start = setup.q0, np.zeros(2), 0.5
@@ -80,10 +80,10 @@ def test_what_is_recorded_anyway_is_that_of_the_full_record(called: bool, realiz
 def test_they_are_the_same_in_a_batch_of_which_some_lanes_end_early() -> None:
     controller = program_control(swinging_arm())
     metrics: dict[str, Metric] = {
-        "deviation": RootMeanSquare(Recorded("deviation")),
-        "energy": Final(Recorded("energy")),
-        "settling": Settling(ca.norm_2(controller.robot.q - ca.DM([0.4, 1.0])), 0.3),
-        "variation": Variation(controller.robot.u[0]),
+        "deviation": RootMeanSquare(RecordedSignal("deviation")),
+        "energy": Final(RecordedSignal("energy")),
+        "settling": SettlingTime(ca.norm_2(controller.robot.q - ca.DM([0.4, 1.0])), 0.3),
+        "variation": TotalVariation(controller.robot.u[0]),
     }
     simulator = Simulator(controller.robot, controller, metrics=metrics, stop=controller.robot.q[0] - 0.6)
     q0 = np.array([[0.3, 1.1], [0.55, 1.0], [0.1, 0.8], [0.7, 1.0], [0.45, 1.2]])
@@ -97,8 +97,8 @@ def test_they_are_the_same_in_a_batch_of_which_some_lanes_end_early() -> None:
 def test_what_is_not_recorded_is_refused() -> None:
     arm = swinging_arm()
     with pytest.raises(ModelError, match="what is recorded must be one of deviation, energy, not_ok; got 'power'"):
-        Recorded("power")  # type: ignore[arg-type]
-    metrics = {"deviation": Final(Recorded("deviation"))}
+        RecordedSignal("power")  # type: ignore[arg-type]
+    metrics = {"deviation": Final(RecordedSignal("deviation"))}
     with pytest.raises(ModelError, match="'deviation' is of deviations, but nothing drives the motion"):
         Simulator(arm, metrics=metrics)
     with pytest.raises(ModelError, match="'deviation' is of deviations, but Called tells of no rows"):

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import ConstrainedMotion, Constraint, holonomic, nonholonomic, second_order
-from erugin.constraints.ways import UdwadiaPhohomsiri
+from erugin.constraints.solvers import UdwadiaPhohomsiri
 from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
@@ -24,7 +24,7 @@ from erugin.controllers.multipliers import (
 from erugin.robots import Robot, assemble, assemble_velocities, with_inputs
 from erugin.robots.examples import quaternion_body, torn_oscillator
 from erugin.scenarios import simulate
-from erugin.scenarios.simulate import SimulationError
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import ContradictoryProgramError, ModelError, SingularProgramError
 
 from .arms import disc_program, three_link_arm, two_link_arm

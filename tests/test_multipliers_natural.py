@@ -14,8 +14,9 @@ from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController, Status, analyse
 from erugin.robots import Closure, Robot, assemble, lagrangian_system, mechanism, without_rows
 from erugin.robots.examples import bricard_mechanism
-from erugin.robots.planar_linkage import Bar, planar_linkage
-from erugin.scenarios import DOP853, Trajectory, simulate
+from erugin.robots.mechanisms.planar_linkage import Bar, planar_linkage
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Trajectory
 from erugin.symbolic import ModelError
 
 from .mechanisms import bar

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program
-from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod, SweepMultipliers, chosen_method
-from erugin.controllers.realization import Ideal
+from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod, SweepMultipliers, default_method
+from erugin.controllers.realization import IdealRealization
 from erugin.robots import Link, Robot, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.robots.telescopic import TelescopicLink
+from erugin.robots.families.telescopic_links import TelescopicLink
 from erugin.symbolic import Parameters
 
 from .references.pinocchio_constrained import PinocchioHeld
@@ -53,7 +53,7 @@ class Held(NamedTuple):
         """As a program."""
         goal = Parameters.declare({f"goal{i}": 0.0 for i in range(point.numel())})
         program = Program(robot, holonomic(point - goal.symbols, parameters=goal, name="held"))
-        found = Ideal().build(program, chosen_method(program) if method is None else method)
+        found = IdealRealization().build(program, default_method(program) if method is None else method)
         gains = program.p[robot.p.numel() + point.numel() :]
         numbers = ca.DM([*program.nominal.values()][-gains.numel() :])
         outputs = ca.substitute([found.acceleration, found.multipliers, found.force], [gains], [ca.SX(numbers)])
@@ -185,7 +185,7 @@ def test_natural_and_program_rows_together_satisfy_the_whole_equations(build: Bu
     )
     rng, p = np.random.default_rng(5), np.array([*program.nominal.values()])
     for method in METHODS:
-        found = Ideal().build(program, method)
+        found = IdealRealization().build(program, method)
         outputs = [found.acceleration, found.reactions, found.multipliers]
         mine = ca.Function("mine", [c.q, c.v, program.p], outputs)
         for _ in range(3):

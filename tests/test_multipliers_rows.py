@@ -8,10 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.constraints.reflections import Reflections
+from erugin.constraints.null_space import Reflections
 from erugin.controllers import Program, ProgramController, Status
-from erugin.controllers.multipliers.row_basis import RowBasis
-from erugin.controllers.multipliers.row_reflections import RowReflections
+from erugin.controllers.multipliers.row_orthogonalization import GramSchmidtRows, HouseholderRows
 from erugin.robots import lagrangian_system
 
 from .kernels import use_no_compiler
@@ -28,7 +27,7 @@ def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def reflected(rows: Array, x: Array) -> tuple[Array, Array, Array, Array]:
     """V, L, and for x its parts Vᵀ x and V Vᵀ x."""
     symbol = ca.SX.sym("rows", *rows.shape)
-    found = RowReflections.of_rows(symbol)
+    found = HouseholderRows.of_rows(symbol)
     n = rows.shape[1]
     vector = ca.SX.sym("x", n)
     turned = found.turned(vector)
@@ -59,7 +58,7 @@ def test_reflections_are_orthogonal_whatever_the_sign_of_the_first_element(first
 def orthonormal(rows: Array, tolerance: float = 1e-10) -> tuple[Array, Array, Array]:
     """V, C and which rows were kept."""
     symbol = ca.SX.sym("rows", *rows.shape)
-    found = RowBasis.of_rows(symbol, ca.sum2(symbol**2), tolerance)
+    found = GramSchmidtRows.of_rows(symbol, ca.sum2(symbol**2), tolerance)
     f = ca.Function("f", [symbol], [found.basis, found.lower, found.kept])
     V, C, kept = (np.array(part.full()) for part in f.call([ca.DM(rows)]))
     return V, C, kept[:, 0]

@@ -17,10 +17,10 @@ from erugin.controllers.multipliers import (
     LeastNormMultipliers,
     MultiplierMethod,
     SweepMultipliers,
-    chosen_method,
+    default_method,
 )
-from erugin.controllers.multipliers.choice import SWEEP_PAYS_IN_PLANE, SWEEP_PAYS_IN_SPACE
-from erugin.controllers.realization import Ideal
+from erugin.controllers.multipliers.method_selection import SWEEP_PAYS_IN_PLANE, SWEEP_PAYS_IN_SPACE
+from erugin.controllers.realization import IdealRealization
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.dynamics import Dynamics
 from erugin.robots.formulations import Formulation, Recurrent
@@ -72,7 +72,7 @@ def two_rows(robot: Robot) -> Program:
 def operations(robot: Robot, method: MultiplierMethod) -> int:
     """Scalar operations for λ and a, M and h included."""
     program = two_rows(robot)
-    realized = Ideal().build(program, method)
+    realized = IdealRealization().build(program, method)
     symbols = [robot.t, robot.q, robot.v, program.p]
     return ca.Function("f", symbols, [realized.multipliers, realized.acceleration], {"cse": True}).n_instructions()
 
@@ -100,14 +100,14 @@ def test_it_is_chosen_from_where_it_takes_fewer_operations(build: Build, least: 
         if n > 1:
             fewer = operations(other, SweepMultipliers()) <= operations(other, LdlMultipliers())
             assert fewer is (n >= least)
-            assert type(chosen_method(two_rows(other))) is (SweepMultipliers if n >= least else LdlMultipliers)
+            assert type(default_method(two_rows(other))) is (SweepMultipliers if n >= least else LdlMultipliers)
 
 
 @pytest.mark.parametrize("build", [chain, in_space], ids=["plane", "space"])
 def test_by_the_articulated_recursion_it_takes_fewer_operations_from_two_joints_on(build: Build) -> None:
     for n in (2, 3, 6):
         robot = build(n)
-        assert type(chosen_method(two_rows(robot))) is SweepMultipliers
+        assert type(default_method(two_rows(robot))) is SweepMultipliers
         assert operations(robot, SweepMultipliers()) < operations(dense(robot), LdlMultipliers())
 
 
@@ -151,7 +151,7 @@ def test_a_robot_without_a_tree_or_with_another_mass_matrix_is_refused() -> None
 def test_with_another_mass_matrix_the_factorization_is_chosen() -> None:
     """Rotors in the joints of a chain that is long enough for the sweep: the tree knows nothing of them."""
     program = two_rows(with_rotors(chain(6), 0.3))
-    kernel = evaluated(program, chosen_method(program))
+    kernel = evaluated(program, default_method(program))
     q, v = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 6))
     a, _ = numbers(program, 0.0, q, v).motion()
     np.testing.assert_allclose(found(kernel, program, 0.0, q, v).acceleration, a, rtol=0, atol=1e-11 * np.abs(a).max())
@@ -163,7 +163,9 @@ def test_how_near_a_row_nonlinear_in_a_is_to_vanishing_is_told_without_a_dense_m
     program = Program(robot, second_order(robot.coordinates.a[0] ** 2 - 4.0))
     symbols = [robot.t, robot.q, robot.v, robot.coordinates.a, program.p]
     counts = [
-        ca.Function("f", symbols, [Ideal().build(program, m).relative_pivots], {"cse": True}).n_instructions()
+        ca.Function(
+            "f", symbols, [IdealRealization().build(program, m).relative_pivots], {"cse": True}
+        ).n_instructions()
         for m in (SweepMultipliers(), LdlMultipliers())
     ]
     assert 2 * counts[0] < counts[1]

@@ -9,7 +9,8 @@ import pytest
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.multipliers import LeastNormMultipliers, MultiplierMethod
-from erugin.scenarios import DOP853, RK4, Integrator, SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Integrator, SimulationError
 
 from .arms import two_link_arm
 from .quadratic import point_mass, size_of

@@ -27,7 +27,7 @@ from erugin.controllers.multipliers import (
     SweepMultipliers,
     UdwadiaPhohomsiriMultipliers,
 )
-from erugin.controllers.multipliers.sweep import sweep_refusal
+from erugin.controllers.multipliers.sweep import sweep_unsupported_reason
 from erugin.robots import Link, TelescopicLink, exoskeleton, lagrangian_system, planar_manipulator
 from erugin.scenarios import simulate
 
@@ -112,7 +112,7 @@ def program(name: str) -> Program:
 
 def serving(what: Program) -> list[MultiplierMethod]:
     """All methods but, for what is no tree of bodies, the sweep."""
-    return [m for m in METHODS if not (isinstance(m, SweepMultipliers) and sweep_refusal(what.robot))]
+    return [m for m in METHODS if not (isinstance(m, SweepMultipliers) and sweep_unsupported_reason(what.robot))]
 
 
 def states(what: Program, name: str, count: int = 4) -> list[tuple[Array, Array]]:

@@ -13,9 +13,10 @@ from erugin.bridges import c, mujoco, urdf
 from erugin.constraints import circle, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Bar, Link, lagrangian_system, planar_linkage
-from erugin.scenarios import Event, Phase, Study, compare
+from erugin.scenarios import Study, compare
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Setup
+from erugin.simulation import Event, Phase
 from erugin.symbolic.coordinates import Coordinates
 from erugin.symbolic.errors import LONGEST_NAME, BridgeError, EruginError
 from erugin.symbolic.parameters import Parameters

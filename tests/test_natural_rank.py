@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from erugin.robots import Robot, assemble
 from erugin.robots.examples import bricard_mechanism
-from erugin.scenarios.natural_rank import NaturalFinding, NaturalRank
+from erugin.simulation.natural_rank import NaturalFinding, NaturalRank
 
 from .mechanisms import crank_rocker, stephenson
 from .test_multipliers_natural import flat, parallelogram

@@ -8,7 +8,7 @@ import pytest
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Closure, Link, assemble, mechanism, planar_manipulator, without_rows
-from erugin.robots.natural import dependent_rows
+from erugin.robots.natural_constraints import dependent_rows
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import ModelError, StartWarning
 

@@ -16,17 +16,17 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import ConstrainedMotion, Constraint, holonomic, nonholonomic, second_order
-from erugin.constraints.ways import (
+from erugin.constraints.solvers import (
     Augmented,
-    Elimination,
+    ConstrainedSolver,
     LeastNorm,
-    Outcome,
     Proximal,
+    SaddlePoint,
+    SchurComplement,
+    SolveOutcome,
     UdwadiaPhohomsiri,
-    Way,
-    WholeSystem,
 )
-from erugin.controllers import BoundTick, Program, ProgramController, Status, analyse
+from erugin.controllers import BufferedTick, Program, ProgramController, Status, analyse
 from erugin.controllers.multipliers import (
     AugmentedMultipliers,
     CanonicalMultipliers,
@@ -50,7 +50,8 @@ from erugin.robots import (
     planar_manipulator,
     two_wheel_robot,
 )
-from erugin.scenarios import Simulator, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Simulator
 from erugin.symbolic import (
     ContradictoryProgramError,
     ModelError,
@@ -360,7 +361,7 @@ def test_an_output_from_redundant_rows_that_disagree_is_refused(redundant: str, 
     controller = ProgramController(program)
     q, v = flat(1.1, 1.0)
     q = q + off * np.array([0.0, 1.0, -0.3, 0.0])
-    found, tick = controller.solve(0.0, q, v), BoundTick.of(controller)
+    found, tick = controller.solve(0.0, q, v), BufferedTick.of(controller)
     tick.q[:], tick.v[:] = q, v
     tick()
     if redundant == "least-norm" and off < 1e-5:
@@ -508,9 +509,9 @@ def test_a_large_residual_is_never_fine(monkeypatch: pytest.MonkeyPatch) -> None
     assert "'tip[0]' by" in found.message
 
 
-WAYS: dict[Way, int] = {
-    Elimination(): 20,
-    WholeSystem(): 20,
+WAYS: dict[ConstrainedSolver, int] = {
+    SchurComplement(): 20,
+    SaddlePoint(): 20,
     LeastNorm(): 36,
     Proximal(): 8,
     Augmented(): 36,
@@ -537,17 +538,17 @@ def _motion(seed: int) -> tuple[ConstrainedMotion, float, Array]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
-def test_ways_in_numbers(way: Way) -> None:
+def test_ways_in_numbers(way: ConstrainedSolver) -> None:
     solved = 0
     for seed in range(40):
         equations, _, a = _motion(seed)
         found, S = way.solve(equations), equations.velocity_scale
-        if found.outcome is Outcome.SOLVED:
+        if found.outcome is SolveOutcome.SOLVED:
             solved += 1
             error = float(np.abs((found.acceleration - a) / S).max())
             assert error <= ACCURATE * max(1.0, float(np.abs(a / S).max())), seed
         else:
-            assert found.outcome in (Outcome.INACCURATE, Outcome.NOT_HANDLED)
+            assert found.outcome in (SolveOutcome.INACCURATE, SolveOutcome.NOT_HANDLED)
             assert re.search(r"'row \d'|rows that depend on others|factorization failed", found.message)
     assert solved >= WAYS[way]
 

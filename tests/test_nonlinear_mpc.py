@@ -14,9 +14,9 @@ from scipy.linalg import solve_discrete_are
 from scipy.optimize import lsq_linear
 
 from erugin.controllers import Reference, traits
-from erugin.controllers.rivals import NonlinearMPC
-from erugin.controllers.rivals.nonlinear_mpc_problem import Guess
-from erugin.controllers.rivals.nonlinear_mpc_weights import terminal_weight
+from erugin.controllers.baselines import NonlinearMPC
+from erugin.controllers.baselines.nonlinear_mpc.multiple_shooting import ShootingGuess
+from erugin.controllers.baselines.nonlinear_mpc.objective import terminal_weight
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.symbolic import Parameters
@@ -119,7 +119,7 @@ def test_the_last_term_is_what_an_error_costs_that_decays_at_the_rate() -> None:
 def test_a_guess_is_shifted_by_intervals_and_its_end_repeated() -> None:
     states, inputs = np.arange(8.0).reshape(2, 4), np.array([[10.0, 11.0, 12.0]])
     bounds, gaps = np.arange(11.0), np.arange(8.0)
-    later = Guess(states, inputs, bounds, gaps).shifted(2)
+    later = ShootingGuess(states, inputs, bounds, gaps).shifted(2)
     np.testing.assert_array_equal(later.states, [[2.0, 3.0, 3.0, 3.0], [6.0, 7.0, 7.0, 7.0]])
     np.testing.assert_array_equal(later.inputs, [[12.0, 12.0, 12.0]])
     np.testing.assert_array_equal(later.bounds, [6.0, 7.0, 8.0, 6.0, 7.0, 8.0, 6.0, 7.0, 8.0, 9.0, 10.0])

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from erugin.controllers import Controller, Reference, Status
-from erugin.controllers.rivals import NonlinearMPC
-from erugin.controllers.wrappers import Dropout, Supervised
+from erugin.controllers.baselines import NonlinearMPC
+from erugin.controllers.wrappers import Dropout, Fallback
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
 
 from .wrapped import rail
@@ -55,7 +56,7 @@ def test_a_broken_sensor_is_refused_and_can_be_bridged() -> None:
         controller.advance(0.08, [np.nan], [0.0])
     with pytest.raises(NotFiniteInputError):
         controller.control(0.08, [np.nan], [0.0])
-    bridged = Dropout(Supervised(controller), 0.2, seed=3)
+    bridged = Dropout(Fallback(controller), 0.2, seed=3)
     motion = simulate(robot, bridged, [1.0], [0.0], 3.0, step=0.04)
     assert Status.HELD in motion.status
     assert abs(motion.q[-1, 0]) < 0.02

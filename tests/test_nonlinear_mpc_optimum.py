@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from erugin.controllers import Reference
-from erugin.controllers.rivals import NonlinearMPC
+from erugin.controllers.baselines import NonlinearMPC
 from erugin.robots import lagrangian_system
 
 Array = NDArray[np.float64]

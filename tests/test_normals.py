@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from erugin.constraints import spline
-from erugin.constraints.curves.normals import best_axis, normal_frame
+from erugin.constraints.curves.path_geometry import normal_frame, reference_axis
 from erugin.symbolic import Kernel, ModelError
 
 from .curves import any_direction, tangent_of_numbers
@@ -63,7 +63,7 @@ def test_the_best_axis_is_the_one_farthest_from_opposite(n: int) -> None:
         # Directions within some 60° of a random one.
         tangents = any_direction(n, float(rng.uniform())) + 0.25 * rng.normal(size=(30, n))
         tangents /= np.linalg.norm(tangents, axis=1)[:, None]
-        axis = best_axis("path", tangents)
+        axis = reference_axis("path", tangents)
         worst = {s * (i + 1): (s * tangents[:, i]).min() for i in range(n) for s in (1, -1)}
         assert worst[axis] == max(worst.values())
         assert worst[axis] > -0.95
@@ -72,10 +72,10 @@ def test_the_best_axis_is_the_one_farthest_from_opposite(n: int) -> None:
 def test_no_axis_orients_tangents_in_all_directions() -> None:
     everywhere = np.vstack([np.eye(3), -np.eye(3)])
     with pytest.raises(ModelError, match=r"'loop' turns so far.*split it"):
-        best_axis("loop", everywhere)
-    assert best_axis("loop", everywhere[:-1]) in (3, -3)
+        reference_axis("loop", everywhere)
+    assert reference_axis("loop", everywhere[:-1]) in (3, -3)
     # In the plane every direction has a normal.
-    assert best_axis("loop", np.vstack([np.eye(2), -np.eye(2)])) == 1
+    assert reference_axis("loop", np.vstack([np.eye(2), -np.eye(2)])) == 1
     corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 1, 1), (0, 2, 1), (0, 2, 0), (0, 3, 0), (0, 3, 1)]
     with pytest.raises(ModelError, match="'knot' turns so far"):
         spline([*corners, (-1, 3, 1), (-1, 2, 1), (-1, 2, 0)], name="knot")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from erugin.constraints import NullSpace, NullSpaceMethod, null_space
-from erugin.constraints.curves.normals import normal_frame
-from erugin.constraints.reflections import Reflections
+from erugin.constraints.curves.path_geometry import normal_frame
+from erugin.constraints.null_space import Reflections
 from erugin.symbolic import Kernel, ModelError, ShapeError
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import null_space
-from erugin.constraints.reflections import recurrent_operations
+from erugin.constraints.null_space import recurrent_operations
 
 Array = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ def test_expressions_use_time_and_parameters_of_the_robot_and_their_own() -> Non
     law = OpenLoop(robot, robot.p * own["amplitude"] * ca.sin(own["omega"] * robot.t), parameters=own)
     assert law.parameters.names == ("m", "amplitude", "omega")
     assert law.rows == ()
-    motion = simulate(robot, law, [0.0], [0.0], 2.0, step=1e-3, law_p={"amplitude": 0.5})
+    motion = simulate(robot, law, [0.0], [0.0], 2.0, step=1e-3, controller_p={"amplitude": 0.5})
     assert_allclose(motion.v[:, 0], 0.5 * (1.0 - np.cos(4.0 * motion.t)) / 4.0, atol=1e-12)
     assert motion.deviation.shape == (len(motion), 0)
     assert motion.ok

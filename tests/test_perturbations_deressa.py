@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from erugin.constraints import Deressa
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import RK4
-from erugin.scenarios.integrators import CanonicalEuler
+from erugin.robots.hamiltonian import Cholesky
+from erugin.simulation import RK4, CanonicalEuler
 from erugin.symbolic import ModelError
 
 from .perturbations import flow

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, Deviation, Energies, Linear, Perturbation
+from erugin.constraints import Baumgarte, Energies, Linear, Perturbation
+from erugin.constraints.perturbations import Deviation
 from erugin.robots import Robot
-from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.scenarios import RK4
+from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.simulation import RK4
 from erugin.symbolic import Kernel
 from erugin.symbolic.runge_kutta import rk4_step
 

@@ -15,7 +15,8 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import Baumgarte, Energies, Linear, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import RK4, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import RK4
 from erugin.symbolic import ModelError
 from erugin.symbolic.parameters import Range
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.integrate import quad, solve_ivp
 
 from erugin.constraints import FiniteTime, holonomic, nonholonomic
-from erugin.constraints.perturbations.homogeneous import settling_constant
+from erugin.constraints.perturbations.finite_time import settling_constant
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import RK4, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import RK4
 from erugin.symbolic import ModelError
 
 from .arms import two_link_arm
@@ -134,7 +135,9 @@ def test_the_step_must_follow_the_steep_linearization() -> None:
     # At rest after √0.2 = 0.447 s, and without chatter: what is left is far below the width.
     assert np.abs(motion.deviation[350]).max() >= 1e-3
     assert np.abs(motion.deviation[-1]).max() <= 1e-12
-    motion = simulate(ROBOT, controller(1e-6), [0.3, 0.8], [0.1, 0.0], 0.1, step=1e-2, law_p={"still.width": 1e-4})
+    motion = simulate(
+        ROBOT, controller(1e-6), [0.3, 0.8], [0.1, 0.0], 0.1, step=1e-2, controller_p={"still.width": 1e-4}
+    )
     assert np.isfinite(motion.v).all()
 
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import (
     Baumgarte,
-    Bounded,
+    BoundedAcceleration,
     Deressa,
-    Deviation,
     Energies,
     Exact,
     FiniteTime,
@@ -30,11 +29,12 @@ from erugin.constraints import (
     holonomic,
     nonholonomic,
 )
-from erugin.constraints.perturbations.for_step import fastest_pair, fastest_rate
+from erugin.constraints.perturbations import Deviation
+from erugin.constraints.perturbations.step_gains import fastest_pair, fastest_rate
 from erugin.controllers import Program, ProgramController
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import DOP853, RK4, simulate
-from erugin.scenarios.integrators import CanonicalEuler
+from erugin.robots.hamiltonian import Cholesky
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, CanonicalEuler
 from erugin.symbolic import ModelError
 from erugin.symbolic.runge_kutta import rk4_step
 
@@ -157,8 +157,8 @@ EQUATIONS: tuple[Perturbation, ...] = (
     Energies.for_step(0.01, HERE, rows=2, share=0.7),
     Energies.quadratic([[2.0, 0.3], [0.3, 1.0]], None, [[120.0, 4.0], [4.0, 90.0]]),
     Deressa(0.01, 30.0, 40.0),
-    Bounded.for_step(0.01, HERE, share=0.6),
-    Bounded.for_step(0.01, HERE, order=1),
+    BoundedAcceleration.for_step(0.01, HERE, share=0.6),
+    BoundedAcceleration.for_step(0.01, HERE, order=1),
     FiniteTime(),
     FiniteTime.for_step(0.01, HERE, order=1),
     PrescribedTime.for_step(0.01, HERE),
@@ -216,7 +216,7 @@ def test_deadbeat_in_a_program() -> None:
 @pytest.mark.parametrize("start", [(0.2, 0.0), (-0.1, 5.0), (1e-3, -0.5)])
 def test_a_bounded_equation_for_a_step_comes_home_from_far(share: float, start: tuple[float, float]) -> None:
     """Gains of several thousands per second squared, and yet a limit of 10 m/s²; at the end the fast contraction."""
-    equation = Bounded.for_step(1e-3, RK4(), limit=10.0, share=share)
+    equation = BoundedAcceleration.for_step(1e-3, RK4(), limit=10.0, share=share)
     f, x = flow(equation), np.array(start)
     states = [x]
     for i in range(3000):
@@ -227,7 +227,7 @@ def test_a_bounded_equation_for_a_step_comes_home_from_far(share: float, start: 
     assert np.abs(path[-1]).max() <= 1e-12
 
 
-ALL = (Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime, Bounded)
+ALL = (Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime, BoundedAcceleration)
 
 
 @pytest.mark.parametrize("kind", [*ALL, Deressa])
@@ -273,7 +273,7 @@ def test_a_best_rate_that_still_stronger_gains_beat_is_none() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, -0.5, 1.01, np.nan])
-@pytest.mark.parametrize("kind", [Baumgarte, FirstOrder, Linear, Energies, Bounded])
+@pytest.mark.parametrize("kind", [Baumgarte, FirstOrder, Linear, Energies, BoundedAcceleration])
 def test_a_share_is_a_share(kind: Any, share: float) -> None:  # noqa: ANN401
     with pytest.raises(ModelError, match="share must be"):
         kind.for_step(1e-3, EULER, share=share)

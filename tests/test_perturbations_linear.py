@@ -13,7 +13,8 @@ from scipy.linalg import expm
 
 from erugin.constraints import Baumgarte, FirstOrder, Linear, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import RK4, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import RK4
 from erugin.symbolic import ModelError
 
 from .arms import two_link_arm
@@ -81,8 +82,10 @@ def test_entries_set_by_name_to_unstable_ones_are_refused_by_a_run() -> None:
     held = holonomic(ROBOT.q - PLACE, perturbation=Linear(K, C), name="held")
     controller = ProgramController(Program(ROBOT, held))
     with pytest.raises(ModelError, match=r"'held' is unstable with these parameters: its eigenvalues are"):
-        simulate(ROBOT, controller, PLACE, np.zeros(2), 0.1, step=1e-3, law_p={"held.K_0_1": 60.0, "held.K_1_0": 40.0})
-    simulate(ROBOT, controller, PLACE, np.zeros(2), 0.1, step=1e-3, law_p={"held.K_0_1": 6.0, "held.K_1_0": 0.1})
+        simulate(
+            ROBOT, controller, PLACE, np.zeros(2), 0.1, step=1e-3, controller_p={"held.K_0_1": 60.0, "held.K_1_0": 40.0}
+        )
+    simulate(ROBOT, controller, PLACE, np.zeros(2), 0.1, step=1e-3, controller_p={"held.K_0_1": 6.0, "held.K_1_0": 0.1})
 
 
 def test_a_step_is_limited_by_the_coupled_eigenvalues() -> None:

@@ -55,7 +55,7 @@ def test_a_program_follows_it() -> None:
     program = Program(ROBOT, held)
     assert (program.nominal["held.c"], program.nominal["held.k"]) == (2.0, 3.0)
     controller = ProgramController(program)
-    motion = simulate(ROBOT, controller, [1.0, 0.8], [0.5, 0.0], 1.0, step=1e-3, law_p={"held.k": 5.0})
+    motion = simulate(ROBOT, controller, [1.0, 0.8], [0.5, 0.0], 1.0, step=1e-3, controller_p={"held.k": 5.0})
     expected = solve_ivp(
         lambda t, x: [x[1], -2.0 * x[1] - 5.0 * (x[0] + x[0] ** 3)], (0, 1), [0.7, 0.5], rtol=1e-11, atol=1e-13
     ).y[0, -1]

@@ -11,7 +11,8 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import PrescribedTime, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import RK4, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import RK4
 from erugin.symbolic import ModelError
 
 from .arms import two_link_arm
@@ -113,7 +114,7 @@ def test_the_time_is_a_parameter_of_the_program() -> None:
     program = Program(ROBOT, nonholonomic(ROBOT.v, perturbation=equation, name="still"))
     assert [name for name in program.nominal if "still" in name] == ["still.time", "still.cap", "still.power"]
     controller = ProgramController(program)
-    motion = simulate(ROBOT, controller, PLACE, [0.4, -0.3], 0.2, step=1e-3, law_p={"still.time": 0.4})
+    motion = simulate(ROBOT, controller, PLACE, [0.4, -0.3], 0.2, step=1e-3, controller_p={"still.time": 0.4})
     np.testing.assert_allclose(motion.v[-1], 0.5**3 * np.array([0.4, -0.3]), rtol=1e-9)
 
 
@@ -123,7 +124,7 @@ def test_a_step_must_be_short_enough_for_the_cap() -> None:
     controller = ProgramController(Program(ROBOT, nonholonomic(ROBOT.v, perturbation=equation, name="still")))
     with pytest.raises(ModelError, match=r"'still'.*at most 0\.0027 s"):
         simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3)
-    simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3, law_p={"still.cap": 0.01})
+    simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3, controller_p={"still.cap": 0.01})
 
 
 def test_for_step_chooses_the_best_cap() -> None:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from erugin.constraints import Baumgarte, holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import DOP853, RK4, Integrator, Phase, PhasedSimulationError, simulate, simulate_phases
-from erugin.scenarios.crossing import first_positive
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Integrator, Phase, PhasedSimulationError, simulate_phases
+from erugin.simulation.zero_crossing import first_positive
 from erugin.symbolic import ModelError, Parameters
 
 from .called import Called

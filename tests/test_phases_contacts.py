@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Contact, contact_force, standing
-from erugin.scenarios import DOP853, Phase, PhasedTrajectory, simulate_phases
+from erugin.robots import Contact, contact_force, with_contacts
+from erugin.simulation import DOP853, Phase, PhasedTrajectory, simulate_phases
 
 from .struts import FALLING, INERTIA, LEFT, LENGTH, MASS, PHI, REST, RIGHT, SHOE, STIFFNESS, G, X, Y, on, strut, upright
 
@@ -152,7 +152,7 @@ def test_points_and_parameters_may_be_those_of_the_phases_own_plant() -> None:
     robot = strut()
     heel = Contact("heel", (0.0, 1.0))
     shod = dataclasses.replace(robot, points={**robot.points, "heel": robot.q[:2] - ca.DM([0.0, 0.02])})
-    plant = standing(shod, [heel])
+    plant = with_contacts(shod, [heel])
     phases = [Phase(None, until=0.02 - robot.q[1]), Phase(None, robot=plant, contacts=(heel,), name="on the heel")]
     motion = simulate_phases(robot, phases, *FALLING, 0.5, step=5e-3, p={"m1": 5.0})
     blow = motion.impacts[1]
@@ -169,10 +169,10 @@ def test_the_controller_gets_the_places_that_it_has(called: bool) -> None:
     fall = Phase(None, until=-strut().q[1])
     for model, names in ((on(LEFT), LEFT.places), (strut(), ())):
         law = upright(model, called=called)
-        phases = [fall, Phase(law, robot=on(LEFT), contacts=(LEFT,), name="up", law_p={"m1": 1.9})]
+        phases = [fall, Phase(law, robot=on(LEFT), contacts=(LEFT,), name="up", controller_p={"m1": 1.9})]
         motion = simulate_phases(strut(), phases, *FALLING, 0.4, step=5e-3)
         last = motion.segments[1]
-        known = dict(zip(law.parameters.names, last.law_p, strict=True))
+        known = dict(zip(law.parameters.names, last.controller_p, strict=True))
         assert {name for name in known if name.startswith("left")} == set(names)
         assert known["m1"] == 1.9
         for i, name in enumerate(names):

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
-from erugin.robots import Contact, TelescopicLink, exoskeleton, standing
-from erugin.scenarios import Phase, PhasedSimulationError, PhasedTrajectory, simulate_phases
+from erugin.robots import Contact, TelescopicLink, exoskeleton, with_contacts
+from erugin.simulation import Phase, PhasedSimulationError, PhasedTrajectory, simulate_phases
 from erugin.symbolic.errors import EruginError, ModelError, ParameterError, ShapeError, StartWarning
 
 from .struts import FALLING, INERTIA, LEFT, MASS, PHI, REST, RIGHT, SHOE, STIFFNESS, X, on, strut, upright
@@ -43,7 +43,7 @@ def test_a_phase_that_cannot_begin_hands_back_what_was() -> None:
     """A rod of fixed length on two feet has a row too many: the impact can be told, the reactions cannot."""
     link = TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)
     rod = exoskeleton([link], base="floating", pole_mass=SHOE, rigid=True)
-    first, both = standing(rod, [LEFT]), standing(rod, [LEFT, RIGHT])
+    first, both = with_contacts(rod, [LEFT]), with_contacts(rod, [LEFT, RIGHT])
     phases = [
         Phase(None, until=-rod.points["tip"][1], robot=first, contacts=(LEFT,), name="tip over"),
         Phase(None, robot=both, contacts=(LEFT, RIGHT), name="lie"),
@@ -60,7 +60,7 @@ def test_a_phase_that_cannot_begin_hands_back_what_was() -> None:
     )
     phases = [
         Phase(None, until=-strut().q[1], name="fall"),
-        Phase(None, robot=standing(moving, [LEFT]), contacts=(LEFT,), name="clash"),
+        Phase(None, robot=with_contacts(moving, [LEFT]), contacts=(LEFT,), name="clash"),
     ]
     with pytest.raises(PhasedSimulationError, match=r"phase 'clash': .* contradict each other: .*belt") as caught:
         simulate_phases(strut(), phases, *FALLING, 1.0, step=5e-3)
@@ -91,15 +91,15 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),
         (lambda: land(robot="strut"), ModelError, "plant of 'land' must be a Robot or None, got 'strut'"),
         (
-            lambda: run(land(robot=standing(STRANGER, [LEFT]))),
+            lambda: run(land(robot=with_contacts(STRANGER, [LEFT]))),
             ModelError,
             "plant of 'land' must have the coordinates of strut",
         ),
         (lambda: run(land(), p=np.ones(9)), ModelError, r"p must be given by name: .* 'land' .*left\.x, left\.y"),
         (
-            lambda: run(land(controller=upright(on(LEFT)), law_p=np.ones(9))),
+            lambda: run(land(controller=upright(on(LEFT)), controller_p=np.ones(9))),
             ModelError,
-            r"law_p of 'land' must be given by name",
+            r"controller_p of 'land' must be given by name",
         ),
         (
             lambda: run(Phase(None, until=0.05), land(), p={"left.x": 0.0}),
@@ -107,9 +107,9 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
             r"p must be without left\.x: where the contacts of phase 'land' stand",
         ),
         (
-            lambda: run(land(controller=upright(on(LEFT)), law_p={"left.y": 0.0})),
+            lambda: run(land(controller=upright(on(LEFT)), controller_p={"left.y": 0.0})),
             ModelError,
-            r"law_p of 'land' must be without left\.y",
+            r"controller_p of 'land' must be without left\.y",
         ),
         (
             lambda: run(Phase(None, until=0.05), land(contacts=())),
@@ -127,7 +127,7 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
             r"phase 'land': no value for right\.x, right\.y",
         ),
         (
-            lambda: run(Phase(None, until=0.05), land(law_p={"m1": 1.0})),
+            lambda: run(Phase(None, until=0.05), land(controller_p={"m1": 1.0})),
             ParameterError,
             r"phase 'land': .*'m1'",
         ),
@@ -152,5 +152,5 @@ def test_a_foot_that_stands_from_the_beginning_and_moves_is_told() -> None:
 def test_a_law_without_the_places_may_have_its_whole_vector() -> None:
     law = upright(strut())
     numbers = law.parameters.values(None)
-    motion = run(Phase(None, until=0.05), land(controller=law, law_p=numbers))
-    np.testing.assert_array_equal(motion.segments[1].law_p, numbers)
+    motion = run(Phase(None, until=0.05), land(controller=law, controller_p=numbers))
+    np.testing.assert_array_equal(motion.segments[1].controller_p, numbers)

@@ -15,16 +15,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Constraint, Curve, EruginField, Perturbation, circle, holonomic, implicit
+from erugin.constraints import Constraint, EruginField, Perturbation, circle, holonomic, implicit
+from erugin.constraints.curves import Curve
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import franka_panda
-from erugin.scenarios import Trajectory
 from erugin.scenarios.catalogue import SCENARIOS
 from erugin.scenarios.scenario import Scenario
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.simulator import Simulator
-from erugin.symbolic import EruginError, Kernel, ModelError, pickles
+from erugin.simulation import Trajectory
+from erugin.simulation.simulator import Simulator
+from erugin.symbolic import EruginError, Kernel, ModelError
+from erugin.symbolic import pickling as pickles
 
 from . import curves, fields, shapes
 from .arms import disc_program, two_link_arm
@@ -75,7 +77,7 @@ def of_robot(robot: Robot) -> tuple[bytes, str]:
     inputs = {"t": c.t, "q": c.q, "v": c.v, "a": c.a, "u": robot.u, "p": robot.p}
     outputs = {"M": robot.mass_matrix, "h": robot.bias, "B": robot.input_matrix, "N": c.N, "A": robot.natural_form[0]}
     outputs |= {"a": robot.acceleration, "T": robot.kinetic_energy, "V": robot.potential_energy, **robot.points}
-    outputs |= {f"rate of {name}": c.short_rate(c.rate(point)) for name, point in robot.points.items()}
+    outputs |= {f"rate of {name}": c.compact_rate(c.rate(point)) for name, point in robot.points.items()}
     names = {f"o{i}": e for i, e in enumerate(outputs.values())}
     return numbers(inputs, names), graph(inputs, names)
 

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot
-from erugin.robots.examples.four_bar import four_bar
-from erugin.robots.lagrangian import lagrangian_system
-from erugin.robots.planar_linkage import Bar, Slider, planar_linkage
+from erugin.robots.examples.linkages import four_bar
+from erugin.robots.families.lagrangian_system import lagrangian_system
+from erugin.robots.mechanisms.planar_linkage import Bar, Slider, planar_linkage
 
 from .references.pinocchio_linkage import PinocchioLinkage
 
@@ -79,7 +79,7 @@ def test_points_move_as_their_places_change(members: Members) -> None:
     q, v, a = rng.uniform(-2.0, 2.0, (3, c.nv))
     for point in robot.points.values():
         moved: list[Array] = []
-        for rate in (c.short_rate, c.rate):
+        for rate in (c.compact_rate, c.rate):
             velocity = rate(point)
             both = ca.substitute(ca.vertcat(velocity, rate(velocity)), c.a, ca.SX(ca.DM(a)))
             moved.append(robot.evaluate(both, q=q, v=v))

@@ -10,7 +10,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from erugin.robots import Link, planar_manipulator
-from erugin.robots.planar_linkage import Bar, Slider, Spring, planar_linkage
+from erugin.robots.mechanisms.planar_linkage import Bar, Slider, Spring, planar_linkage
 from erugin.symbolic import ModelError, ParameterError
 
 from .mechanisms import bar, left, unit

@@ -13,13 +13,11 @@ from matplotlib.colors import to_rgba
 from PIL import Image
 
 from erugin.constraints import EruginField, FieldReport, circle, line, verify
-from erugin.scenarios import FieldMotion, move_along
-from erugin.scenarios.plots.field import draw_field, field_figure
-from erugin.scenarios.plots.field_animation import animate_field
-from erugin.scenarios.plots.field_space import boundary_seen_from_within, draw_field_in_space
-from erugin.scenarios.plots.field_view import FieldView
-from erugin.scenarios.plots.style import POINT_COLOR
+from erugin.simulation import FieldMotion, move_along
 from erugin.symbolic import ModelError, NotFiniteError, ShapeError
+from erugin.views.plane_field import FieldView, animate_field, draw_field, field_figure
+from erugin.views.space_field import boundary_seen_from_within, draw_field_in_space
+from erugin.views.style import POINT_COLOR
 
 from .plain_fields import orbit
 

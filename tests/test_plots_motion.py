@@ -37,13 +37,12 @@ from erugin.robots.examples import (
     quaternion_body,
     turtlebot3_burger,
 )
-from erugin.scenarios import PhasedTrajectory, Simulator, Trajectory
-from erugin.scenarios.plots.defaults import default_pictures
-from erugin.scenarios.plots.motion import motion_figure, motion_picture
-from erugin.scenarios.plots.motion_places import MotionPlaces, spread
-from erugin.scenarios.plots.skeleton import Skeleton
-from erugin.scenarios.saved import load_motion
+from erugin.simulation import PhasedTrajectory, Simulator, Trajectory
+from erugin.simulation.storage.motion_file import load_motion
 from erugin.symbolic.errors import ModelError
+from erugin.views.robot_drawing import MotionPostures, spread
+from erugin.views.skeleton import Skeleton
+from erugin.views.stroboscope import default_pictures, motion_figure, motion_picture
 
 from .motions import arm, landing, phased
 
@@ -75,7 +74,7 @@ def urdf_arm(folder: Path, base: str = "fixed") -> Robot:
 
 
 def lines_of(robot: Robot, q: ArrayLike) -> list[np.ndarray]:
-    places = MotionPlaces.of(still(robot, q))
+    places = MotionPostures.of(still(robot, q))
     assert places is not None
     return [corners for corners, _ in places.postures(2)[0].lines]
 
@@ -104,7 +103,7 @@ def test_floating_body_hangs_on_nothing(tmp_path: Path) -> None:
     skeleton = Skeleton.of(robot)
     assert skeleton is not None
     assert skeleton.still == ()
-    places = MotionPlaces.of(still(robot, [5.0, 6.0, 7.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]))
+    places = MotionPostures.of(still(robot, [5.0, 6.0, 7.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]))
     assert places is not None
     # Nothing is drawn at the origin of the world.
     assert (places.limits[0] > 3.0).all()
@@ -140,7 +139,7 @@ def test_bricard_returns_to_the_ground() -> None:
 
 def test_wheels_stand_on_both_sides_of_the_platform() -> None:
     robot = turtlebot3_burger(form="reduced")
-    places = MotionPlaces.of(still(robot, [1.0, 2.0, 0.3, 0.0, 0.0], [0.2, 0.0]))
+    places = MotionPostures.of(still(robot, [1.0, 2.0, 0.3, 0.0, 0.0], [0.2, 0.0]))
     assert places is not None
     posture = places.postures(2)[0]
     wheels = [corners for corners, kind in posture.lines if kind == "wheel"]
@@ -153,7 +152,7 @@ def test_wheels_stand_on_both_sides_of_the_platform() -> None:
 
 def test_body_shows_its_axes() -> None:
     half = np.sqrt(0.5)
-    places = MotionPlaces.of(still(heavy_top(1.0, np.eye(3), center=[0.0, 0.0, 0.3]), [half, 0.0, 0.0, half]))
+    places = MotionPostures.of(still(heavy_top(1.0, np.eye(3), center=[0.0, 0.0, 0.3]), [half, 0.0, 0.0, half]))
     assert places is not None
     ((origin, axes),) = places.postures(2)[0].triads
     # A quarter of a turn about z brings x to y.
@@ -163,14 +162,14 @@ def test_body_shows_its_axes() -> None:
 
 def test_limits_hold_all_that_is_seen() -> None:
     run = Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 1.0, step=1e-2)
-    places = MotionPlaces.of(run)
+    places = MotionPostures.of(run)
     assert places is not None
     low, high = places.limits
     tip = run.evaluate(run.robot.points["tip"])
     assert (tip > low).all()
     assert (tip < high).all()
     # A motion along a line is not squeezed into one.
-    ball = MotionPlaces.of(still(khalil_suspension(), [0.01, 0.0]))
+    ball = MotionPostures.of(still(khalil_suspension(), [0.01, 0.0]))
     assert ball is not None
     low, high = ball.limits
     assert ((high - low) > 0.25 * (high - low).max()).all()
@@ -180,7 +179,7 @@ def test_parts_that_fly_away_do_not_decide_what_is_seen() -> None:
     run = Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 0.5, step=1e-2)
     robot = planar_manipulator([Link(0.5, 1.0, 0.25, 0.02)] * 2)
     broken = dataclasses.replace(run, status=np.where(np.arange(len(run)) > 45, 2, 0))
-    places, whole = MotionPlaces.of(broken), MotionPlaces.of(run)
+    places, whole = MotionPostures.of(broken), MotionPostures.of(run)
     assert places is not None
     assert whole is not None
     np.testing.assert_array_equal(places.limits, whole.limits)
@@ -190,11 +189,11 @@ def test_parts_that_fly_away_do_not_decide_what_is_seen() -> None:
     steady = Simulator(slider).run([1.0], [1.0], 1.0, step=0.1)
     s = steady.q.copy()
     s[-2:] = [[1e9], [np.nan]]
-    flown = MotionPlaces.of(dataclasses.replace(steady, q=s, status=np.array([0] * 9 + [2, 2])))
+    flown = MotionPostures.of(dataclasses.replace(steady, q=s, status=np.array([0] * 9 + [2, 2])))
     assert flown is not None
     assert flown.limits[1].max() < 3.0
     with pytest.raises(ModelError, match="no sample"):
-        MotionPlaces.of(dataclasses.replace(steady, q=np.full((11, 1), np.nan)))
+        MotionPostures.of(dataclasses.replace(steady, q=np.full((11, 1), np.nan)))
     assert robot.chain
 
 
@@ -242,7 +241,7 @@ def test_picture_is_written(tmp_path: Path) -> None:
 
 def test_phases_of_different_plants_are_one_motion() -> None:
     _, _, run = landing()
-    places = MotionPlaces.of(run)
+    places = MotionPostures.of(run)
     assert places is not None
     postures = places.postures(5)
     assert [round(posture.t, 3) for posture in postures] == [0.0, 0.05, 0.1, 0.15, 0.2]

@@ -13,11 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image, ImageSequence
 
 from erugin.robots.examples import butterworth_ladder, heavy_top, turtlebot3_burger
-from erugin.scenarios import Simulator, Trajectory
-from erugin.scenarios.plots.animation import Film, Pace
-from erugin.scenarios.plots.frames import Frames
-from erugin.scenarios.plots.motion import animation
+from erugin.simulation import Simulator, Trajectory
 from erugin.symbolic.errors import ModelError
+from erugin.views.film import Film, GifFrames, Pace, motion_film
 
 from .motions import arm, phased
 
@@ -66,7 +64,7 @@ def test_time_is_shown_with_its_digits() -> None:
 
 
 def test_gif_has_a_frame_for_each_instant(tmp_path: Path) -> None:
-    animation(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
+    motion_film(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
     with Image.open(tmp_path / "run.gif") as gif:
         frames = [np.asarray(frame.convert("RGB"), dtype=np.int64) for frame in ImageSequence.Iterator(gif)]
         assert gif.info["duration"] == 100
@@ -126,7 +124,7 @@ def test_half_a_film_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.Monk
     def broken(self: object, *_: object, **__: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Frames, "save", broken)
+    monkeypatch.setattr(GifFrames, "save", broken)
     with pytest.raises(OSError, match="disk full"):
-        animation(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
+        motion_film(swing(), tmp_path / "run.gif", fps=10.0, speed=1.0)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("run.gif", b"before")]

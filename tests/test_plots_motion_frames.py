@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageSequence
 
 from erugin.robots.examples import turtlebot3_burger
-from erugin.scenarios import Simulator
-from erugin.scenarios.plots.animation import Film
-from erugin.scenarios.plots.frames import Frames
-from erugin.scenarios.plots.label_places import AROUND, free_place
+from erugin.simulation import Simulator
 from erugin.symbolic import ModelError
+from erugin.views.film import Film, GifFrames
+from erugin.views.moving_obstacle import AROUND, free_place
 
 from .motions import arm
 
@@ -45,7 +44,7 @@ def test_a_frame_is_what_drawing_all_anew_would_give(tmp_path: Path) -> None:
     )
     for motion in motions:
         film = Film(motion, 10.0, 1.0)
-        frames = Frames(film.figure, 60)
+        frames = GifFrames(film.figure, 60)
         whole = list[NDArray[np.int64]]()
         for i in range(film.count):
             moving = film.show(i)
@@ -66,7 +65,7 @@ def test_flat_colours_come_through_and_many_colours_do_too(tmp_path: Path) -> No
     axes.set_axis_off()
     axes.imshow(np.linspace(0.0, 1.0, 64 * 32).reshape(32, 64), cmap="gist_rainbow", aspect="auto", extent=(0, 1, 0, 1))
     block = axes.add_patch(Rectangle((0.0, 0.0), 0.25, 0.5, facecolor=np.array(RED) / 255, linewidth=0.0))
-    frames = Frames(figure, 100)
+    frames = GifFrames(figure, 100)
     frames.add([block])
     block.set(x=0.5, facecolor=np.array(BLUE) / 255)
     frames.add([block])

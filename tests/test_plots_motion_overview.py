@@ -15,11 +15,10 @@ from matplotlib.transforms import Bbox
 
 from erugin.robots import Link, planar_manipulator
 from erugin.robots.examples import altmann_heiland_crane
-from erugin.scenarios import PhasedTrajectory, Simulator, Trajectory
-from erugin.scenarios.labels import Columns
-from erugin.scenarios.plots.overview import overview, overview_picture
-from erugin.scenarios.plots.panels import Panel
+from erugin.simulation import PhasedTrajectory, Simulator, Trajectory
+from erugin.simulation.labels import Columns
 from erugin.symbolic.errors import ModelError
+from erugin.views.time_series import Panel, overview_picture, plot
 
 from .motions import arm, law, phased, single
 
@@ -91,7 +90,7 @@ def test_many_lines_can_be_told_apart() -> None:
 def test_phases_share_panels() -> None:
     robot = arm()
     run = phased(robot, law(robot))
-    figure = overview(run)
+    figure = plot(run)
     assert labels_of(figure) == ["coordinates [rad]", "inputs [N m]", "|deviation|"]
     # Of each name one line, broken at the switch, and a dotted line at it.
     assert names_in(figure, 0) == ["q1", "q2"]
@@ -125,4 +124,4 @@ def test_picture_is_written_and_nothing_is_said(tmp_path: Path) -> None:
     overview_picture(single(arm(), None), tmp_path / "overview.png")
     assert (tmp_path / "overview.png").stat().st_size > 1000
     with pytest.raises(ModelError, match="no sample"):
-        overview(PhasedTrajectory((), (), (), "nothing ran"))
+        plot(PhasedTrajectory((), (), (), "nothing ran"))

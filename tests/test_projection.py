@@ -15,9 +15,10 @@ from erugin.constraints import distance, holonomic, nonholonomic
 from erugin.controllers import Controller
 from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator
 from erugin.robots.examples import four_bar, turtlebot3_burger
-from erugin.robots.legendre import Cholesky
-from erugin.scenarios import DOP853, RK4, CanonicalEuler, Integrator, Projected, Simulator, simulate
-from erugin.scenarios.projection import projection
+from erugin.robots.hamiltonian import Cholesky
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, CanonicalEuler, Integrator, Projected, Simulator
+from erugin.simulation.integrators.projected import projection
 
 Array = NDArray[np.float64]
 

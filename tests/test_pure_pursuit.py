@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from erugin.controllers.rivals import PlanarMotion, PurePursuit
+from erugin.controllers.baselines import PlanarMotion, PurePursuit
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteError, ParameterError

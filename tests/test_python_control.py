@@ -17,12 +17,13 @@ from erugin.bridges.python_control import (
     export_loop,
     export_perturbations,
 )
-from erugin.bridges.python_control.signals import signal_names
+from erugin.bridges.python_control.io_system import signal_names
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
-from erugin.controllers.rivals import Lqr, Weights
+from erugin.controllers.baselines import BrysonWeights, Lqr
 from erugin.robots import Robot, assemble
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError
 
 from .arms import disc_program, two_link_arm
@@ -61,7 +62,7 @@ def test_a_closed_loop_moves_as_in_a_simulation(realization: str) -> None:
         step=0.02,
         integrator=DOP853(1e-11, 1e-12),
         p={"m1": 3.0},
-        law_p=law,
+        controller_p=law,
     )
     np.testing.assert_allclose(found.states.T, np.hstack([motion.q, motion.v]), rtol=0, atol=1e-8)
     nominal = control.input_output_response(system, t, 0.0, START, **EXACT)
@@ -88,7 +89,7 @@ def test_robot_and_controller_are_interconnected_by_their_names(realization: str
         step=0.02,
         integrator=DOP853(1e-11, 1e-12),
         p={"m1": 3.0},
-        law_p=changed,
+        controller_p=changed,
     )
     np.testing.assert_allclose(found.outputs.T, np.hstack([motion.q, motion.v]), rtol=0, atol=1e-8)
 
@@ -164,7 +165,7 @@ def test_its_numerical_linearization_is_ours() -> None:
 def test_a_state_space_answers_what_is_asked_of_one() -> None:
     """A regulated cart-pole: its poles, and the step of a disturbing force, which ends where the gain says."""
     robot = cart_pole()
-    regulator = Lqr(robot, [0.0, 0.0], weights=Weights({"angle": 0.1}, {"force": 4.0}))
+    regulator = Lqr(robot, [0.0, 0.0], weights=BrysonWeights({"angle": 0.1}, {"force": 4.0}))
     system = export_linearization(linearize(robot, [0.0, 0.0], controller=regulator, outputs={"place": robot.q[0]}))
     np.testing.assert_allclose(np.sort_complex(system.poles()), np.sort_complex(regulator.poles), rtol=1e-7)
     info = control.step_info(system)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.bridges.law_memory import remembers
+from erugin.bridges.common.controller_memory import has_memory
 from erugin.bridges.python_control import drive, export, export_loop
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Program, ProgramController
@@ -75,7 +75,7 @@ def test_a_controller_with_a_memory_moves_the_robot_as_in_a_simulation(build: Ca
     assert own.state_labels == ["samples"]
     whole = control.interconnect([plant, own], inputs=[], outputs=[*plant.output_labels, *own.output_labels])
     shared = simulate(
-        robot, SampleAndHold(law, DT), START[:2], START[2:], STEPS * DT, step=DT, p=changed, law_p=changed
+        robot, SampleAndHold(law, DT), START[:2], START[2:], STEPS * DT, step=DT, p=changed, controller_p=changed
     )
     joined = control.input_output_response(whole, t, 0.0, [*START, 0.0], params=changed)
     np.testing.assert_allclose(joined.outputs.T, np.hstack([shared.q, shared.v, shared.u]), rtol=0, atol=1e-11)
@@ -133,8 +133,8 @@ def test_a_memory_is_found_where_the_law_inside_refuses_to_begin() -> None:
 
     lag = MotorLag(Called(robot, law), 0.05)
     assert lag.memory is None
-    assert remembers(lag)
+    assert has_memory(lag)
     assert lag.memory is None
-    assert not remembers(Saturation(Called(robot, law), 1.0))
-    assert remembers(Delay(Called(robot, lambda t, q, v: np.full(2, 1.0 / float(q[0]))), 0.02))
-    assert not remembers(Called(robot, law))
+    assert not has_memory(Saturation(Called(robot, law), 1.0))
+    assert has_memory(Delay(Called(robot, lambda t, q, v: np.full(2, 1.0 / float(q[0]))), 0.02))
+    assert not has_memory(Called(robot, law))

@@ -14,7 +14,8 @@ from erugin.bridges import python_control as bridge
 from erugin.controllers import Controller, Trait, linearize
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
-from erugin.scenarios import DOP853, SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, SimulationError
 from erugin.symbolic.errors import BridgeError, ModelError, ParameterError, ShapeError
 
 from .arms import two_link_arm
@@ -32,7 +33,7 @@ def test_its_motion_is_ours_and_so_is_the_record(realization: str) -> None:
     robot, law = tracking(realization)
     changed = {"m1": 3.0}
     theirs = bridge.simulate(
-        robot, law, Q0, V0, 0.5, step=0.02, p=changed, law_p={"track.alpha": 4.0, "m2": 2.2}, t0=0.3
+        robot, law, Q0, V0, 0.5, step=0.02, p=changed, controller_p={"track.alpha": 4.0, "m2": 2.2}, t0=0.3
     )
     ours = simulate(
         robot,
@@ -43,7 +44,7 @@ def test_its_motion_is_ours_and_so_is_the_record(realization: str) -> None:
         step=0.02,
         integrator=DOP853(1e-11, 1e-12),
         p=changed,
-        law_p={"track.alpha": 4.0, "m2": 2.2},
+        controller_p={"track.alpha": 4.0, "m2": 2.2},
         t0=0.3,
     )
     for name in ("t", "q", "v", "u", "deviation", "energy", "pivots"):

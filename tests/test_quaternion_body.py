@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .quaternions import (
     CENTER,

@@ -8,7 +8,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 from erugin.robots.examples.quaternion_body import quaternion_body
-from erugin.scenarios import DOP853, Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Trajectory
 
 from .quaternions import CENTER, GRAVITY, INERTIA, body, body_rate, quaternion_rate, rotation
 

@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 from erugin.constraints import holonomic
 from erugin.robots import Robot
 from erugin.robots.examples.quaternion_body import heavy_top
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .quaternions import (
     CENTER,

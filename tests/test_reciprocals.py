@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, Ldl
-from erugin.symbolic.code import Tape
-from erugin.symbolic.code.reciprocals import with_reciprocals
+from erugin.symbolic.codegen import Tape
+from erugin.symbolic.codegen.optimizations import share_reciprocals
 
 from .kernels import needs_compiler
 from .random_graphs import interpret
@@ -35,7 +35,7 @@ def test_each_denominator_is_divided_by_once() -> None:
     plain = Tape.of(quotients())
     assert divisions(plain) >= 11
     assert (
-        divisions(with_reciprocals(plain))
+        divisions(share_reciprocals(plain))
         - sum(entry[0] == ca.OP_DIV and plain.entries[entry[2]][0] == ca.OP_CONST for entry in plain.entries)
         == 3
     )
@@ -44,7 +44,7 @@ def test_each_denominator_is_divided_by_once() -> None:
 def test_a_tape_without_divisions_stays_what_it_is() -> None:
     x = ca.SX.sym("x", 4)
     tape = Tape.of(ca.Function("products", [x], [x[0] * x[1] - ca.sin(x[2]) * x[3]]))
-    assert with_reciprocals(tape).entries == tape.entries
+    assert share_reciprocals(tape).entries == tape.entries
 
 
 @needs_compiler
@@ -83,7 +83,7 @@ def test_equal_numerators_cancel_to_the_last_bit() -> None:
 def test_elimination_keeps_its_values_and_loses_most_divisions() -> None:
     A, right = ca.SX.sym("A", 6, 6), ca.SX.sym("b", 6)
     tape = Tape.of(ca.Function("elimination", [A, right], [Ldl.of(A @ A.T + ca.SX.eye(6)).solve(right)]))
-    multiplied = with_reciprocals(tape)
+    multiplied = share_reciprocals(tape)
     assert divisions(tape) >= 21
     assert divisions(multiplied) == 6
     rng = np.random.default_rng(7)
@@ -95,8 +95,8 @@ def test_elimination_keeps_its_values_and_loses_most_divisions() -> None:
 
 def test_rounding_does_not_depend_on_what_else_is_computed() -> None:
     x, y = ca.SX.sym("x", 3), ca.SX.sym("y")
-    alone = with_reciprocals(Tape.of(ca.Function("alone", [x, y], [x[0] / y])))
-    beside = with_reciprocals(Tape.of(ca.Function("beside", [x, y], [x / y])))
+    alone = share_reciprocals(Tape.of(ca.Function("alone", [x, y], [x[0] / y])))
+    beside = share_reciprocals(Tape.of(ca.Function("beside", [x, y], [x / y])))
     rng = np.random.default_rng(5)
     for _ in range(100):
         arguments = [rng.uniform(0.5, 2.0, 3).tolist(), rng.uniform(0.5, 2.0, 1).tolist()]

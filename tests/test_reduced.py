@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.constraints import NullSpaceMethod, Schedule, aligned, holonomic, nonholonomic, second_order
-from erugin.controllers import Program, ProgramController, ReducedState, reduced
+from erugin.constraints import NullSpaceMethod, Schedule, align_basis, holonomic, nonholonomic, second_order
+from erugin.controllers import Program, ProgramController, ReducedState, reduced_equations
 from erugin.robots import Robot, lagrangian_system
-from erugin.robots.assembly import assemble, assemble_velocities
 from erugin.robots.examples.quaternion_body import heavy_top
 from erugin.robots.examples.two_wheel import fukao_robot
+from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
 from erugin.symbolic import ModelError, Parameters, ShapeError, SingularProgramError
 
 from .arms import disc_program, two_link_arm
@@ -85,7 +85,7 @@ MODELS: dict[str, tuple[Callable[[], Robot], Callable[[Robot, np.random.Generato
 @pytest.mark.parametrize("method", ["svd", "recurrent", "qr"])
 def test_accelerations_and_reactions_are_those_of_the_full_equations(name: str, method: NullSpaceMethod) -> None:
     robot, rng = MODELS[name][0](), np.random.default_rng(1)
-    equations = reduced(robot, method=method)
+    equations = reduced_equations(robot, method=method)
     for _ in range(5):
         t, q, v = MODELS[name][1](robot, rng)
         u = rng.normal(size=robot.u.numel())
@@ -112,7 +112,7 @@ def test_rates_are_those_of_bases_carried_along_the_motion(name: str) -> None:
     """ẇ and V̇₂ against central differences of w = V₂ᵀv along an exact motion, bases aligned with the middle one."""
     robot, rng = MODELS[name][0](), np.random.default_rng(2)
     c = robot.coordinates
-    equations = reduced(robot)
+    equations = reduced_equations(robot)
     t, q, v = MODELS[name][1](robot, rng)
     middle = equations.at(q, v, t=t)
 
@@ -142,7 +142,7 @@ def test_rates_are_those_of_bases_carried_along_the_motion(name: str) -> None:
 def test_a_program_moves_as_its_controller_moves_it() -> None:
     """Against the multipliers of an ideal ProgramController, deviations included; R = Θᵀλ."""
     program, rng = disc_program(), np.random.default_rng(3)
-    controller, equations = ProgramController(program, realization="ideal"), reduced(program)
+    controller, equations = ProgramController(program, realization="ideal"), reduced_equations(program)
     for _ in range(10):
         q, v = rng.uniform(0.2, 1.0, (2, 2))
         expected = controller.solve(0.4, q, v)
@@ -155,7 +155,7 @@ def test_a_program_moves_as_its_controller_moves_it() -> None:
 def test_natural_rows_and_those_of_a_program_go_together() -> None:
     robot = crank_rocker()
     program = Program(robot, holonomic(robot.q[0] - 0.5 - robot.t, name="crank turns"))
-    equations = reduced(program)
+    equations = reduced_equations(program)
     assert equations.rows == (*robot.natural_rows, "crank turns")
     q = assemble(robot, [0.5, 0.5, 1.5], fixed=["crank"]).q
     v = assemble_velocities(robot, q, fixed={"crank": 1.0})
@@ -167,7 +167,7 @@ def test_natural_rows_and_those_of_a_program_go_together() -> None:
 
 def test_velocities_of_moving_constraints_have_a_particular_part() -> None:
     """A bead at r on a rod that turns at ω: v_p = ω r across the rod, w = ± ṙ along it."""
-    equations = reduced(bead())
+    equations = reduced_equations(bead())
     q, t = 0.7 * np.array([np.cos(0.6), np.sin(0.6)]), 0.3
     V2 = equations.basis(q, t=t)
     v = equations.velocity(q, [0.4], V2, t=t)
@@ -181,14 +181,14 @@ def test_velocities_of_moving_constraints_have_a_particular_part() -> None:
 def test_bases_continue_those_before() -> None:
     """One turn of a crank: aligned bases move by less than the path does, raw ones of the recurrence jump."""
     robot = crank_rocker()
-    equations = reduced(robot, method="recurrent")
+    equations = reduced_equations(robot, method="recurrent")
     start = assemble(robot, [0.0, 0.5, 1.5], fixed=["crank"])
     basis, q, raw, jumps = equations.basis(start.q), start.q, list[Array](), list[float]()
     for angle in np.linspace(0.0, 2.0 * np.pi, 361)[1:]:
         q = assemble(robot, q, fixed={"crank": float(angle)}).q
         after = equations.basis(q, near=basis)
         raw.append(equations.basis(q))
-        np.testing.assert_allclose(after, aligned(raw[-1], basis), atol=1e-15)
+        np.testing.assert_allclose(after, align_basis(raw[-1], basis), atol=1e-15)
         jumps.append(float(np.abs(after - basis).max()))
         basis = after
     assert max(jumps) < 0.05
@@ -199,7 +199,7 @@ def test_dependent_rows_are_named_and_cost_nothing() -> None:
     robot = pendulum(3)
     doubled = dataclasses.replace(robot, natural=(*robot.natural, holonomic(ca.sumsqr(robot.q) - 1, name="again")))
     q, v = np.array([0.6, 0.0, 0.8]), np.array([0.0, 1.0, 0.0])
-    state = reduced(doubled).at(q, v)
+    state = reduced_equations(doubled).at(q, v)
     assert state.dependent_rows == ("again",)
     np.testing.assert_allclose(state.acceleration, robot.evaluate(robot.acceleration, q=q, v=v), atol=1e-13)
 
@@ -224,7 +224,7 @@ def test_rows_that_follow_from_others_up_to_an_assembly_do_not_contradict(rate: 
         V=ca.sum1(ca.sin(q[:3])) * 9.81 / 2,
         natural=ties,
     )
-    equations, rng = reduced(robot), np.random.default_rng(5)
+    equations, rng = reduced_equations(robot), np.random.default_rng(5)
     for angle in rng.uniform(0.3, 2.8, 10):
         place = np.array([angle, angle, angle, 0.0]) + 1e-12 * rng.normal(size=4)
         state = equations.at(place, rate * np.array([1.0, 1.0, 1.0, 0.0]))
@@ -237,7 +237,7 @@ def test_contradictory_rows_are_refused() -> None:
     tip = robot.points["tip"]
     twice = [holonomic(tip[0] - 1.0, name="here"), holonomic(tip[0] - 1.1, name="there")]
     with pytest.raises(SingularProgramError, match=r"contradict one another; '(here|there)' is missed by"):
-        reduced(Program(robot, twice)).at([0.3, 0.8], [0.0, 0.0])
+        reduced_equations(Program(robot, twice)).at([0.3, 0.8], [0.0, 0.0])
 
 
 def test_motions_without_inertia_are_refused() -> None:
@@ -247,13 +247,13 @@ def test_motions_without_inertia_are_refused() -> None:
         q=q, v=v, p=p, T=v[0] ** 2 / 2, natural=[holonomic(q[1] - q[0], name="tie")], name="loose"
     )
     with pytest.raises(SingularProgramError, match=r"loose: V₂ᵀM V₂ is not positive definite, eigenvalues"):
-        reduced(robot).at(np.zeros(3), np.zeros(3))
+        reduced_equations(robot).at(np.zeros(3), np.zeros(3))
 
 
 def test_rows_that_are_off_are_left_out() -> None:
     robot = two_link_arm()
     row = holonomic(robot.q[0] - 0.2, name="hold", when=Schedule(((1.0, 2.0),)))
-    equations = reduced(Program(robot, [row, holonomic(robot.q[1] - 0.1, name="always")]))
+    equations = reduced_equations(Program(robot, [row, holonomic(robot.q[1] - 0.1, name="always")]))
     q, v = [0.3, 0.8], [0.1, 0.2]
     assert equations.at(q, v, t=0.5).basis.shape == (2, 1)
     assert equations.at(q, v, t=1.5).basis.shape == (2, 0)
@@ -264,19 +264,21 @@ def test_rows_that_are_off_are_left_out() -> None:
 def test_bad_input_is_named() -> None:
     arm, q, v = two_link_arm(), [0.3, 0.8], [0.1, 0.2]
     with pytest.raises(ModelError, match="has no natural constraints: nothing is to be reduced"):
-        reduced(arm)
+        reduced_equations(arm)
     with pytest.raises(ModelError, match="a Robot or a Program can be reduced, got 3"):
-        reduced(3)  # type: ignore[arg-type]
+        reduced_equations(3)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="unknown method of reduced 'lu'"):
-        reduced(pendulum(2), method="lu").at([0.0, -1.0], [0.0, 0.0])  # type: ignore[arg-type]
+        reduced_equations(pendulum(2), method="lu").at([0.0, -1.0], [0.0, 0.0])  # type: ignore[arg-type]
     a = arm.coordinates.a
     with pytest.raises(ModelError, match="'round' are not affine in the accelerations"):
-        reduced(Program(arm, second_order(ca.sumsqr(a) - 1, name="round")))
+        reduced_equations(Program(arm, second_order(ca.sumsqr(a) - 1, name="round")))
     with pytest.raises(ModelError, match="order 0 and 1 that are linear in v"):
-        reduced(Program(arm, second_order(a[0] + a[1], name="sum"))).basis(q)
+        reduced_equations(Program(arm, second_order(a[0] + a[1], name="sum"))).basis(q)
     with pytest.raises(ModelError, match="order 0 and 1 that are linear in v"):
-        reduced(Program(arm, nonholonomic(ca.sumsqr(arm.v) - 1, name="speed"))).velocity(q, [0.0], np.zeros((2, 1)))
-    equations = reduced(pendulum(2))
+        reduced_equations(Program(arm, nonholonomic(ca.sumsqr(arm.v) - 1, name="speed"))).velocity(
+            q, [0.0], np.zeros((2, 1))
+        )
+    equations = reduced_equations(pendulum(2))
     with pytest.raises(ShapeError, match=r"basis must have shape \(2, 1\), got \(2, 2\)"):
         equations.velocity([0.0, -1.0], [0.0], np.eye(2))
     with pytest.raises(ShapeError, match=r"q must have shape \(2,\)"):

@@ -12,20 +12,21 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Robot, lagrangian_system
-from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.robots.branch import Branch, LostBranchError
-from erugin.robots.branch_start import first_chart
+from erugin.robots import Robot, lagrangian_system, with_inputs
 from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.examples.quaternion_body import heavy_top
 from erugin.robots.examples.two_wheel import fukao_robot
-from erugin.robots.manifold import Manifold
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import DOP853, RK4, Reduced, Simulator, Trajectory, simulate
-from erugin.scenarios.closed_loop import SymbolicLoop
-from erugin.scenarios.integrators import reduced_blocks, reduced_step
-from erugin.scenarios.integrators.reduced_step import Stage, StepFunction, chart_shapes
-from erugin.scenarios.simulate import SimulationError
+from erugin.robots.manifold.branch import LostBranchError, MotionBranch
+from erugin.robots.manifold.initial_chart import initial_chart
+from erugin.robots.manifold.manifold import Manifold
+from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Reduced, Simulator, Trajectory
+from erugin.simulation.closed_loop import SymbolicLoop
+from erugin.simulation.integrators import reduced as reduced_blocks
+from erugin.simulation.integrators import reduced_step
+from erugin.simulation.integrators.reduced_step import ChartStage, StepFunction, chart_shapes
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Kernel, ModelError, Parameters
 
 from .mechanisms import crank_rocker, engine
@@ -187,11 +188,11 @@ def test_redundant_rows_change_no_motion() -> None:
         simulate(doubled, None, q, v, 0.5, step=1e-3, integrator=RK4())
 
 
-def stage_of(robot: Robot, q: Array, v: Array) -> tuple[SymbolicLoop, Stage]:
+def stage_of(robot: Robot, q: Array, v: Array) -> tuple[SymbolicLoop, ChartStage]:
     loop = SymbolicLoop(robot, None, None, judged=False, metrics=ca.SX(0, 1))
     manifold = Manifold.of(robot)
-    chart = first_chart(Branch(manifold, robot.parameters.values()), 0.0, q, v)
-    return loop, Stage(loop, manifold, chart_shapes(chart, manifold))
+    chart = initial_chart(MotionBranch(manifold, robot.parameters.values()), 0.0, q, v)
+    return loop, ChartStage(loop, manifold, chart_shapes(chart, manifold))
 
 
 def windows_upright(windows: int) -> tuple[Robot, Array, Array]:
@@ -230,7 +231,7 @@ def test_rows_far_from_sparse_are_eliminated_from_python(monkeypatch: pytest.Mon
     robot, q, v = windows_upright(3)
     compiled = simulate(robot, None, q, v, 0.9, step=1e-3, integrator=Reduced())
     monkeypatch.setattr(reduced_blocks, "LARGEST", 10)
-    monkeypatch.setattr(reduced_blocks, "Stage", None)
+    monkeypatch.setattr(reduced_blocks, "ChartStage", None)
     called = simulate(robot, None, q, v, 0.9, step=1e-3, integrator=Reduced())
     np.testing.assert_allclose(called.q, compiled.q, atol=1e-10)
     assert np.ptp(called.energy) < 1e-10 * np.ptp(called.evaluate(robot.kinetic_energy))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.constraints import null_space
-from erugin.controllers import reduced
+from erugin.controllers import reduced_equations
 
 from .reduced_models import G, pendulum
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 def test_the_pendulum_of_section_5() -> None:
     """ẇ = g y₂/l, ẏ = [−y₂, y₁] w/l with y₁ up, eqs. (5.1): one degree of freedom and constant T need no V̇₂."""
     robot = pendulum(2)
-    equations, rng = reduced(robot, method="recurrent"), np.random.default_rng(4)
+    equations, rng = reduced_equations(robot, method="recurrent"), np.random.default_rng(4)
     for angle in [np.pi, np.pi + 1e-9, 0.0, *rng.uniform(-3.0, 3.0, 10)]:
         y1, y2 = np.cos(angle), np.sin(angle)
         V2 = np.array([[y1], [-y2]])

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.robots import Link, planar_manipulator
 from erugin.robots.examples.redundant_chain import redundant_chain
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import Kernel, ModelError
 
 from .references import planar_newton_euler as reference

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from erugin.robots import Robot
 from erugin.robots.examples.redundant_chain import torn_oscillator
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError
 
 Array = NDArray[np.float64]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController, Reference, start_on
-from erugin.controllers.reference_motion import reference_of
-from erugin.controllers.rivals import ComputedTorque
+from erugin.controllers.baselines import ComputedTorque
+from erugin.controllers.program.program_reference import reference_of
 from erugin.robots import Robot
 from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
@@ -111,7 +111,7 @@ def test_bad_references_are_refused(arm: Robot) -> None:
 def test_a_law_of_coordinates_gets_the_task_of_a_program(arm: Robot) -> None:
     """The joints follow the program's own motion, so that its deviation stays small without the program."""
     tip = ca.vertcat(0.7 + 0.15 * ca.cos(2.0 * arm.t), 0.1 + 0.15 * ca.sin(2.0 * arm.t))
-    task = trajectory(arm.points["tip"], tip, perturbation=Baumgarte(8.0), name="circle")
+    task = tracking(arm.points["tip"], tip, perturbation=Baumgarte(8.0), name="circle")
     program = Program(arm, task)
     q0, v0 = start_on(program, [-0.6, 1.6])
     reference = reference_of(program, q0, v0, 2.0)

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from erugin.controllers.regressor import Regressor, reference_force
-from erugin.controllers.regressor_products import Product
+from erugin.controllers.regressor import ParameterProduct, Regressor, reference_force
 from erugin.robots import Robot, lagrangian_system
 from erugin.symbolic import Kernel, ModelError, ParameterError, Parameters
 
@@ -191,7 +190,7 @@ def test_what_is_taken_apart_is_the_whole(names: tuple[str, ...], expected: tupl
         assert not ca.depends_on(ca.vertcat(ca.vec(found.matrix), found.rest), robot.parameters[name])
 
 
-def _symbolic(product: Product, robot: Robot) -> ca.SX:
+def _symbolic(product: ParameterProduct, robot: Robot) -> ca.SX:
     value = ca.SX(1)
     for name, power in product.powers:
         value = value * robot.parameters[name] ** power
@@ -246,7 +245,7 @@ NUMBERS = st.floats(-3.0, 3.0)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=2), st.integers(1, 3), st.data())
 def test_bounds_of_a_product_hold_all_of_it(pairs: list[tuple[float, float]], power: int, data: st.DataObject) -> None:
     limits = {name: (min(pair), max(pair)) for name, pair in zip("ab", pairs, strict=True)}
-    product = Product((("a", power), ("b", 1)))
+    product = ParameterProduct((("a", power), ("b", 1)))
     low, high = product.bounds(limits)
     a, b = (data.draw(st.floats(*limits[name])) for name in "ab")
     assert low - 1e-12 <= product.value({"a": a, "b": b}) <= high + 1e-12

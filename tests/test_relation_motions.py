@@ -23,11 +23,12 @@ from erugin.constraints import (
     speed,
     speed_along,
     synchronized,
-    trajectory,
+    tracking,
 )
 from erugin.controllers import Program, ProgramController, start_on
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, together, with_inputs
-from erugin.scenarios import Trajectory, simulate
+from erugin.robots import Link, Robot, combine, lagrangian_system, planar_manipulator, with_inputs
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic import NotConvergedError
 
 Array = NDArray[np.float64]
@@ -126,7 +127,7 @@ def test_a_pendulum_is_swung_up_to_an_energy_level_and_let_go() -> None:
 def test_two_pendula_move_as_one() -> None:
     """Synchronised, two pendula of different mass and length share the motion of one with (Σ m g l)/(Σ m l²)."""
     left, right = pendulum(1.0, 0.5), pendulum(3.0, 0.8)
-    both = together({"left": left, "right": right})
+    both = combine({"left": left, "right": right})
     assert both.coordinates.names == ("left.phi", "right.phi")
     motion = run(both, [synchronized(left.q, right.q)], [0.7, 0.7], [0.0, 0.0], 3.0)
     np.testing.assert_allclose(motion.q[:, 0], motion.q[:, 1], atol=1e-12)
@@ -145,7 +146,7 @@ def test_the_tip_of_an_arm_with_a_passive_joint_moves_as_told() -> None:
     # The tip lies nearer to the elbow than the centre of percussion does, so that the shoulder moves it both ways.
     whole = planar_manipulator([Link(0.5, 2.0, 0.25, 0.05), Link(0.4, 1.0, 0.2, 0.1)], zero="down")
     arm = with_inputs(whole, whole.input_names[:1])
-    across = trajectory(arm.points["tip"][0], 0.2 + 0.05 * ca.sin(4 * arm.t), perturbation=Baumgarte(20.0))
+    across = tracking(arm.points["tip"][0], 0.2 + 0.05 * ca.sin(4 * arm.t), perturbation=Baumgarte(20.0))
     program = Program(arm, across)
     q, v = start_on(program, [0.2, 0.1])
     motion = simulate(arm, ProgramController(program, realization="actuated"), q, v, 1.0, step=1e-3)
@@ -163,7 +164,7 @@ def test_the_tip_of_an_arm_with_a_passive_joint_moves_as_told() -> None:
 
 def test_together_is_as_its_parts_are() -> None:
     left, right = planar_manipulator([Link(0.5, 1.0, 0.2, 0.03)] * 2), planar_manipulator([Link(0.7, 2.0, 0.3, 0.1)])
-    both = together({"left": left, "right": right})
+    both = combine({"left": left, "right": right})
     q, v, u = [0.3, 0.4, -0.9], [1.0, -0.5, 0.2], [0.4, 0.1, -0.3]
     a = both.evaluate(both.acceleration, q=q, v=v, u=u)
     np.testing.assert_allclose(a[:2], left.evaluate(left.acceleration, q=q[:2], v=v[:2], u=u[:2]), rtol=1e-13)
@@ -177,16 +178,16 @@ def test_together_is_as_its_parts_are() -> None:
     )
     assert both.evaluate(both.kinetic_energy, q=q, v=v) == pytest.approx(float(total))
     with pytest.raises(ValueError, match="same robot"):
-        together({"a": left, "b": left})
+        combine({"a": left, "b": left})
     with pytest.raises(ValueError, match="at least two"):
-        together({"a": left})
+        combine({"a": left})
 
 
 def test_time_is_one_for_all() -> None:
     """Natural constraints that move in time, of the second robot too, follow the time of the whole."""
     x, w, t = ca.SX.sym("x"), ca.SX.sym("w"), ca.SX.sym("t")
     driven = lagrangian_system(q=x, v=w, T=w**2 / 2, t=t, natural=[nonholonomic(w - ca.cos(t), name="driven")])
-    both = together({"free": point(), "driven": driven})
+    both = combine({"free": point(), "driven": driven})
     motion = simulate(both, None, [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], 1.5, step=1e-3)
     np.testing.assert_allclose(motion.q[:, 2], np.sin(motion.t), atol=1e-10)
     assert [k.name for k in both.natural] == ["driven.driven"]
@@ -196,11 +197,11 @@ def test_robots_that_share_symbols_are_not_two() -> None:
     left = point()
     copied = dataclasses.replace(left, name="copy")
     with pytest.raises(ValueError, match="a and b share the symbol 'x_0'"):
-        together({"a": left, "b": copied})
+        combine({"a": left, "b": copied})
     with pytest.raises(ValueError, match="needs a mapping of names to robots, got a list"):
-        together([left, point()])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        combine([left, point()])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="needs a name for every robot, got ''"):
-        together({"": left, "b": point()})
+        combine({"": left, "b": point()})
 
 
 def test_redundant_rows_stay_allowed() -> None:
@@ -208,9 +209,9 @@ def test_redundant_rows_stay_allowed() -> None:
     rows = [distance(x, [0.0, 0.0], ca.SX(1.0), name=name) for name in ("rod", "same rod")]
     T, V = ca.sumsqr(v) / 2, x[1]
     held = dataclasses.replace(lagrangian_system(q=x, v=v, T=T, V=V, natural=rows), redundant="least-norm")
-    both = together({"free": point(), "held": held})
+    both = combine({"free": point(), "held": held})
     assert both.redundant == "least-norm"
-    assert together({"a": point(), "b": point()}).redundant == "refused"
+    assert combine({"a": point(), "b": point()}).redundant == "refused"
     alone = held.evaluate(held.acceleration, q=[0.6, 0.8], v=[0.8, -0.6])
     found = both.evaluate(both.acceleration, q=[0.0, 0.0, 0.6, 0.8], v=[0.0, 0.0, 0.8, -0.6])
     np.testing.assert_allclose(found[2:], alone, atol=1e-12)

@@ -26,7 +26,7 @@ from erugin.constraints import (
     speed_along,
     synchronized,
     tangential_acceleration,
-    trajectory,
+    tracking,
 )
 from erugin.controllers import Program, start_on
 from erugin.robots import Robot, lagrangian_system, two_wheel_robot
@@ -178,8 +178,8 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: rolling(np.eye(3), x, x), "rotation must be CasADi SX"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         (lambda: rolling(R, x, x, directions=[0.0, np.nan, 1.0]), "finite matrix of shape"),
         (lambda: rolling(R, x, x, directions="x"), "numbers or expressions"),
-        (lambda: trajectory(x, strange), "target of 'trajectory' must be a number, got 'a'"),
-        (lambda: trajectory(x, None), "column of CasADi SX expressions or numbers, got None"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        (lambda: tracking(x, strange), "target of 'trajectory' must be a number, got 'a'"),
+        (lambda: tracking(x, None), "column of CasADi SX expressions or numbers, got None"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         (lambda: rolling(R, x[:2], x), r"\(2, 2\)"),
         (lambda: path_curvature(x, 1.0), "column of 2"),
         (lambda: tangential_acceleration(x, ca.vertcat(x)), "scalar"),
@@ -193,9 +193,9 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_a_column_may_be_a_number_or_a_list_of_both() -> None:
     robot = free_point(2)
     x, t = robot.q, robot.t
-    assert deviation(robot, trajectory(x[0], 0.5), q=[2.0, 0.0]) == pytest.approx([1.5])
+    assert deviation(robot, tracking(x[0], 0.5), q=[2.0, 0.0]) == pytest.approx([1.5])
     target: list[ca.SX | float] = [0.5, 3 * t]
-    mixed = trajectory(x, target)
+    mixed = tracking(x, target)
     assert deviation(robot, mixed, t=0.2, q=[2.0, 1.0]) == pytest.approx([1.5, 0.4])
     geared = synchronized(x[0], x[1], ratio=1 + t, offset=0.25)
     assert deviation(robot, geared, t=1.0, q=[2.0, 0.5]) == pytest.approx([0.75])
@@ -212,14 +212,14 @@ def test_numbers_of_casadi_are_numbers_wherever_arrays_are() -> None:
     robot = free_point(3)
     place, q, v = [0.3, -0.2], np.linspace(0.1, 0.5, robot.q.numel()), np.linspace(-0.2, 0.4, robot.v.numel())
     for numbers in (dm(place), cast(ArrayLike, ca.DM(place).T), np.array(place), tuple(place)):
-        rows = Program(robot, trajectory(robot.q[:2], numbers))
+        rows = Program(robot, tracking(robot.q[:2], numbers))
         np.testing.assert_array_equal(robot.evaluate(rows.deviation, q=q), q[:2] - place)
     np.testing.assert_array_equal(robot.evaluate(robot.q, q=dm(q), v=cast(ArrayLike, ca.DM(v).T)), q)
     assert (
         circle(cast(Sequence[float], dm(place)), 0.5).parameters.nominal == circle((0.3, -0.2), 0.5).parameters.nominal
     )
     point = free_point()
-    held = Program(point, trajectory(point.q, dm([1.0, 2.0])))
+    held = Program(point, tracking(point.q, dm([1.0, 2.0])))
     start = start_on(held, dm([0.5, 0.5]), at=[(point.q[0], dm(1.0))], velocity_guess=dm([0.0, 0.0]))
     np.testing.assert_allclose(start[0], [1.0, 2.0], atol=1e-12)
     one = simulate(point, None, dm([1.0, 2.0]), dm([0.5, 0.0]), 0.1, step=0.05)
@@ -227,6 +227,6 @@ def test_numbers_of_casadi_are_numbers_wherever_arrays_are() -> None:
     lanes = simulate(point, None, dm([[1.0, 2.0], [3.0, 4.0]]), dm([0.5, 0.0]), 0.1, step=0.05)
     assert lanes.q.shape == (2, 3, 2)
     with pytest.raises(ModelError, match="must be a column of CasADi SX expressions or numbers"):
-        trajectory(robot.q[:2], dm([[1.0, 2.0], [3.0, 4.0]]))
+        tracking(robot.q[:2], dm([[1.0, 2.0], [3.0, 4.0]]))
     with pytest.raises(ShapeError, match=r"the target of 'trajectory' must be finite"):
-        trajectory(robot.q[:2], dm([np.nan, 0.0]))
+        tracking(robot.q[:2], dm([np.nan, 0.0]))

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from erugin.scenarios.cli import main
+from erugin.cli.main import main
+from erugin.scenarios import Results
 from erugin.scenarios.report import report, write_report
-from erugin.scenarios.report.gathered import Gathered
-from erugin.scenarios.report.levels import curves
-from erugin.scenarios.study import Results
+from erugin.scenarios.report.page_pictures import curves
+from erugin.scenarios.report.study_comparisons import StudyComparisons
 from erugin.symbolic.errors import StudyError
 
 from .command_line import terminal as terminal
@@ -155,7 +155,7 @@ def test_an_unfinished_study_says_so_and_compares_what_all_have_done(folder: Pat
 
 
 def test_levels_and_parts_of_what_is_varied(folder: Path) -> None:
-    gathered = Gathered.of(Results.open(folder), 0.95)
+    gathered = StudyComparisons.of(Results.open(folder), 0.95)
     rows = Results.open(folder).to_pandas()
     (slow, *_) = curves(gathered, "error_rms", "plant.s")
     assert slow.at == (0.0, 5.0, 30.0)

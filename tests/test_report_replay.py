@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.cli import main
-from erugin.scenarios.plots import defaults
-from erugin.scenarios.study import Results
-from erugin.scenarios.study.files import BLANK, seal
+from erugin.cli.main import main
+from erugin.scenarios import Results
 from erugin.scenarios.study.rerun import load_study, rerun
+from erugin.simulation.storage.atomic_file import BLANK, seal
 from erugin.symbolic.errors import StudyError
+from erugin.views import stroboscope as defaults
 
 from .command_line import files
 from .command_line import terminal as terminal

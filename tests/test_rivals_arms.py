@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy.integrate import simpson
 
 from erugin.controllers import Controller, Reference, Status
-from erugin.controllers.rivals import ComputedTorque, OperationalSpace, PDGravity
-from erugin.controllers.rivals.gains import mean_inertia
+from erugin.controllers.baselines import ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.baselines.pd_gains import mean_inertia
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import SimulationError, Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic.errors import ModelError, ParameterError, ShapeError, SingularProgramError
 
 from .arms import two_link_arm

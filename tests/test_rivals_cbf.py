@@ -12,11 +12,12 @@ from scipy.optimize import nnls
 
 from erugin.constraints import circle
 from erugin.controllers import ProgramController, Reference, Status
-from erugin.controllers.limits import QpAnswer, QpSolver, QuadraticProgram
-from erugin.controllers.rivals import Barrier, CbfFilter, ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.baselines import BarrierFunction, CbfFilter, ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.bounded import QpSolution, QpSolver, QuadraticProgram
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Limits, Robot
-from erugin.scenarios import SimulationError, Simulator, Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError, Simulator, Trajectory
 from erugin.symbolic.errors import ModelError, NotConvergedError
 
 from .arms import disc_program, two_link_arm
@@ -33,13 +34,13 @@ def mass() -> Robot:
     return point_mass()
 
 
-def discs(robot: Robot, swirl: float = 0.0) -> list[Barrier]:
+def discs(robot: Robot, swirl: float = 0.0) -> list[BarrierFunction]:
     """Two discs that drift."""
     shapes = [
         circle((2.0, 0.3), 0.6, velocity=(-0.1, 0.05), name="one"),
         circle((3.0, -1.5), 0.5, velocity=(0.0, 0.3), name="two"),
     ]
-    return [Barrier.outside(robot, robot.q, shape, margin=0.05, swirl=swirl) for shape in shapes]
+    return [BarrierFunction.outside(robot, robot.q, shape, margin=0.05, swirl=swirl) for shape in shapes]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_drifting_discs_are_never_entered(mass: Robot, filtered: CbfFilter) -> N
     simulator, bare = Simulator(mass, filtered), simulate(mass, filtered.inner, REST, REST, 3.0, step=1e-2)
     for _ in range(6):
         given = scene(rng)
-        motion = simulator.run(REST, REST, 3.0, step=1e-2, law_p=given)
+        motion = simulator.run(REST, REST, 3.0, step=1e-2, controller_p=given)
         assert values(filtered, motion, given).min() > -1e-9
         assert motion.ok
         hit += int(values(filtered, bare, given).min() < 0.0)
@@ -128,7 +129,7 @@ def test_an_arm_touches_a_barrier_as_its_equation_says() -> None:
     start = arm.evaluate(tip, q=q0)
     disc = circle(start + np.array([-0.05, 0.25]), 0.08, velocity=(0.0, -0.02), name="disc")
     nominal = OperationalSpace(arm, tip, start + np.array([-0.1, 0.5]), rate=3.0)
-    law = CbfFilter(nominal, Barrier.outside(arm, tip, disc, margin=0.01), rate=GAMMA)
+    law = CbfFilter(nominal, BarrierFunction.outside(arm, tip, disc, margin=0.01), rate=GAMMA)
     step = 2e-3
     motion = simulate(arm, law, q0, REST, 4.0, step=step)
     assert motion.ok
@@ -152,7 +153,7 @@ def test_a_goal_straight_behind_a_disc_needs_a_swirl(mass: Robot) -> None:
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL), rate=1.5)
     ends = {}
     for swirl, side in ((0.0, 1), (0.7, 1), (0.7, -1)):
-        barrier = Barrier.outside(mass, mass.q, disc, margin=0.05, swirl=swirl, side=side)
+        barrier = BarrierFunction.outside(mass, mass.q, disc, margin=0.05, swirl=swirl, side=side)
         motion = simulate(mass, CbfFilter(nominal, barrier, rate=GAMMA), REST, REST, 10.0, step=2e-2)
         assert motion.ok
         assert (np.hypot(*(motion.q - [2.0, 0.0]).T) > 0.65 - 1e-9).all()
@@ -166,7 +167,7 @@ def test_a_goal_straight_behind_a_disc_needs_a_swirl(mass: Robot) -> None:
 
 def test_walls_that_close_are_both_named_and_the_middle_is_held(mass: Robot) -> None:
     t, x = mass.t, mass.q[0]
-    walls = [Barrier("left wall", x - 0.5 * t), Barrier("right wall", 1.0 - 0.5 * t - x)]
+    walls = [BarrierFunction("left wall", x - 0.5 * t), BarrierFunction("right wall", 1.0 - 0.5 * t - x)]
     law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.4, 0.0]), rate=3.0), walls, rate=GAMMA)
     motion = simulate(mass, law, [0.4, 0.0], REST, 2.0, step=1e-2)
     limited = motion.status == Status.LIMITED
@@ -184,7 +185,7 @@ def test_walls_that_close_are_both_named_and_the_middle_is_held(mass: Robot) -> 
 
 def test_inputs_stay_within_their_bounds_and_what_is_missed_is_told(mass: Robot) -> None:
     bounded = replace(mass, limits=Limits(np.full(2, -np.inf), np.full(2, np.inf), np.full(2, np.inf), np.full(2, 3.0)))
-    wall = Barrier("wall", 1.0 - bounded.q[0])
+    wall = BarrierFunction("wall", 1.0 - bounded.q[0])
     law = CbfFilter(PDGravity(bounded, Reference.at_rest(bounded, [3.0, 0.0]), rate=3.0), wall, rate=GAMMA)
     told = law.observe(0.0, [0.9, 0.0], [2.0, 0.0])
     assert told.status is Status.LIMITED
@@ -212,7 +213,7 @@ def test_a_start_inside_is_told_and_left(mass: Robot, filtered: CbfFilter) -> No
 def test_a_barrier_out_of_the_inputs_reach_is_told(mass: Robot) -> None:
     """In the middle between two walls that push nowhere, h = x² − 1 and its slope is zero: γ² h = −16 is missed."""
     nominal = PDGravity(mass, Reference.at_rest(mass, REST), rate=3.0)
-    told = CbfFilter(nominal, Barrier("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
+    told = CbfFilter(nominal, BarrierFunction("walls", mass.q[0] ** 2 - 1.0), rate=GAMMA).observe(0.0, REST, REST)
     assert told.status is Status.LIMITED
     assert "its condition is missed by 16" in told.message
     assert np.isfinite(told.output).all()
@@ -223,7 +224,7 @@ def test_velocities_and_forces_may_be_filtered_too() -> None:
     arm = two_link_arm()
     law = ProgramController(disc_program(arm))
     speed = arm.coordinates.rate(arm.points["tip"])
-    limit = Barrier("speed", 0.12**2 - ca.sumsqr(speed))
+    limit = BarrierFunction("speed", 0.12**2 - ca.sumsqr(speed))
     filtered = CbfFilter(law, limit, rate=20.0)
     assert filtered.applies_force
     assert filtered.rows == law.rows
@@ -238,21 +239,21 @@ def test_velocities_and_forces_may_be_filtered_too() -> None:
 
 def test_joint_limits_become_barriers() -> None:
     robot = seven_joint_arm()
-    barriers = Barrier.joint_limits(robot, margin=0.05)
+    barriers = BarrierFunction.joint_limits(robot, margin=0.05)
     assert len(barriers) == 14
     q = np.clip(np.zeros(7), robot.limits.lower, robot.limits.upper)
     heights = [float(robot.evaluate(barrier.value, q=q)) for barrier in barriers]
     expected = np.column_stack([q - robot.limits.lower, robot.limits.upper - q]).ravel() - 0.05
     np.testing.assert_allclose(heights, expected)
     with pytest.raises(ModelError, match="leave no room with a margin of 9"):
-        Barrier.joint_limits(robot, margin=9.0)
+        BarrierFunction.joint_limits(robot, margin=9.0)
     with pytest.raises(ModelError, match="has no limits of its coordinates"):
-        Barrier.joint_limits(two_link_arm())
+        BarrierFunction.joint_limits(two_link_arm())
 
 
 def test_the_memory_of_what_is_inside_is_kept(mass: Robot) -> None:
     held = SampleAndHold(ComputedTorque(mass, Reference.at_rest(mass, [0.5, 0.0]), rate=3.0), 0.05)
-    far = Barrier("far", 100.0 - mass.q[0])
+    far = BarrierFunction("far", 100.0 - mass.q[0])
     alone = simulate(mass, held, [0.0, 0.0], [0.3, 0.2], 1.0, step=1e-2)
     inside = simulate(mass, CbfFilter(held, far), [0.0, 0.0], [0.3, 0.2], 1.0, step=1e-2)
     assert np.array_equal(alone.u, inside.u)
@@ -262,9 +263,9 @@ def test_the_memory_of_what_is_inside_is_kept(mass: Robot) -> None:
 class Failing(QpSolver):
     """Finds nothing."""
 
-    def solve(self, program: QuadraticProgram, start: QpAnswer | None = None) -> QpAnswer:
+    def solve(self, program: QuadraticProgram, start: QpSolution | None = None) -> QpSolution:
         n, k = program.A.shape[1], len(program.A)
-        return QpAnswer(np.full(n, np.nan), np.full(n + k, np.nan))
+        return QpSolution(np.full(n, np.nan), np.full(n + k, np.nan))
 
 
 def test_a_solver_that_fails_is_told(mass: Robot) -> None:
@@ -281,7 +282,7 @@ def test_a_solver_that_fails_is_told(mass: Robot) -> None:
 def test_what_does_not_fit_is_refused(mass: Robot) -> None:
     nominal = PDGravity(mass, Reference.at_rest(mass, GOAL))
     disc = circle((2.0, 0.0), 0.6, name="disc")
-    barrier = Barrier.outside(mass, mass.q, disc)
+    barrier = BarrierFunction.outside(mass, mass.q, disc)
     for given in ([barrier, barrier], []):
         with pytest.raises(ModelError, match="barriers of different names"):
             CbfFilter(nominal, given)
@@ -290,10 +291,10 @@ def test_what_does_not_fit_is_refused(mass: Robot) -> None:
     with pytest.raises(ModelError, match="rate of 'cbf' must be greater than zero"):
         CbfFilter(nominal, barrier, rate=0.0)
     with pytest.raises(ModelError, match="no input of system changes barrier 'clock'"):
-        CbfFilter(nominal, Barrier("clock", 1.0 - mass.t))
+        CbfFilter(nominal, BarrierFunction("clock", 1.0 - mass.t))
     with pytest.raises(ModelError, match="is a function of time, position"):
-        CbfFilter(nominal, Barrier("force", 1.0 - mass.u[0]))
+        CbfFilter(nominal, BarrierFunction("force", 1.0 - mass.u[0]))
     with pytest.raises(ModelError, match=r"side must be \+1 or -1"):
-        Barrier.outside(mass, mass.q, disc, side=2)
+        BarrierFunction.outside(mass, mass.q, disc, side=2)
     with pytest.raises(ModelError, match="has 2 dimensions, the point 3"):
-        Barrier.outside(mass, ca.vertcat(mass.q, 0.0), disc)
+        BarrierFunction.outside(mass, ca.vertcat(mass.q, 0.0), disc)

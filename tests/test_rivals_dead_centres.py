@@ -13,11 +13,19 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from erugin.controllers import Controller, Reference, Status, SymbolicController
-from erugin.controllers.least_effort import LeastEffort
-from erugin.controllers.rivals import Barrier, CbfFilter, ComputedTorque, OperationalSpace, PDGravity, PotentialField
+from erugin.controllers.baselines import (
+    BarrierFunction,
+    CbfFilter,
+    ComputedTorque,
+    OperationalSpace,
+    PDGravity,
+    PotentialField,
+)
+from erugin.controllers.control_allocation import LeastEffortAllocation
 from erugin.robots import Assembler, Limits, Robot, lagrangian_system
 from erugin.robots.examples import pinocchio_four_bar
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import SingularProgramError
 
 Array = NDArray[np.float64]
@@ -139,7 +147,7 @@ def test_a_second_drive_goes_on_where_the_first_cannot() -> None:
 def test_inputs_do_with_least_effort_what_a_force_would(joints: Sequence[int]) -> None:
     """Against the pseudo-inverse along the one free direction n: of all u with nᵀ B u = nᵀ τ the shortest."""
     robot = driven(*joints)
-    tau, effort = ca.SX.sym("tau", 3), LeastEffort.of(robot)
+    tau, effort = ca.SX.sym("tau", 3), LeastEffortAllocation.of(robot)
     f = ca.Function("f", [robot.t, robot.q, robot.p, tau], [effort.inputs(tau)])
     rng, p = np.random.default_rng(4), robot.parameters.values()
     B = robot.evaluate(robot.input_matrix).reshape(3, -1)
@@ -182,7 +190,9 @@ def test_a_filter_says_what_it_cannot_do_where_no_input_moves_anything() -> None
     robot = driven(1)
     q = crossed(dead_centre())
     for height in (5.0, 9.0):
-        told = CbfFilter(Steady(robot), Barrier("Crank ahead", robot.q[0] - height), rate=2.0).observe(0.0, q, STILL)
+        told = CbfFilter(Steady(robot), BarrierFunction("Crank ahead", robot.q[0] - height), rate=2.0).observe(
+            0.0, q, STILL
+        )
         assert np.abs(told.output).max() < 2.0
         if height > 5.0:
             assert told.status is Status.LIMITED

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from erugin.controllers import Trait, rivals
+from erugin.controllers import Trait
+from erugin.controllers import baselines as rivals
 from erugin.controllers.wrappers.wrapper import Wrapper
 
 from .controller_cases import BUILDERS

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Controller, Reference
-from erugin.controllers.rivals import ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.baselines import ComputedTorque, OperationalSpace, PDGravity
 from erugin.scenarios import simulate
 
 from .urdf import real_robots, seven_joint_arm, without_dissipation

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.integrate import simpson
 
 from erugin.constraints import circle, line
-from erugin.controllers.rivals import PotentialField
+from erugin.controllers.baselines import PotentialField
 from erugin.robots import Robot
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 from erugin.symbolic.errors import ModelError, ParameterError
 
 from .arms import two_link_arm

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, circle, line, trajectory
+from erugin.constraints import Baumgarte, circle, line, tracking
 from erugin.controllers import Controller, Program, Reference, Status, reference_of
-from erugin.controllers.rivals import (
-    Barrier,
+from erugin.controllers.baselines import (
+    BarrierFunction,
     CbfFilter,
     ComputedTorque,
     PDGravity,
@@ -69,7 +69,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
 
 
 def test_a_program_that_leads_to_a_singular_position_has_no_motion(arm: Robot) -> None:
-    program = Program(arm, trajectory(arm.points["tip"], [1.5, 0.0], perturbation=Baumgarte(3.0), name="out of reach"))
+    program = Program(arm, tracking(arm.points["tip"], [1.5, 0.0], perturbation=Baumgarte(3.0), name="out of reach"))
     with pytest.raises(NotConvergedError, match=r"cannot be integrated beyond t = 0\.\d+ s of 2: .* rows depend"):
         reference_of(program, [-0.6, 1.2], [0.0, 0.0], 2.0)
     with pytest.raises(ModelError, match="accuracy must be greater than zero"):
@@ -95,20 +95,20 @@ def test_a_filter_asks_for_barriers_and_a_solver() -> None:
     for given in ("ab", [1.0]):
         with pytest.raises(ModelError, match="a filter keeps Barriers, such as"):
             CbfFilter(nominal, given)  # type: ignore[arg-type]
-    wall = Barrier("wall", 1.0 - mass.q[0])
+    wall = BarrierFunction("wall", 1.0 - mass.q[0])
     with pytest.raises(ModelError, match="solver must be a QpSolver, such as"):
         CbfFilter(nominal, wall, solver="daqp")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"outside a shape such as circle\(...\), got None"):
-        Barrier.outside(mass, mass.q, None)  # type: ignore[arg-type]
+        BarrierFunction.outside(mass, mass.q, None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the point must be a column"):
-        Barrier.outside(mass, mass.q.T, circle((0.0, 0.0), 1.0))
+        BarrierFunction.outside(mass, mass.q.T, circle((0.0, 0.0), 1.0))
     with pytest.raises(ModelError, match=r"margin must not be negative, got -0\.1"):
-        Barrier.joint_limits(seven_joint_arm(), margin=-0.1)
+        BarrierFunction.joint_limits(seven_joint_arm(), margin=-0.1)
 
 
 def test_a_message_names_a_barrier_as_its_owner_does() -> None:
     mass = point_mass()
-    law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0])), Barrier("Door A", -1.0 - mass.q[0]))
+    law = CbfFilter(PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0])), BarrierFunction("Door A", -1.0 - mass.q[0]))
     told = law.observe(0.0, [0.0, 0.0], [0.0, 0.0])
     assert told.status is Status.LIMITED
     assert told.message == "Barrier 'Door A' is broken: -1."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from erugin.controllers import Controller, Reference
-from erugin.controllers.rivals import ComputedTorque, PDGravity, quadratic_cost, tune
+from erugin.controllers.baselines import ComputedTorque, PDGravity, quadratic_cost, tune
 from erugin.scenarios import simulate
 from erugin.symbolic.errors import ModelError, ShapeError
 

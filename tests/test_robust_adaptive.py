@@ -10,9 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, Schedule, holonomic, nonholonomic, second_order
-from erugin.controllers import AdaptiveProgramController, Program, ProgramController, Status
+from erugin.controllers import Program, ProgramController, Status
+from erugin.controllers.robust import AdaptiveProgramController
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic import ModelError, ParameterError
 from erugin.symbolic.errors import NotFiniteInputError
 

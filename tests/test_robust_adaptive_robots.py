@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.controllers import AdaptiveProgramController, Program
-from erugin.controllers.robust import Estimate
+from erugin.controllers import Program
+from erugin.controllers.robust import AdaptiveProgramController, ParameterEstimate
 from erugin.robots import lagrangian_system
 from erugin.scenarios import simulate
 from erugin.symbolic import Parameters
@@ -90,7 +90,7 @@ def test_at_a_singular_place_nothing_is_learnt() -> None:
     controller = AdaptiveProgramController(moving(arm()), {"m2": (0.5, 5.0)}, rate=5.0)
     for t, q in ((0.0, START), (0.1, [0.3, 0.0]), (0.2, START)):
         controller.advance(t, q, [0.2, 0.1])
-        assert isinstance(controller.memory, Estimate)
+        assert isinstance(controller.memory, ParameterEstimate)
         assert np.isfinite(controller.memory.values).all()
         assert bool(controller.memory.slope.any()) is (t != 0.1)
 

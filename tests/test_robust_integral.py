@@ -16,7 +16,7 @@ from scipy.optimize import root
 
 from erugin.constraints import (
     Baumgarte,
-    Bounded,
+    BoundedAcceleration,
     Exact,
     FiniteTime,
     FirstOrder,
@@ -32,7 +32,8 @@ from erugin.constraints import (
 from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.robust import IntegralProgramController
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic import ModelError, Parameters
 from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
 
@@ -168,7 +169,7 @@ def test_below_the_bound_of_routh_a_swing_decays_and_above_a_run_is_refused() ->
     sizes = [np.abs(motion.deviation[(motion.t >= s) & (motion.t <= s + period)]).max() for s in (2.0, 2.0 + period)]
     assert np.log(sizes[1] / sizes[0]) / period == pytest.approx(slowest, rel=0.02)
     with pytest.raises(ModelError, match="'place' is unstable with these parameters"):
-        simulate(program.robot, controller, [0.1], [0.0], 1.0, step=2e-3, law_p={"place.integral": 1.03 * 16.0})
+        simulate(program.robot, controller, [0.1], [0.0], 1.0, step=2e-3, controller_p={"place.integral": 1.03 * 16.0})
 
 
 def test_coupled_rows_are_judged_by_the_eigenvalues_of_all() -> None:
@@ -244,7 +245,9 @@ def test_bad_numbers_are_refused(arguments: dict[str, Any], message: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "equation", [Bounded(), FiniteTime(), Sliding(), Sliding(order=1), FiniteTime(order=1)], ids=lambda e: f"{e}"
+    "equation",
+    [BoundedAcceleration(), FiniteTime(), Sliding(), Sliding(order=1), FiniteTime(order=1)],
+    ids=lambda e: f"{e}",
 )
 def test_an_equation_that_is_not_linear_needs_a_gain_and_a_bound(equation: Perturbation) -> None:
     """Near zero 4r³/27 is stable after Sliding too; from 1 m away, where its pull is saturated, it would diverge."""

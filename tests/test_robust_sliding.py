@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.constraints import Baumgarte, Bounded, Exact, FirstOrder, Linear, Perturbation, Sliding, holonomic
+from erugin.constraints import (
+    Baumgarte,
+    BoundedAcceleration,
+    Exact,
+    FirstOrder,
+    Linear,
+    Perturbation,
+    Sliding,
+    holonomic,
+)
 from erugin.controllers import Program, ProgramController
-from erugin.controllers.robust import linear_bound, row_disturbance
+from erugin.controllers.robust import row_disturbance, ultimate_bound
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, ShapeError
@@ -145,7 +154,7 @@ def test_the_bound_of_a_linear_equation_is_the_norm_of_its_impulse_response(a: f
     t = np.linspace(0.0, 30.0 / slowest, 8001)
     g = np.asarray(control.impulse_response(system, t).outputs)
     expected = 2.5 * np.trapezoid(np.abs(g), t)
-    assert linear_bound(Baumgarte(a, b), 2.5) == pytest.approx(expected, rel=1e-3)
+    assert ultimate_bound(Baumgarte(a, b), 2.5) == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_worst_disturbance_of_an_underdamped_equation_reaches_its_bound() -> None:
@@ -158,19 +167,19 @@ def test_the_worst_disturbance_of_an_underdamped_equation_reaches_its_bound() ->
         return np.array([x[1], -2.0 * x[1] - 16.0 * x[0] + delta])
 
     end = solve_ivp(disturbed_row, (0.0, duration), [0.0, 0.0], rtol=1e-8, atol=1e-10, max_step=5e-3).y[0, -1]
-    bound = linear_bound(equation, D)
+    bound = ultimate_bound(equation, D)
     assert end == pytest.approx(bound, rel=2e-3)
     assert bound > 1.5 * D / 16.0
 
 
 def test_equations_of_order_1_and_overdamped_ones_are_bounded_by_their_gain() -> None:
-    assert linear_bound(FirstOrder(4.0), 2.0) == 0.5
-    assert linear_bound(Linear(5.0, 9.0), 2.0) == pytest.approx(0.4)
-    for equation in (Bounded(), Exact(), Linear([[6.0, 1.5], [-0.7, 4.0]]), Sliding()):
+    assert ultimate_bound(FirstOrder(4.0), 2.0) == 0.5
+    assert ultimate_bound(Linear(5.0, 9.0), 2.0) == pytest.approx(0.4)
+    for equation in (BoundedAcceleration(), Exact(), Linear([[6.0, 1.5], [-0.7, 4.0]]), Sliding()):
         with pytest.raises(ModelError, match=r"linear with constant|no equation of one row"):
-            linear_bound(equation, 1.0)
+            ultimate_bound(equation, 1.0)
     with pytest.raises(ModelError, match="that of a perturbation equation, got float"):
-        linear_bound(4.0, 1.0)  # type: ignore[arg-type]
+        ultimate_bound(4.0, 1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["two-link arm", "four-bar linkage"])

@@ -8,7 +8,7 @@ import pytest
 
 from erugin.constraints import Baumgarte, Schedule, holonomic
 from erugin.controllers import ControlLimits, Program, Status
-from erugin.controllers.robust import Integral, IntegralProgramController
+from erugin.controllers.robust import IntegralMemory, IntegralProgramController
 from erugin.scenarios import simulate
 
 from .robust import pushed, sampled_run
@@ -78,7 +78,7 @@ def test_without_room_the_integral_falls_to_zero_at_most_and_does_not_grow() -> 
     kept: list[tuple[float, float]] = []
     for t, y in ((0.0, 0.1), (1.0, 0.1), (1.1, 2.0), (1.2, 2.0), (1.3, -2.0), (1.31, -2.0), (1.4, -2.0)):
         controller.advance(t, [y], [0.0])
-        assert isinstance(controller.memory, Integral)
+        assert isinstance(controller.memory, IntegralMemory)
         kept.append((float(controller.memory.values[0]), float(controller.memory.slope[0])))
     expected = [(0.0, 0.1), (0.1, 0.1), (0.1, 0.0), (0.1, 0.0), (0.1, -2.0), (0.08, -2.0), (0.0, 0.0)]
     np.testing.assert_allclose(kept, expected, atol=1e-12)

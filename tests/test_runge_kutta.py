@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import RK45
 
-from erugin.symbolic.arrays import FEW, all_finite
 from erugin.symbolic.runge_kutta import CLASSICAL, Tableau, rk4_step
+from erugin.symbolic.validation import SMALL_ARRAY, all_finite
 
 from .marches import EULER, HEUN, THREE_EIGHTHS
 
@@ -83,7 +83,7 @@ def test_step_of_expressions_is_that_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("size", [1, FEW - 1, FEW, FEW + 1, 1000])
+@pytest.mark.parametrize("size", [1, SMALL_ARRAY - 1, SMALL_ARRAY, SMALL_ARRAY + 1, 1000])
 def test_one_number_that_is_not_finite_is_found_anywhere(size: int, bad: float) -> None:
     array = np.full(size, 1e308)
     assert all_finite(array)

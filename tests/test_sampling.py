@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from erugin.scenarios.sampling import Choice, Distribution, LogNormal, Normal, Scaled, Shifted, Uniform
+from erugin.scenarios import Choice, Distribution, LogNormal, Normal, Scaled, Shifted, Uniform
 from erugin.symbolic.errors import ModelError
 
 SHARES = np.array([1e-12, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0 - 1e-12])
@@ -79,7 +79,7 @@ def test_a_distribution_is_a_value_that_can_be_sent(distribution: Distribution) 
         (lambda: Normal(math.nan, 1.0), "mean must be finite"),
         (lambda: LogNormal(-1.0, 0.1), "median must be greater than zero"),
         (lambda: Choice(()), "at least one value"),
-        (lambda: Choice("12"), "values of a choice are numbers in a row"),  # type: ignore[arg-type]
+        (lambda: Choice("12"), "values of Choice must be a sequence"),  # type: ignore[arg-type]
         (lambda: Choice((1.0, 2.0), 3.0), "weights of a choice are numbers in a row"),  # type: ignore[arg-type]
         (lambda: Choice((1.0,), (1.0, 2.0)), "2 weights were given for 1 values"),
         (lambda: Choice((1.0, 2.0), (0.0, 0.0)), "at least one weight must be greater than zero"),

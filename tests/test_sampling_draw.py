@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from erugin.scenarios.sampling import LogNormal, Normal, Scaled, Uniform, draw, seed_numbers
-from erugin.scenarios.sampling.philox import block, shares
+from erugin.scenarios import LogNormal, Normal, Scaled, Uniform, sample
+from erugin.scenarios.sampling.seeded_values import block, seed_numbers, shares
 from erugin.symbolic.errors import ModelError, ParameterError
 
 UNIT = Uniform(0.0, 1.0)
@@ -33,18 +33,18 @@ def test_the_numbers_never_change() -> None:
     told = shares("m1", np.array([0, 1, 2, 12345678901], dtype=np.uint64))
     expected = ["0x1.959e8015b736dp-1", "0x1.f9b3939f92672p-2", "0x1.2ba1ea844691bp-1", "0x1.f2da28aa3b46ap-2"]
     assert [value.hex() for value in told.tolist()] == expected
-    columns = draw({"a": UNIT, "ä.b": Uniform(-1.0, 3.0)}, 2)
+    columns = sample({"a": UNIT, "ä.b": Uniform(-1.0, 3.0)}, 2)
     assert [value.hex() for value in columns["a"].tolist()] == ["0x1.c22b3ead040dbp-1", "0x1.b44b9e4f20931p-1"]
     assert [value.hex() for value in columns["ä.b"].tolist()] == ["0x1.3154938a67890p-3", "0x1.9855b61932f82p+0"]
 
 
 def test_a_value_depends_on_its_name_and_seed_only() -> None:
     varied = {"a": UNIT, "b": Normal(0.0, 1.0), "c": LogNormal(1.0, 0.1)}
-    whole = draw(varied, 100)
-    some = draw({"c": varied["c"], "b": varied["b"]}, [70, 3, 70])
+    whole = sample(varied, 100)
+    some = sample({"c": varied["c"], "b": varied["b"]}, [70, 3, 70])
     for name in some:
         np.testing.assert_array_equal(some[name], whole[name][[70, 3, 70]])
-    parts = [draw(varied, range(first, first + 25)) for first in range(0, 100, 25)]
+    parts = [sample(varied, range(first, first + 25)) for first in range(0, 100, 25)]
     for name in varied:
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
 
@@ -67,9 +67,9 @@ def test_values_are_even_and_independent_between_names_and_seeds() -> None:
 
 def test_relative_distributions_need_the_nominal_value() -> None:
     varied = {"m1": Scaled(UNIT)}
-    np.testing.assert_array_equal(draw(varied, 5, lambda name: 3.0)["m1"], 3.0 * draw({"m1": UNIT}, 5)["m1"])
+    np.testing.assert_array_equal(sample(varied, 5, lambda name: 3.0)["m1"], 3.0 * sample({"m1": UNIT}, 5)["m1"])
     with pytest.raises(ParameterError, match="'m1' is varied about its nominal value"):
-        draw(varied, 5)
+        sample(varied, 5)
 
 
 @pytest.mark.parametrize("seeds", [0, -1, [], [-1], [0.5], [[1]], True, [2**63], "12", [1, [2]]])
@@ -80,9 +80,9 @@ def test_what_is_no_seeds_is_refused(seeds: object) -> None:
 
 def test_what_is_no_distribution_is_refused() -> None:
     with pytest.raises(ModelError, match="'m1' is varied by a distribution"):
-        draw({"m1": 1.0}, 3)  # type: ignore[dict-item]
+        sample({"m1": 1.0}, 3)  # type: ignore[dict-item]
 
 
 def test_what_is_no_mapping_is_refused() -> None:
     with pytest.raises(ModelError, match=r"varied must be distributions by name, .*, got \[Uniform"):
-        draw([UNIT], 3)  # type: ignore[arg-type]  # as a user might
+        sample([UNIT], 3)  # type: ignore[arg-type]  # as a user might

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from erugin.scenarios import Setup, Trajectory
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle as scenario
+from erugin.simulation import Trajectory
 
 from .kernels import use_no_compiler
 

@@ -9,15 +9,16 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Baumgarte, EruginField, circle, follow, line, on_curve, trajectory
+from erugin.constraints import Baumgarte, EruginField, circle, follow, line, on_curve, tracking
 from erugin.constraints.curves import Circle
 from erugin.controllers import Program, ProgramController
-from erugin.controllers.rivals import ComputedTorque
+from erugin.controllers.baselines import ComputedTorque
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.scene import with_scene
-from erugin.scenarios import Largest, Phase, PhasedTrajectory, Trajectory, compare, simulate
-from erugin.scenarios.rivals import AlongMotion, along
-from erugin.scenarios.setup import Measure, Measured, Setup
+from erugin.robots.variants import with_scene
+from erugin.scenarios import compare, simulate
+from erugin.scenarios.motion_tracking import MotionTracking, point_along
+from erugin.scenarios.setup import Measure, MeasuredValue, Setup
+from erugin.simulation import Largest, Phase, PhasedTrajectory, Trajectory
 from erugin.symbolic import EruginError, ModelError, ParameterError
 
 DISC = circle((0.5, 0.9), 0.1, velocity=(0.1, 0.0), name="disc")
@@ -31,7 +32,7 @@ def arm() -> Robot:
 def law(robot: Robot) -> ProgramController:
     """The tip to go round a circle."""
     aim = ca.vertcat(0.6 + 0.2 * ca.cos(robot.t), 0.2 * ca.sin(robot.t))
-    program = Program(robot, trajectory(robot.points["tip"], aim, perturbation=Baumgarte(8.0)))
+    program = Program(robot, tracking(robot.points["tip"], aim, perturbation=Baumgarte(8.0)))
     return ProgramController(program, realization="actuated")
 
 
@@ -56,11 +57,11 @@ def ran(setup: Setup) -> Trajectory:
 def test_a_value_by_name_is_set_in_plant_and_law() -> None:
     heavy = setup().with_parameters({"m2": 2.5, "disc.x": 0.7, "trajectory.alpha": 5.0})
     assert dict(heavy.p) == {"m2": 2.5, "disc.x": 0.7}
-    assert dict(heavy.law_p) == {"m2": 2.5, "disc.x": 0.7, "trajectory.alpha": 5.0}
+    assert dict(heavy.controller_p) == {"m2": 2.5, "disc.x": 0.7, "trajectory.alpha": 5.0}
     motion = ran(heavy)
     assert heavy.controller is not None
     names, own = heavy.robot.parameters.names, heavy.controller.parameters.names
-    assert motion.p[names.index("m2")] == motion.law_p[own.index("m2")] == 2.5
+    assert motion.p[names.index("m2")] == motion.controller_p[own.index("m2")] == 2.5
     assert heavy.nominal["trajectory.alpha"] == 5.0
     assert heavy.nominal["m1"] == 2.5
     # A plant that the law does not know moves otherwise.
@@ -124,12 +125,15 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
 
 
 def test_the_same_motion_under_another_law() -> None:
-    one = setup(law_p={"trajectory.alpha": 5.0, "m1": 2.4})
+    one = setup(controller_p={"trajectory.alpha": 5.0, "m1": 2.4})
     assert one.controller is not None
-    rival = AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
+    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=5.0))(one)
     other = one.driven_by(rival)
-    assert dict(other.law_p) == {"m1": 2.4}
-    first, second = ran(setup(law_p={"trajectory.alpha": 5.0})), ran(one.driven_by(rival).with_parameters({"m1": 2.5}))
+    assert dict(other.controller_p) == {"m1": 2.4}
+    first, second = (
+        ran(setup(controller_p={"trajectory.alpha": 5.0})),
+        ran(one.driven_by(rival).with_parameters({"m1": 2.5})),
+    )
     # It follows what the program's law did with a wrong mass; with the right one it is given nothing to make up for.
     assert np.abs(first.q - second.q).max() < 0.05
     free = ran(one.driven_by(None))
@@ -140,7 +144,7 @@ def test_the_same_motion_under_another_law() -> None:
 def test_a_rival_along_the_motion_repeats_it() -> None:
     one = setup()
     motion = ran(one)
-    rival = AlongMotion(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
+    rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference, rate=8.0))
     np.testing.assert_allclose(ran(one.driven_by(rival(one))).q, motion.q, atol=1e-4)
 
     seen: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
@@ -149,15 +153,15 @@ def test_a_rival_along_the_motion_repeats_it() -> None:
         from erugin.controllers import Reference
 
         assert isinstance(reference, Reference)
-        tip = ca.Function("tip", [s.robot.t, s.robot.p], [along(reference, "tip")])
+        tip = ca.Function("tip", [s.robot.t, s.robot.p], [point_along(reference, "tip")])
         seen.append(np.array(tip.call([0.2, s.robot.parameters.values()])[0].full()[:, 0]))
         return law(s.robot)
 
-    AlongMotion(look)(one)
+    MotionTracking(look)(one)
     k = int(np.argmin(np.abs(motion.t - 0.2)))
     np.testing.assert_allclose(seen[0], motion.evaluate(one.robot.points["tip"])[k], atol=1e-4)
     with pytest.raises(ModelError, match="the setup has none, or phases"):
-        AlongMotion(look)(one.driven_by(None))
+        MotionTracking(look)(one.driven_by(None))
 
 
 def test_measures_and_metrics_are_told() -> None:
@@ -167,20 +171,20 @@ def test_measures_and_metrics_are_told() -> None:
     assert (end.name, end.unit, end.expected) == ("end", "s", (0.2, 0.4))
     assert end.value == pytest.approx(0.3)
     assert (end.as_expected, length.as_expected, length.value) == (True, True, len(motion))
-    assert not Measured("x", math.nan, "", (0.0, 1.0)).as_expected
-    assert not Measured("x", 2.0, "", (0.0, 1.0)).as_expected
+    assert not MeasuredValue("x", math.nan, "", (0.0, 1.0)).as_expected
+    assert not MeasuredValue("x", 2.0, "", (0.0, 1.0)).as_expected
     assert motion.metrics["torque"] == pytest.approx(np.linalg.norm(motion.u, axis=1).max())
 
 
 def test_phases_take_the_place_of_a_controller() -> None:
     robot = arm()
-    phases = (Phase(law(robot), until=0.1, law_p={"trajectory.alpha": 4.0}), Phase(None))
+    phases = (Phase(law(robot), until=0.1, controller_p={"trajectory.alpha": 4.0}), Phase(None))
     one = Setup(robot, None, [-1.0, 1.6], [0.0, 0.0], 0.2, 1e-3, phases=phases)
     motion = one.run()
     assert isinstance(motion, PhasedTrajectory)
     assert one.nominal["trajectory.alpha"] == 4.0
     other = one.with_parameters({"trajectory.alpha": 6.0, "m1": 2.0})
-    assert other.phases[0].law_p == {"trajectory.alpha": 6.0, "m1": 2.0}
+    assert other.phases[0].controller_p == {"trajectory.alpha": 6.0, "m1": 2.0}
     assert dict(other.p) == {"m1": 2.0}
     with pytest.raises(ModelError, match="a controller or phases"):
         Setup(robot, law(robot), [0.0, 0.0], [0.0, 0.0], 1.0, 1e-3, phases=phases)
@@ -228,7 +232,7 @@ def test_arguments_of_another_kind_are_refused_when_it_is_made(more: dict[str, o
 def test_a_measure_is_a_function_with_two_bounds_and_gives_one_number() -> None:
     bad: list[object] = [1e-6, (1.0, 0.0), (0.0,), (0.0, math.nan)]
     for expected in bad:
-        with pytest.raises(ModelError, match=r"its lowest and its highest value \(low, high\), got "):
+        with pytest.raises(ModelError, match=r"highest value (\(low, high\), got |must be a number, got NaN)"):
             Measure(len, "", expected)  # type: ignore[arg-type]  # that is what is looked at
     with pytest.raises(ModelError, match="a measure is a function of the motion, got 3"):
         Measure(3)  # type: ignore[arg-type]  # likewise

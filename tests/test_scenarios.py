@@ -7,16 +7,16 @@ import pkgutil
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from erugin.scenarios import SimulationError, Trajectory, catalogue
+from erugin.scenarios import catalogue
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle as scenario
 from erugin.scenarios.catalogue.two_link_arm import DISC, PATH
 from erugin.scenarios.scenario import Scenario, find
 from erugin.scenarios.setup import Setup
+from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic import EruginError, ModelError, ParameterError
 
 
@@ -130,10 +130,7 @@ def test_the_catalogue_lists_every_scenario_once_by_name() -> None:
 @pytest.mark.parametrize(
     ("module", "own"), scenarios_of_modules().items(), ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_a_scenario_is_a_short_file_that_says_what_to_expect(module: str, own: list[Scenario]) -> None:
-    file = importlib.import_module(module).__file__
-    assert file is not None
-    assert len(Path(file).read_text(encoding="utf-8").splitlines()) <= 60
+def test_a_scenario_says_what_to_expect(module: str, own: list[Scenario]) -> None:
     (each,) = own
     assert re.fullmatch(r"[a-z0-9-]+", each.name)
     assert each.summary.endswith(".")

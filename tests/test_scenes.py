@@ -9,8 +9,8 @@ import pytest
 
 from erugin.constraints import EruginField, FirstOrder, choose_side, circle, follow
 from erugin.controllers import Program, ProgramController, start_on
-from erugin.scenarios import SimulationError, Simulator
 from erugin.scenarios.catalogue.two_link_arm import PATH
+from erugin.simulation import SimulationError, Simulator
 
 from .arms import ELBOW, two_link_arm
 
@@ -57,7 +57,7 @@ def test_the_tip_never_enters_a_disc(
     for scene in random_scenes(discs, count, seed=discs):
         scene["field.side"] = choose_side(field, path.at(0.0), 14.0, step=0.02, p=scene)
         try:
-            trajectory = simulator.run(q0, np.zeros(2), 20.0, step=1e-3, law_p=scene)
+            trajectory = simulator.run(q0, np.zeros(2), 20.0, step=1e-3, controller_p=scene)
             end = trajectory.evaluate(tip)[-1]
             reached += bool(np.linalg.norm(end - path.at(path.length)) < 0.12) and trajectory.t[-1] < 19.9
         except SimulationError as error:

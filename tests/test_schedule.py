@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erugin.symbolic.code import Tape
-from erugin.symbolic.code.schedule import LATENCY, scheduled
+from erugin.symbolic.codegen import Tape
+from erugin.symbolic.codegen.optimizations import LATENCY, schedule_operations
 
 from .random_graphs import Graph, bits, graphs, interpret, large_graph
 
@@ -57,7 +57,7 @@ def drawn(graph: Graph, data: st.DataObject) -> list[list[float]]:
 @given(graphs(2, 3, 60), st.data())
 def test_order_can_be_run_and_gives_the_same_bits(graph: Graph, data: st.DataObject) -> None:
     inputs, tape = drawn(graph, data), Tape.of(graph.function())
-    moved = scheduled(tape)
+    moved = schedule_operations(tape)
     for k, (operation, a, b) in enumerate(moved.entries):
         assert operation in FREE or max(int(a), b) < k
     assert sorted(e[0] for e in moved.entries) == sorted(e[0] for e in tape.entries)
@@ -67,7 +67,7 @@ def test_order_can_be_run_and_gives_the_same_bits(graph: Graph, data: st.DataObj
 @pytest.mark.parametrize("seed", range(3))
 def test_large_graphs(seed: int) -> None:
     tape = Tape.of(large_graph(seed, 3000).function())
-    moved = scheduled(tape)
+    moved = schedule_operations(tape)
     x = np.random.default_rng(seed).uniform(-2.0, 2.0, 4).tolist()
     assert bits(interpret(moved, [x])) == bits(interpret(tape, [x]))
     assert sorted(lines(moved)) == sorted(lines(tape))
@@ -85,7 +85,7 @@ def late_line(others: int, length: int) -> Tape:
 
 def test_longest_line_comes_early() -> None:
     tape = late_line(400, 20)
-    moved = scheduled(tape)
+    moved = schedule_operations(tape)
     line, sums = (
         [k for k, entry in enumerate(moved.entries) if entry[0] in kinds]
         for kinds in ((ca.OP_INV, ca.OP_DIV), (ca.OP_ADD,))
@@ -98,7 +98,7 @@ def test_longest_line_comes_early() -> None:
 
 def test_processor_that_looks_a_little_ahead_waits_less() -> None:
     tape = late_line(400, 20)
-    before, after, least = finished(tape), finished(scheduled(tape)), max(lines(tape))
+    before, after, least = finished(tape), finished(schedule_operations(tape)), max(lines(tape))
     assert least <= after < 0.8 * before
 
 
@@ -113,16 +113,16 @@ def test_chain_of_links_waits_less() -> None:
         pivot = 1.0 + inertia * q[i] ** 2
         inertia, bias = 1.0 + inertia / pivot, bias + q[i] * inertia / pivot + wide[2 * i]
     tape = Tape.of(ca.Function("f", [q], [ca.densify(ca.vertcat(*wide, inertia, bias))]))
-    assert finished(scheduled(tape)) <= finished(tape)
+    assert finished(schedule_operations(tape)) <= finished(tape)
 
 
 def test_nothing_stays_nothing() -> None:
     for tape in (Tape((), (), ()), Tape((0, 3), (), ((), ()))):
-        moved = scheduled(tape)
+        moved = schedule_operations(tape)
         assert (moved.inputs, moved.entries, moved.outputs) == (tape.inputs, (), tape.outputs)
 
 
 def test_outputs_that_are_inputs_or_constants() -> None:
     x = ca.SX.sym("x", 2)
     tape = Tape.of(ca.Function("f", [x], [ca.densify(ca.vertcat(x[1], 3.0, x[0] * x[1], x[0]))]))
-    assert interpret(scheduled(tape), [[2.0, 5.0]]) == [[5.0, 3.0, 10.0, 2.0]]
+    assert interpret(schedule_operations(tape), [[2.0, 5.0]]) == [[5.0, 3.0, 10.0, 2.0]]

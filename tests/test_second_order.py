@@ -116,7 +116,7 @@ def test_both_stationary_points_of_gauss_are_kept(sign: float) -> None:
     robot = point_mass(gravity=9.81, damping=0.6, stiffness=2.0)
     size = 1.0 + 0.5 * ca.sin(robot.t)
     controller = ProgramController(
-        Program(robot, size_of(robot.coordinates.a, size)), acceleration_guess=sign * robot.drift[0]
+        Program(robot, size_of(robot.coordinates.a, size)), acceleration_guess=sign * robot.unforced_acceleration[0]
     )
     motion = simulate(robot, controller, [0.4, 0.1], [0.3, 0.0], 10.0, step=2e-2)
 

@@ -13,7 +13,8 @@ from scipy import special
 from erugin.constraints import Constraint, Exact, holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, Parameters, ShapeError, SingularProgramError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
@@ -160,7 +161,7 @@ def test_bad_guesses(guess: ArrayLike | ca.SX, error: type[Exception], message: 
                     v=ROBOT.v,
                     T=ROBOT.v**2,
                     natural=[Constraint(2, lambda c: c.a[0] ** 2 - 1, Exact(), NO_PARAMETERS, "N")],
-                ).drift
+                ).unforced_acceleration
             ),
             "natural constraint 'N' is not affine in the accelerations: its reaction would have no one direction",
         ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, ModelError
-from erugin.symbolic.semidefinite import SemidefiniteLdl
+from erugin.symbolic.linear_algebra import SemidefiniteLdl
 
 Array = NDArray[np.float64]
 N = 5

@@ -15,7 +15,8 @@ from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.servo import ServoController
 from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import flexible_joint_arm, fukao_robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, NotConvergedError, ParameterError
 
 from .arms import two_link_arm

@@ -11,11 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
-from erugin.controllers import Program, Status
-from erugin.controllers.servo import ServoController, Stability, internal_dynamics, transition
+from erugin.controllers import Program, Status, transition
+from erugin.controllers.servo import ServoController, Stability, internal_dynamics
 from erugin.robots import Robot
 from erugin.robots.examples import altmann_heiland_crane, overhead_crane
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, SingularProgramError
 
 from .servo_models import crane_by_flatness

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Exact, Schedule, holonomic, nonholonomic, second_order
-from erugin.controllers import Program, Status
-from erugin.controllers.servo import ServoController, relative_degree, structure, transition
+from erugin.controllers import Program, Status, transition
+from erugin.controllers.servo import ServoController, relative_degree
+from erugin.controllers.servo import servo_structure as structure
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import altmann_heiland_crane, flexible_joint_arm, fukao_robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
 
 from .controller_cases.robots import acrobot

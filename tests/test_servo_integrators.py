@@ -12,7 +12,7 @@ import pytest
 from erugin.constraints import holonomic
 from erugin.controllers import Program
 from erugin.controllers.servo import ServoController
-from erugin.controllers.servo.integrators import IntegratorMemory
+from erugin.controllers.servo.servo_controller import IntegratorMemory
 from erugin.robots import Robot, lagrangian_system
 from erugin.robots.examples import fukao_robot
 from erugin.symbolic.errors import ModelError, NotFiniteInputError

@@ -12,16 +12,15 @@ from scipy.interpolate import CubicSpline
 from scipy.linalg import block_diag
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.controllers import Program
+from erugin.controllers import Program, transition
 from erugin.controllers.servo import (
     InternalDynamicsWarning,
     ServoController,
     Stability,
     internal_dynamics,
     stable_inversion,
-    transition,
 )
-from erugin.controllers.servo.eigenvalues import eigenvalues
+from erugin.controllers.servo.internal_dynamics import eigenvalues
 from erugin.robots import Link, Robot
 from erugin.robots.examples import flexible_joint_arm, fukao_robot, pinocchio_four_bar
 from erugin.symbolic.errors import ModelError, NotConvergedError

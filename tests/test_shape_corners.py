@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from erugin.constraints import (
-    Curve,
     EruginField,
     FirstOrder,
-    Spline,
     box,
     capsule,
-    changing,
     circle,
     difference,
     ellipse,
@@ -27,9 +24,11 @@ from erugin.constraints import (
     moving,
     polygon,
     superellipse,
+    time_varying,
     tube,
     union,
 )
+from erugin.constraints.curves import Curve, Spline
 from erugin.constraints.shapes import RAlpha, RNorm, RPower
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.robots import Link, planar_manipulator
@@ -257,7 +256,7 @@ def test_every_shape_says_how_smooth_it_is() -> None:
         "union": union(LEFT, RIGHT).smoothness,
         "lens": intersection(LEFT, RIGHT).smoothness,
         "moving arc": moving(arc, velocity=(1.0, 0.0)).smoothness,
-        "growing arc": changing(arc, rates={"size_x": 0.1}).smoothness,
+        "growing arc": time_varying(arc, rates={"size_x": 0.1}).smoothness,
         "disc": LEFT.smoothness,
         "ellipse": ellipse((0, 0), (1, 2)).smoothness,
         "2.5": superellipse((0, 0), (1, 2), 2.5).smoothness,

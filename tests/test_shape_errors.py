@@ -13,7 +13,6 @@ import pytest
 from erugin.constraints import (
     box,
     capsule,
-    changing,
     circle,
     complement,
     difference,
@@ -26,6 +25,7 @@ from erugin.constraints import (
     polygon,
     spline,
     superellipse,
+    time_varying,
     tube,
     union,
 )
@@ -125,17 +125,25 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
         r"uses foreign: declare them with parameters=",
     ),
     ("moving: path", lambda: moving(POLE, velocity=(0, 0, 1)), r"'pole' has 2"),
-    ("changing: nothing", lambda: changing(DISC), r"'disc' does not change: give rates= or laws="),
-    ("changing: unknown", lambda: changing(DISC, rates={"radios": 1}), r"unknown parameter of 'disc' 'radios'"),
-    ("changing: ambiguous", lambda: changing(TWO, rates={"radius": 1}), r"any of disc\.radius, other\.radius"),
-    ("changing: nan", lambda: changing(DISC, rates={"radius": math.nan}), r"rate of 'radius' must be finite, got nan"),
+    ("changing: nothing", lambda: time_varying(DISC), r"'disc' does not change: give rates= or laws="),
+    ("changing: unknown", lambda: time_varying(DISC, rates={"radios": 1}), r"unknown parameter of 'disc' 'radios'"),
+    ("changing: ambiguous", lambda: time_varying(TWO, rates={"radius": 1}), r"any of disc\.radius, other\.radius"),
+    (
+        "changing: nan",
+        lambda: time_varying(DISC, rates={"radius": math.nan}),
+        r"rate of 'radius' must be finite, got nan",
+    ),
     (
         "changing: twice",
-        lambda: changing(DISC, rates={"radius": 1}, laws={"disc.radius": lambda r, _: r}),
+        lambda: time_varying(DISC, rates={"radius": 1}, laws={"disc.radius": lambda r, _: r}),
         r"changes in one way only.*disc\.radius",
     ),
-    ("changing: law", lambda: changing(DISC, laws={"x": lambda x, t: ca.vertcat(x, t)}), r"law of 'disc\.x'.*scalar"),
-    ("changing: foreign", lambda: changing(DISC, laws={"x": lambda x, _: x + FOREIGN}), r"uses foreign: declare"),
+    (
+        "changing: law",
+        lambda: time_varying(DISC, laws={"x": lambda x, t: ca.vertcat(x, t)}),
+        r"law of 'disc\.x'.*scalar",
+    ),
+    ("changing: foreign", lambda: time_varying(DISC, laws={"x": lambda x, _: x + FOREIGN}), r"uses foreign: declare"),
 )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from erugin.constraints import box, capsule, changing, circle, ellipse, moving, polygon, union
-from erugin.constraints.shapes import Moving
+from erugin.constraints import box, capsule, circle, ellipse, moving, polygon, time_varying, union
+from erugin.constraints.shapes import MovingSolid
 from erugin.symbolic import Parameters
 
 from .shapes import STAR, evaluate, extent_of, reference_of
@@ -85,7 +85,7 @@ def test_laws_with_parameters_of_their_own() -> None:
         displacement=lambda t: ca.vertcat(swing["swing.amplitude"] * ca.sin(swing["swing.pulse"] * t), 0),
         parameters=swing,
     )
-    assert isinstance(shape, Moving)
+    assert isinstance(shape, MovingSolid)
     assert shape.parameters.names[-2:] == ("swing.amplitude", "swing.pulse")
     x = np.array([[1.0, 0.0]])
     for amplitude in (0.3, 0.1):
@@ -96,7 +96,7 @@ def test_laws_with_parameters_of_their_own() -> None:
 
 
 def test_a_disc_grows_and_shrinks_to_nearly_nothing() -> None:
-    shape = changing(circle((0, 0), 0.5, name="disc"), rates={"disc.radius": -0.1})
+    shape = time_varying(circle((0, 0), 0.5, name="disc"), rates={"disc.radius": -0.1})
     assert shape.parameters.names[-1] == "disc.radius_rate"
     x = np.array([[2.0, 0.0], [0.0, 0.1]])
     for t, radius in ((0.0, 0.5), (2.0, 0.3), (4.9, 0.01), (5.0, 0.0005), (50.0, 0.0005)):
@@ -109,7 +109,7 @@ def test_a_disc_grows_and_shrinks_to_nearly_nothing() -> None:
 
 
 def test_rounding_may_shrink_to_nothing() -> None:
-    shape = changing(box((0, 0), (1, 1), rounding=0.2), rates={"rounding": -0.1})
+    shape = time_varying(box((0, 0), (1, 1), rounding=0.2), rates={"rounding": -0.1})
     corner = np.array([[0.5, 0.5]])
     assert evaluate(shape, corner, 0.0)[0][0] == pytest.approx(0.2 * (math.sqrt(2) - 1))
     assert evaluate(shape, corner, 3.0)[0][0] == pytest.approx(0.0, abs=1e-15)
@@ -117,7 +117,7 @@ def test_rounding_may_shrink_to_nothing() -> None:
 
 def test_parts_of_a_union_change_on_their_own() -> None:
     pair = union(circle((-1, 0), 0.4, name="left"), circle((1, 0), 0.4, name="right"))
-    shape = changing(pair, rates={"left.radius": 0.1}, laws={"right.x": lambda x, t: x + ca.sin(t)})
+    shape = time_varying(pair, rates={"left.radius": 0.1}, laws={"right.x": lambda x, t: x + ca.sin(t)})
     x = np.array([[-1.0, 0.5], [1.0 + math.sin(1.0), 0.4]])
     f = evaluate(shape, x, 1.0)[0]
     np.testing.assert_allclose(f, 0.0, atol=1e-14)
@@ -125,8 +125,8 @@ def test_parts_of_a_union_change_on_their_own() -> None:
 
 
 def test_changes_and_motions_nest_in_either_order() -> None:
-    slow = moving(changing(circle((1, 0), 0.5), rates={"radius": 0.1}), velocity=(0.2, 0.0))
-    other = changing(moving(circle((1, 0), 0.5), velocity=(0.2, 0.0)), rates={"radius": 0.1})
+    slow = moving(time_varying(circle((1, 0), 0.5), rates={"radius": 0.1}), velocity=(0.2, 0.0))
+    other = time_varying(moving(circle((1, 0), 0.5), velocity=(0.2, 0.0)), rates={"radius": 0.1})
     x = np.random.default_rng(4).uniform(-2, 2, (20, 2))
     for one, two in zip(evaluate(slow, x, 0.7)[:3], evaluate(other, x, 0.7)[:3], strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)

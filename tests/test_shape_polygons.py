@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from erugin.constraints import polygon
-from erugin.constraints.shapes.half_plane_tree import Node
+from erugin.constraints.shapes.polygon import HalfPlaneNode
 from erugin.symbolic import ModelError
 
 from . import geometry as plain
@@ -144,7 +144,7 @@ def test_a_convex_polygon_has_its_distance_beside_its_corners(size: float) -> No
 
 
 def test_every_half_plane_stands_in_the_tree_once() -> None:
-    def edges(node: Node, union: bool) -> list[int]:
+    def edges(node: HalfPlaneNode, union: bool) -> list[int]:
         assert node.union is union
         return [*node.edges, *(i for one in node.nodes for i in edges(one, not union))]
 

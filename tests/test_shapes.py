@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve
+from erugin.constraints.curves import Curve
 from erugin.symbolic import Kernel
 
 from .shapes import EXACT, SOLID, SOLIDS, Solid, boundary, evaluate, extent_of, reference_of, samples

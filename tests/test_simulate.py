@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import nonholonomic, second_order
 from erugin.controllers import Program, ProgramController, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.scenarios import DOP853, RK4, Simulator, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Simulator
 from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError
 
 from .arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
@@ -68,7 +69,7 @@ def test_plant_and_model_may_differ() -> None:
     assert np.abs(by_number.deviation).max() > 1e3 * np.abs(exact.deviation).max()
     np.testing.assert_allclose(by_model.q, by_number.q, atol=1e-13)
     np.testing.assert_allclose(by_model.deviation, by_number.deviation, atol=1e-12)
-    known = simulate(program.robot, controller, q0, v0, 1.0, step=1e-3, p={"m2": 2.0}, law_p={"m2": 2.0})
+    known = simulate(program.robot, controller, q0, v0, 1.0, step=1e-3, p={"m2": 2.0}, controller_p={"m2": 2.0})
     assert np.abs(known.deviation).max() < 1e-8
 
 
@@ -106,7 +107,7 @@ def test_one_simulator_serves_many_runs() -> None:
     simulator = Simulator(program.robot, ProgramController(program, realization="actuated"))
     q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
     first = simulator.run(q0, v0, 0.5, step=1e-3)
-    other = simulator.run(q0, v0, 0.7, step=2e-3, p={"g": 1.6}, law_p={"g": 1.6, "disc.radius": 0.2})
+    other = simulator.run(q0, v0, 0.7, step=2e-3, p={"g": 1.6}, controller_p={"g": 1.6, "disc.radius": 0.2})
     again = simulator.run(q0, v0, 0.5, step=1e-3)
     np.testing.assert_array_equal(first.q, again.q)
     assert np.abs(other.u[0] - first.u[0]).max() > 1.0
@@ -150,7 +151,7 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
     with pytest.raises(ParameterError, match=r"unknown parameter 'm3'\. Did you mean 'm[12]'"):
         simulate(robot, controller, q0, v0, 1.0, step=1e-3, p={"m3": 1.0})
     with pytest.raises(ParameterError, match=r"'disc\.radius' must be greater than zero, got -0\.1"):
-        simulate(robot, controller, q0, v0, 1.0, step=1e-3, law_p={"disc.radius": -0.1})
+        simulate(robot, controller, q0, v0, 1.0, step=1e-3, controller_p={"disc.radius": -0.1})
     with pytest.raises(ModelError, match="stop must be a scalar"):
         simulate(robot, controller, q0, v0, 1.0, step=1e-3, stop=robot.q)
     with pytest.raises(ModelError, match="stop uses alien"):
@@ -190,7 +191,7 @@ def test_natural_constraints_hold_in_free_motion() -> None:
 
 def test_a_parameter_given_to_the_wrong_side_is_told_where_it_belongs() -> None:
     program = disc_program()
-    with pytest.raises(ParameterError, match=r"'disc\.radius' is a parameter of the controller.*law_p="):
+    with pytest.raises(ParameterError, match=r"'disc\.radius' is a parameter of the controller.*controller_p="):
         simulate(
             program.robot, ProgramController(program), [0.3, 0.8], [0.0, 0.0], 0.1, step=0.01, p={"disc.radius": 1}
         )

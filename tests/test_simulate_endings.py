@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController, Status, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.scenarios import DOP853, RK4, SimulationError, SimulationInterrupted, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, SimulationError, SimulationInterrupted
 
 from .arms import ELBOW, START, disc_program, two_link_arm
 from .called import Called

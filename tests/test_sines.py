@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.symbolic.code import Tape
+from erugin.symbolic.codegen import Tape
 
 from .emitted import SHAPES, emitted
 from .kernels import needs_compiler

@@ -12,12 +12,13 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import Constraint, holonomic, nonholonomic
 from erugin.robots import Robot, branch_acceleration, lagrangian_system
-from erugin.robots.branch import Branch
-from erugin.robots.branch_start import first_chart
-from erugin.robots.crossing import is_near
-from erugin.robots.manifold import Manifold
-from erugin.scenarios import Reduced, simulate
-from erugin.scenarios.simulate import SimulationError
+from erugin.robots.manifold.branch import MotionBranch
+from erugin.robots.manifold.initial_chart import initial_chart
+from erugin.robots.manifold.manifold import Manifold
+from erugin.robots.manifold.singular_positions import is_near_singularity
+from erugin.scenarios import simulate
+from erugin.simulation import Reduced
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import NotFiniteError, Parameters, SingularProgramError
 
 Array = NDArray[np.float64]
@@ -87,9 +88,9 @@ def test_where_a_crossing_is_near(scale: float, place: float, near: bool) -> Non
     """At large scales too, where the gradient hardly changes over the distance that is looked at."""
     robot = waves(scale, plane=False)
     states = [(np.array([x, scale * np.sin(x / scale)]), np.array([1.0, np.cos(x / scale)])) for x in (scale, place)]
-    branch = Branch(Manifold.of(robot), robot.parameters.values())
-    chart = first_chart(branch, 0.0, *states[0])
-    assert is_near(branch, chart, 0.0, *states[1]) is near
+    branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
+    chart = initial_chart(branch, 0.0, *states[0])
+    assert is_near_singularity(branch, chart, 0.0, *states[1]) is near
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from erugin.constraints import Baumgarte, holonomic, second_order
 from erugin.controllers import ControlLimits, Program, ProgramController, Status, analyse
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, assemble
-from erugin.robots.examples.four_bar import four_bar
-from erugin.scenarios import Reduced, simulate
+from erugin.robots.examples.linkages import four_bar
+from erugin.scenarios import simulate
+from erugin.simulation import Reduced
 from erugin.symbolic import SingularProgramError
 
 from .reduced_models import SLIDER, equal_arms, equal_arms_rate

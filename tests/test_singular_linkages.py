@@ -9,14 +9,24 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.robots import Bar, Closure, Link, Robot, assemble, assemble_velocities, mechanism, planar_linkage
-from erugin.robots.branch import Branch, LostBranchError
-from erugin.robots.branch_start import first_chart
-from erugin.robots.crossing import geometry
-from erugin.robots.examples.four_bar import four_bar, iftomm_four_bars
-from erugin.robots.manifold import Manifold
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import Reduced, simulate
+from erugin.robots import (
+    Bar,
+    Closure,
+    Link,
+    Robot,
+    assemble,
+    assemble_velocities,
+    mechanism,
+    planar_linkage,
+    with_inputs,
+)
+from erugin.robots.examples.linkages import four_bar, iftomm_four_bars
+from erugin.robots.manifold.branch import LostBranchError, MotionBranch
+from erugin.robots.manifold.initial_chart import initial_chart
+from erugin.robots.manifold.manifold import Manifold
+from erugin.robots.manifold.singular_positions import branch_geometry
+from erugin.scenarios import simulate
+from erugin.simulation import Reduced
 
 from .mechanisms import turned
 from .references.linkage_positions import four_bar as closed_form
@@ -133,9 +143,9 @@ def test_a_window_lies_flat_while_another_loop_of_the_linkage_does_not() -> None
 @pytest.mark.parametrize("angle", [0.0, 1e-6, 0.01, 0.02])
 def test_parallelograms_are_continued_however_many_there_are(windows: int, angle: float) -> None:
     robot = iftomm_four_bars(windows)
-    branch = Branch(Manifold.of(robot), robot.parameters.values())
-    chart = first_chart(branch, 0.0, *windows_state(windows, 0.1, -1.0))
-    here = geometry(branch, chart, 0.0, *windows_state(windows, angle, -1.0))
+    branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
+    chart = initial_chart(branch, 0.0, *windows_state(windows, 0.1, -1.0))
+    here = branch_geometry(branch, chart, 0.0, *windows_state(windows, angle, -1.0))
     _, rates = windows_state(windows, angle, 1.0)
     # Places as far off as the windows are round at 1e-16 of that; across the crossing this counts by its distance.
     np.testing.assert_allclose(here.tangent[:, 0] / here.tangent[0, 0], rates, atol=5e-11 * windows)
@@ -146,10 +156,10 @@ def test_parallelograms_are_continued_however_many_there_are(windows: int, angle
 def test_one_window_of_many_that_crosses_over_is_told(windows: int) -> None:
     """The last coupler folded back on the crank before it, the last crank at rest: its share of all cranks is small."""
     robot, angle = iftomm_four_bars(windows), 0.5
-    branch = Branch(Manifold.of(robot), robot.parameters.values())
+    branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
     q, v = windows_state(windows, angle, 1.0)
-    chart = first_chart(branch, 0.0, q, v)
-    assert np.abs(branch.solve(chart, 0.0, q, v).drift).max() < 1e-12
+    chart = initial_chart(branch, 0.0, q, v)
+    assert np.abs(branch.solve(chart, 0.0, q, v).bias_acceleration).max() < 1e-12
     q[-2:], v[-2:] = (angle + np.pi, np.pi), (1.0, 0.0)
     assert np.abs(robot.evaluate(Manifold.of(robot).place, q=q)).max() < 1e-14
     with pytest.raises(LostBranchError, match="free directions turn"):

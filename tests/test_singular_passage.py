@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.robots import assemble, assemble_velocities, branch_acceleration, lagrangian_system, together
-from erugin.robots.branch import Branch
-from erugin.robots.branch_start import first_chart
-from erugin.robots.crossing import geometry, is_near, weights
+from erugin.robots import assemble, assemble_velocities, branch_acceleration, combine, lagrangian_system, with_inputs
 from erugin.robots.examples import iftomm_four_bars
-from erugin.robots.manifold import Manifold
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import RK4, Phase, Reduced, Simulator, Trajectory, simulate, simulate_phases
-from erugin.scenarios.simulate import SimulationError
+from erugin.robots.manifold.branch import MotionBranch
+from erugin.robots.manifold.initial_chart import initial_chart
+from erugin.robots.manifold.manifold import Manifold
+from erugin.robots.manifold.singular_positions import branch_geometry, interpolation_weights, is_near_singularity
+from erugin.scenarios import simulate
+from erugin.simulation import RK4, Phase, Reduced, Simulator, Trajectory, simulate_phases
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Kernel, ModelError, SingularProgramError
 from erugin.symbolic.runge_kutta import rk4_step
 
@@ -58,16 +58,16 @@ def test_the_branch_is_known_at_the_crossing_and_near_it(distance: float) -> Non
     """Tangent and drift against x = 2 cos φ; straight formulas are 0/0 at the crossing."""
     robot = equal_arms()
     q, v = upright(UPRIGHT + distance, 1.3)
-    branch = Branch(Manifold.of(robot), robot.parameters.values())
-    chart = first_chart(branch, 0.0, q, v)
-    here = geometry(branch, chart, 0.0, q, v)
+    branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
+    chart = initial_chart(branch, 0.0, q, v)
+    here = branch_geometry(branch, chart, 0.0, q, v)
     tangent = v / (chart.free[:, 0] @ v)
     turn = np.array([0.0, 0.0, -2.0 * np.cos(q[0]) * 1.3**2])
     assert here.tangent.shape == (3, 1)
     np.testing.assert_allclose(here.q, q, atol=2e-15)
     np.testing.assert_allclose(here.v, v, atol=2e-14)
     np.testing.assert_allclose(here.tangent[:, 0], tangent, atol=1e-12)
-    np.testing.assert_allclose(here.drift, turn - tangent * (chart.free[:, 0] @ turn), atol=1e-11)
+    np.testing.assert_allclose(here.bias_acceleration, turn - tangent * (chart.free[:, 0] @ turn), atol=1e-11)
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-7, 1e-3, 0.05])
@@ -235,8 +235,8 @@ def test_a_motion_that_dies_out_at_the_crossing_stays_on_its_branch() -> None:
 def test_weights_reproduce_polynomials() -> None:
     nodes = np.array([-3.0, -2.0, -0.5, 1.0, 2.0, 4.0])
     for power in range(6):
-        assert weights(nodes) @ nodes**power == pytest.approx(float(power == 0), abs=1e-13)
-    assert weights(nodes) @ nodes**6 != pytest.approx(0.0, abs=1.0)
+        assert interpolation_weights(nodes) @ nodes**power == pytest.approx(float(power == 0), abs=1e-13)
+    assert interpolation_weights(nodes) @ nodes**6 != pytest.approx(0.0, abs=1.0)
 
 
 def test_far_from_singular_positions_nothing_is_interpolated() -> None:
@@ -255,7 +255,7 @@ def test_two_mechanisms_cross_independently() -> None:
     The directions of the chart are mixed, since both are in one robot.
     """
     one, two = with_inputs(equal_arms(), ()), pendulum(3)
-    robot = together({"crank": one, "bob": two})
+    robot = combine({"crank": one, "bob": two})
     q1, v1 = upright(UPRIGHT, 2.0)
     q2, v2 = np.array([0.6, 0.0, -0.8]), np.array([0.0, 2.0, 0.0])
     motion = simulate(robot, None, np.append(q1, q2), np.append(v1, v2), 0.4, step=1e-3, integrator=Reduced())
@@ -278,7 +278,7 @@ def test_mechanisms_near_their_crossings_do_not_disturb_each_other(
     starts: list[tuple[float, float]], span: float
 ) -> None:
     # Built anew for each: one robot cannot take the symbols of another twice.
-    robot = together({name: with_inputs(equal_arms.__wrapped__(), ()) for name in ("one", "other")})
+    robot = combine({name: with_inputs(equal_arms.__wrapped__(), ()) for name in ("one", "other")})
     q, v = (np.concatenate(values) for values in zip(*(upright(*start) for start in starts), strict=True))
     motion = simulate(robot, None, q, v, span, step=1e-3, integrator=Reduced())
     for first, start in zip((0, 3), starts, strict=True):
@@ -291,7 +291,7 @@ def test_mechanisms_near_their_crossings_do_not_disturb_each_other(
 def test_the_parts_of_a_manifold_are_what_rows_tie_together() -> None:
     """A linkage beside a pendulum; a gear beside a wheel whose heading is in the coefficients of its row alone."""
     linkage, bob = crank_rocker(), pendulum(3)
-    robot = together({"crank": linkage, "bob": bob})
+    robot = combine({"crank": linkage, "bob": bob})
     parts = Manifold.of(robot).parts
     assert [part.v.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]
     assert [part.rows.tolist() for part in parts] == [[0, 1], [2]]
@@ -307,17 +307,17 @@ def test_the_parts_of_a_manifold_are_what_rows_tie_together() -> None:
 def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:
     """Beside a linkage whose usual singular values are a tenth, the zone of another stays what it is."""
     windows = iftomm_four_bars(20)
-    robot = together({"arms": with_inputs(equal_arms.__wrapped__(), ()), "windows": windows})
+    robot = combine({"arms": with_inputs(equal_arms.__wrapped__(), ()), "windows": windows})
     still, rates = np.zeros(41), np.zeros(41)
     still[::2], rates[::2] = 1.3, 1.0
     for distance, near in ((0.02, True), (0.05, False)):
         q, v = upright(UPRIGHT + distance, 1.3)
         q, v = np.append(q, still), np.append(v, rates)
-        branch = Branch(Manifold.of(robot), robot.parameters.values())
-        first_chart(branch, 0.0, np.append(upright(0.3, 1.3)[0], still), v)
-        chart = first_chart(branch, 0.0, q, v)
-        assert is_near(branch, chart, 0.0, q, v) is near
-        here = geometry(branch, chart, 0.0, q, v)
+        branch = MotionBranch(Manifold.of(robot), robot.parameters.values())
+        initial_chart(branch, 0.0, np.append(upright(0.3, 1.3)[0], still), v)
+        chart = initial_chart(branch, 0.0, q, v)
+        assert is_near_singularity(branch, chart, 0.0, q, v) is near
+        here = branch_geometry(branch, chart, 0.0, q, v)
         np.testing.assert_allclose(here.q, q, atol=1e-12)
         np.testing.assert_allclose(here.tangent @ (chart.free.T @ v), v, atol=1e-10)
 

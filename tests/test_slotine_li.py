@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Reference
-from erugin.controllers.rivals.slotine_li import SlotineLi
+from erugin.controllers.baselines.slotine_li import SlotineLi
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import ModelError, ParameterError
 from erugin.symbolic.errors import NotFiniteInputError
 

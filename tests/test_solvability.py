@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from erugin.constraints import ConstrainedMotion, solvability
-from erugin.constraints.ways import Case
+from erugin.constraints.solvers import SingularCase
 from erugin.symbolic import ModelError, ShapeError
 
 from .singular import PROBLEMS, Singular
@@ -31,7 +31,7 @@ def test_ranks_are_those_that_were_built_in(problem: Singular) -> None:
         assert known.acceleration_unique
         assert known.rows.kept > 1e-3
         assert known.rows.dropped < 1e-13
-        assert (known.mass.value < problem.velocities) is (Case.SINGULAR_MASS in problem.cases)
+        assert (known.mass.value < problem.velocities) is (SingularCase.SINGULAR_MASS in problem.cases)
 
 
 @every_problem
@@ -165,7 +165,7 @@ def test_bad_numbers() -> None:
         ConstrainedMotion(one, np.zeros(3), np.ones((1, 3)), none)
     with pytest.raises(ShapeError, match=r"rows must be finite, but rows\[0, 1\] is nan"):
         ConstrainedMotion(one, np.zeros(2), np.array([[1.0, np.nan]]), none)
-    with pytest.raises(ShapeError, match="force must be numbers"):
+    with pytest.raises(ShapeError, match="force of ConstrainedMotion must be a NumPy array of real numbers"):
         ConstrainedMotion(one, ["a", "b"], row, none)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="right must have 1 axes"):
         ConstrainedMotion(one, np.zeros(2), row, np.zeros((1, 1)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from erugin.robots import Link, TelescopicLink
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from erugin.robots import TelescopicLink, exoskeleton
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
 
 from .chains import STATES
 from .exoskeletons import Case, label

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import simpson
 
 from erugin.scenarios import simulate
-from erugin.scenarios.integrators import DOP853
+from erugin.simulation import DOP853
 
 from .exoskeletons import Case, label
 from .references import spatial_telescopic as truth

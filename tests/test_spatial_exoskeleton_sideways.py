@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from erugin.robots import TelescopicLink
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
-from erugin.scenarios import SimulationError, simulate
-from erugin.scenarios.integrators import DOP853
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, SimulationError
 
 Array = NDArray[np.float64]
 

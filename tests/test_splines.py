@@ -11,7 +11,8 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from erugin.constraints import Spline, spline
+from erugin.constraints import spline
+from erugin.constraints.curves import Spline
 
 from .curves import SAMPLES, SPLINES, any_direction, course, functions, jacobian, progress, slopes
 

@@ -11,16 +11,19 @@ import pytest
 from erugin.constraints import Baumgarte, distance
 from erugin.robots import Link, assemble, assemble_velocities, lagrangian_system, planar_manipulator
 from erugin.robots.examples import four_bar
-from erugin.scenarios import Projected
-from erugin.scenarios.plots.stabilisation import envelope
-from erugin.scenarios.stabilisation import Way, compare_stabilisation, plot, table
+from erugin.scenarios.stabilisation import StabilisationMethod, compare_stabilisation, envelope, plot, table
+from erugin.simulation import Projected
 
 
 def test_a_four_bar_with_and_without_stabilisation(tmp_path: Path) -> None:
     robot = four_bar(Link(1.0, 1.0, 0.5, 0.1), Link(2.0, 2.0, 1.0, 0.7), Link(2.0, 2.0, 1.0, 0.7), ground=(2.0, 0.0))
     q = assemble(robot, [0.5, 0.3, 1.2]).q
     v = assemble_velocities(robot, q, [9.0, 0.0, 0.0])
-    ways = {"none": Way(None), "Baumgarte": Way(Baumgarte()), "projection": Way(Baumgarte(), Projected())}
+    ways = {
+        "none": StabilisationMethod(None),
+        "Baumgarte": StabilisationMethod(Baumgarte()),
+        "projection": StabilisationMethod(Baumgarte(), Projected()),
+    }
     none, baumgarte, projected = compare_stabilisation(robot, ways, q, v, 10.0, step=1e-3, rounds=1)
     # Without stabilisation φ̈ = 0 holds to the error of the method, and the miss grows about as t²; with it it stays.
     half = len(none.t) // 2
@@ -47,14 +50,22 @@ def test_unstabilised_rows_are_the_second_derivative() -> None:
     robot = four_bar(Link(1.0, 1.0, 0.5, 0.1), Link(2.0, 2.0, 1.0, 0.7), Link(2.0, 2.0, 1.0, 0.7), ground=(2.0, 0.0))
     q = assemble(robot, [0.5, 0.3, 1.2]).q
     v = assemble_velocities(robot, q, [3.0, 0.0, 0.0])
-    kept = compare_stabilisation(robot, {"a": Way(None), "b": Way(Baumgarte(1.0))}, q, v, 0.01, step=1e-3, rounds=1)
+    kept = compare_stabilisation(
+        robot,
+        {"a": StabilisationMethod(None), "b": StabilisationMethod(Baumgarte(1.0))},
+        q,
+        v,
+        0.01,
+        step=1e-3,
+        rounds=1,
+    )
     np.testing.assert_allclose(kept[0].energy, kept[1].energy, atol=1e-11)
 
 
 def test_nothing_to_compare() -> None:
     arm = planar_manipulator([Link(0.5, 1.0, 0.2, 0.03)])
     with pytest.raises(ValueError, match="nothing to keep"):
-        compare_stabilisation(arm, {"none": Way(None)}, [0.0], [0.0], 1.0, step=0.1)
+        compare_stabilisation(arm, {"none": StabilisationMethod(None)}, [0.0], [0.0], 1.0, step=0.1)
     with pytest.raises(ValueError, match="at least one"):
         compare_stabilisation(arm, {}, [0.0], [0.0], 1.0, step=0.1)
     with pytest.raises(ValueError, match=r"'a' must be a Way, such as Way\(Baumgarte\(\)\)"):
@@ -67,7 +78,9 @@ def test_a_robot_at_rest_has_no_error_to_compare() -> None:
     held = distance(x, [0.0, 0.0], ca.SX(1.0), name="rod")
     robot = lagrangian_system(q=x, v=v, T=ca.sumsqr(v) / 2, natural=[held])
     with pytest.raises(ValueError, match="never moves with 'none'"):
-        compare_stabilisation(robot, {"none": Way(None)}, [1.0, 0.0], [0.0, 0.0], 0.1, step=1e-3, rounds=1)
+        compare_stabilisation(
+            robot, {"none": StabilisationMethod(None)}, [1.0, 0.0], [0.0, 0.0], 0.1, step=1e-3, rounds=1
+        )
 
 
 def test_the_envelope_keeps_every_peak() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import DOP853, RK4, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4
 from erugin.symbolic import ModelError
 
 from .arms import two_link_arm
@@ -42,8 +43,8 @@ def test_a_step_far_too_long_is_told_its_limit_too() -> None:
 
 def test_gains_set_by_name_count() -> None:
     with pytest.raises(ModelError, match="still"):
-        simulate(ROBOT, fast(10.0), [0.3, 0.8], [0.1, 0.0], 1.0, step=0.01, law_p={"still.rate": 1000.0})
-    simulate(ROBOT, fast(1000.0), [0.3, 0.8], [0.1, 0.0], 0.1, step=0.01, law_p={"still.rate": 10.0})
+        simulate(ROBOT, fast(10.0), [0.3, 0.8], [0.1, 0.0], 1.0, step=0.01, controller_p={"still.rate": 1000.0})
+    simulate(ROBOT, fast(1000.0), [0.3, 0.8], [0.1, 0.0], 0.1, step=0.01, controller_p={"still.rate": 10.0})
 
 
 def test_baumgarte_on_the_imaginary_side() -> None:

@@ -15,8 +15,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.constraints import Curve, EruginField, EruginStructure, circle, erugin_structure, line
-from erugin.robots.equations.tape import record
+from erugin.constraints import EruginField, EruginStructure, circle, erugin_structure, line
+from erugin.constraints.curves import Curve
+from erugin.robots.equations.operation_tape import record_operations
 from erugin.symbolic import Kernel, ModelError, Parameters
 
 sp: Any = importlib.import_module("sympy")
@@ -38,7 +39,7 @@ OPERATIONS: dict[str, Callable[..., Number]] = {
 
 def evaluate(expression: ca.SX, symbols: ca.SX, values: Sequence[Number], number: Callable[[Any], Number]) -> list[Any]:
     """The built expression, operation by operation, in any field of numbers."""
-    tape, found = record([ca.densify(expression)], symbols), list[Number]()
+    tape, found = record_operations([ca.densify(expression)], symbols), list[Number]()
     for step in tape.steps:
         if step.operation == "CONST":
             found.append(number(Fraction(step.value)))

@@ -13,10 +13,9 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller
+from erugin.scenarios import Results, Study, Uniform, sample
 from erugin.scenarios.comparison.trial import Trial
-from erugin.scenarios.sampling import Uniform, draw
 from erugin.scenarios.sampling.points import LatinHypercube, Sobol
-from erugin.scenarios.study import Results, Study
 from erugin.scenarios.study.factors import Factor
 from erugin.scenarios.study.rerun import load_study, rerun
 from erugin.symbolic.errors import StudyError, StudyWarning
@@ -54,7 +53,7 @@ def test_rows_say_what_single_runs_say(results: Results) -> None:
         setup = study.scenario(duration=row["duration"])
         source = setup.controller if row["controller"] == "own" else setup.rivals[row["controller"]]
         trial = Trial.of(setup, row["controller"], source)
-        seeded = draw(setup.varied, [row["seed"]], trial.nominal)
+        seeded = sample(setup.varied, [row["seed"]], trial.nominal)
         alone = trial.run({"plant.l1": np.array([row["plant.l1"]]), **seeded})
         assert {name: row[name] for name in seeded} == {name: value[0] for name, value in seeded.items()}
         assert {name: row[name] for name in alone} == {name: value[0] for name, value in alone.items()}

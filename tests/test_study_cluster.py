@@ -16,9 +16,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from erugin.scenarios.study import Results
+from erugin.scenarios import Results
 from erugin.scenarios.study.cluster import connected
-from erugin.scenarios.study.execution import StoppedStudyError
+from erugin.scenarios.study.study import StoppedStudyError
 from erugin.symbolic.errors import StudyError
 
 from .study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from erugin.scenarios.cli import main
-from erugin.scenarios.study import Results, Study
+from erugin.cli.main import main
+from erugin.scenarios import Results, Study
 
 from .command_line import terminal
 from .study_cases import PENDULUM
 
 __all__ = ["terminal"]
 
-BEGIN = "from studies_here import pendulum\nfrom erugin.scenarios.study import Study\n"
+BEGIN = "from studies_here import pendulum\nfrom erugin.scenarios import Study\n"
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from erugin.scenarios.study import Results, Study
-from erugin.scenarios.study.execution import StoppedStudyError
-from erugin.scenarios.study.files import write_atomically
-from erugin.scenarios.study.folder import Folder
+from erugin.scenarios import Results, Study
+from erugin.scenarios.study.result_folder import Folder
+from erugin.scenarios.study.study import StoppedStudyError
+from erugin.simulation.storage.atomic_file import write_atomically
 from erugin.symbolic.errors import ModelError, StudyError, StudyWarning
 
 from .study_cases import PENDULUM, data, finish, load, rewrite_manifest, start
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path, monkeypatch
         write_atomically(target, content, place)
         written.append(target)
 
-    monkeypatch.setattr("erugin.scenarios.study.folder.write_atomically", write)
+    monkeypatch.setattr("erugin.scenarios.study.result_folder.write_atomically", write)
     with pytest.raises(StoppedStudyError, match=r"No space left on device. 2 of 4 tasks are in"):
         small().run(tmp_path / "new", progress=False, workers=1)
     monkeypatch.undo()

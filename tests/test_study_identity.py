@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, ProgramController
 from erugin.controllers.wrappers import Delay
-from erugin.scenarios.sampling import Normal, Uniform
+from erugin.scenarios import Normal, Study, Uniform
 from erugin.scenarios.sampling.points import LatinHypercube, Sobol
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.study import Study
 
 from .study_cases import PENDULUM, load
 
@@ -60,7 +59,7 @@ def test_another_process_and_another_place_make_no_difference(tmp_path: Path) ->
     file.write_text(f"# a comment\n\n\n{PENDULUM.read_text(encoding='utf-8')}", encoding="utf-8")
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path; "
-        "from erugin.scenarios.commands.user_file import load_file; "
+        "from erugin.scenarios.lookup import load_file; "
         f"print(load_file(Path({str(file)!r})).study.hash)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from erugin.scenarios.study import Results
-from erugin.scenarios.study.execution import StoppedStudyError
+from erugin.scenarios import Results
+from erugin.scenarios.study.study import StoppedStudyError
 
 from .study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start
 
@@ -124,7 +124,7 @@ from erugin.robots import Link, planar_manipulator
 from erugin.controllers import Controller
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.study import Study
+from erugin.scenarios import Study
 
 ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
 

@@ -13,8 +13,8 @@ from .study_cases import PENDULUM
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from erugin.scenarios.commands.user_file import load_file
-from erugin.scenarios.study import Study
+from erugin.scenarios.lookup import load_file
+from erugin.scenarios import Study
 
 pendulum = load_file(Path(sys.argv[1])).pendulum
 study = Study(pendulum, {"duration": [0.004]}, seeds=int(sys.argv[2]), runs_per_task=4, metrics=["error_rms"])

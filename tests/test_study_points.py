@@ -57,7 +57,7 @@ def test_numbers_of_points_are_whole(kind: type[Sampler], n: int) -> None:
 
 
 def test_seeds_are_not_negative() -> None:
-    with pytest.raises(ModelError, match="whole seed of at least 0, got seed = -1"):
+    with pytest.raises(ModelError, match="seed of Sobol must be a whole number of at least 0, got -1"):
         Sobol(8, -1)
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from erugin.scenarios.sampling import Uniform
+from erugin.scenarios import Study, Uniform
 from erugin.scenarios.sampling.points import LatinHypercube, Sobol
-from erugin.scenarios.study import Study
 from erugin.scenarios.study.factors import Factor
 from erugin.symbolic.errors import EruginError, ModelError, ParameterError, StudyError, StudyWarning
 

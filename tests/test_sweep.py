@@ -12,14 +12,13 @@ from scipy.spatial.transform import Rotation
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program
-from erugin.controllers.multipliers import chosen_method
-from erugin.controllers.realization import Ideal
+from erugin.controllers.multipliers import default_method
+from erugin.controllers.realization import IdealRealization
 from erugin.robots import Link, Robot, exoskeleton, mechanism, planar_manipulator
 from erugin.robots.dynamics import Factor
+from erugin.robots.families.telescopic_links import TelescopicLink
 from erugin.robots.formulations import Articulated, Recurrent
-from erugin.robots.spatial import SpatialInertia, Twist
-from erugin.robots.telescopic import TelescopicLink
-from erugin.robots.turn import Turn
+from erugin.robots.spatial import BodyRotation, SpatialInertia, Twist
 
 from .trees import HINGE, TREES, RandomTree
 from .urdf import seven_joint_arm
@@ -37,7 +36,7 @@ def test_a_hinge_turns_vectors_and_inertias_as_its_matrix_does(axis: tuple[float
     rng = np.random.default_rng(3)
     angle = ca.SX.sym("angle")
     fixed = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
-    turn = Turn.hinge(axis, angle).after(ca.SX(ca.DM(fixed)))
+    turn = BodyRotation.hinge(axis, angle).after(ca.SX(ca.DM(fixed)))
     J, H, M = rng.normal(size=(3, 3, 3))
     J, M = J + J.T, M + M.T
     turned = turn.inertia(SpatialInertia(*(ca.SX(ca.DM(x)) for x in (J, H, M))))
@@ -95,7 +94,7 @@ def test_velocity_products_and_gravity_join_the_sweep_of_the_forces(name: str) -
     robot, other = TREES[name].robot(), TREES[name].robot(Recurrent())
     nv = robot.coordinates.nv
     force = np.random.default_rng(5).normal(size=nv)
-    a, _ = robot.moved_by(ca.SX(ca.DM(force)))
+    a, _ = robot.acceleration_under(ca.SX(ca.DM(force)))
     (found,) = numbers(robot, [a], 9)
     M, h = numbers(other, [other.mass_matrix, other.bias], 9)
     expected = np.linalg.solve(M, force - h[:, 0])
@@ -108,7 +107,7 @@ def test_velocity_products_and_gravity_join_the_sweep_of_the_forces(name: str) -
 def operations(program: Program) -> int:
     """Scalar operations for λ, R and a of a tick, with everything that they need; inputs and outputs not counted."""
     robot = program.robot
-    found = Ideal().build(program, chosen_method(program))
+    found = IdealRealization().build(program, default_method(program))
     symbols = [robot.t, robot.q, robot.v, program.p]
     function = ca.Function("f", symbols, [found.multipliers, found.force, found.acceleration], {"cse": True})
     moved = (ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Schedule, holonomic, nonholonomic, second_order
 from erugin.controllers import Program, consistent_velocity
-from erugin.robots import Contact, impact, lagrangian_system, standing
+from erugin.robots import Contact, impact, lagrangian_system, with_contacts
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, ShapeError
 
 from .arms import disc_program, three_link_arm, two_link_arm
@@ -81,7 +81,7 @@ def test_it_is_the_impact_of_a_foot_that_sticks() -> None:
     arm = two_link_arm()
     q, v = np.array([-0.9, 0.7]), np.array([0.4, -1.1])
     ground = Contact("tip", (0.0, 1.0))
-    struck = impact(standing(arm, [ground]), q, v, [ground])
+    struck = impact(with_contacts(arm, [ground]), q, v, [ground])
     found = consistent_velocity(Program(arm, holonomic(arm.points["tip"] - ca.DM([0.1, 0.2]))), 0.0, q, v)
     np.testing.assert_allclose(found.velocity, struck.velocity, atol=1e-12)
     np.testing.assert_allclose(found.impulses, struck.impulses, atol=1e-12)

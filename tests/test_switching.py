@@ -171,7 +171,7 @@ def test_the_times_of_a_schedule_are_parameters() -> None:
     assert [on(t) for t in (-1e-9, 0.0, 0.999, 1.0, 1.5, 2.0, 1e6)] == [False, True, True, False, False, True, True]
     assert on(1.2, off1=1.5)
     assert not on(0.5, off1=-1.0)
-    motion = simulate(robot, controller, [0.0], [0.0], 1.0, step=0.1, law_p={"push.off1": 0.5})
+    motion = simulate(robot, controller, [0.0], [0.0], 1.0, step=0.1, controller_p={"push.off1": 0.5})
     # Five steps of 0.1 under a = 1, the last stage of the fifth already without: 0.5 − 0.1/6.
     assert motion.v[-1, 0] == pytest.approx(0.5 - 0.1 / 6, abs=1e-12)
 

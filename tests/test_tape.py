@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erugin.symbolic import ModelError
-from erugin.symbolic.code import Tape
-from erugin.symbolic.code.schedule import scheduled
+from erugin.symbolic.codegen import Tape
+from erugin.symbolic.codegen.optimizations import schedule_operations
 
 from .random_graphs import CONSTANTS, Graph, bits, graphs, interpret, large_graph
 
@@ -66,7 +66,7 @@ def _needed(tape: Tape) -> int:
 @given(st.integers(0, 2**32), st.integers(0, 150))
 def test_another_order_has_the_same_bits(seed: int, steps: int) -> None:
     inputs, tape = [[0.3, -1.5, 7.0, 2.0]], Tape.of(large_graph(seed, steps).function())
-    moved = scheduled(tape)
+    moved = schedule_operations(tape)
     assert bits(interpret(moved, inputs)) == bits(interpret(tape, inputs))
     assert (moved.inputs, moved.operations, len(moved.entries)) == (tape.inputs, tape.operations, len(tape.entries))
     for k, (operation, a, b) in enumerate(moved.entries):
@@ -79,8 +79,8 @@ def test_the_longest_line_is_begun_first() -> None:
     for _ in range(30):
         line = 1 / (1 + line)
     tape = Tape.of(ca.Function("f", [x], [column(*(x[i] * x[i + 1] for i in range(40)), line)]))
-    products = [k for k, entry in enumerate(scheduled(tape).entries) if entry[0] == ca.OP_MUL]
-    divisions = [k for k, entry in enumerate(scheduled(tape).entries) if entry[0] in (ca.OP_INV, ca.OP_DIV)]
+    products = [k for k, entry in enumerate(schedule_operations(tape).entries) if entry[0] == ca.OP_MUL]
+    divisions = [k for k, entry in enumerate(schedule_operations(tape).entries) if entry[0] in (ca.OP_INV, ca.OP_DIV)]
     assert divisions[15] < products[0]
 
 

@@ -12,22 +12,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, rehearse, second_order
-from erugin.constraints.verification.probe import FieldProbe
-from erugin.controllers import (
-    BoundTick,
-    ConicSolver,
-    ControlLimits,
-    Program,
-    ProgramController,
-    analyse,
-    start_on,
-)
+from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, preview, second_order
+from erugin.constraints.field.probe import FieldProbe
+from erugin.controllers import BufferedTick, ControlLimits, Program, ProgramController, analyse, start_on
+from erugin.controllers.bounded import ConicSolver
 from erugin.controllers.multipliers import LeastNormMultipliers
-from erugin.controllers.wrappers import RateLimit, Supervised
+from erugin.controllers.wrappers import Fallback, RateLimit
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.scenarios import simulate
-from erugin.scenarios.simulator import Simulator
+from erugin.simulation.simulator import Simulator
 from erugin.symbolic import EruginError, Kernel
 
 Array = NDArray[np.float64]
@@ -111,7 +104,7 @@ def rate_limited() -> Call:
 
 def supervised() -> Call:
     first = law("actuated")
-    shared = Supervised(first, ProgramController(first.program, realization="actuated", method=LeastNormMultipliers()))
+    shared = Fallback(first, ProgramController(first.program, realization="actuated", method=LeastNormMultipliers()))
     shared.advance(0.0, *state(0)[1:])
     return lambda i: told(shared.control(*state(i)))
 
@@ -137,7 +130,7 @@ def rehearsed() -> Call:
     shared = field()
 
     def call(i: int) -> bytes:
-        found = rehearse(shared, (0.0, 0.02 * i - 0.06), 6.0, step=0.01)
+        found = preview(shared, (0.0, 0.02 * i - 0.06), 6.0, step=0.01)
         return told(found.clearance, found.progress, found.fastest)
 
     return call
@@ -220,7 +213,7 @@ CASES: dict[str, tuple[int, Callable[[], Call]]] = {
     "solve, ideal": (200, lambda: solution("ideal")),
     "solve, bounded": (60, lambda: solution("bounded")),
     "evaluate": (200, evaluated),
-    "rehearse": (14, rehearsed),
+    "preview": (14, rehearsed),
     "probe of a field": (60, probed),
     "analyse": (60, analysed),
     "start_on": (10, started),
@@ -251,7 +244,7 @@ def test_shared_objects_answer_each_thread_as_one(name: str) -> None:
 
 def test_a_bound_tick_belongs_to_the_thread_that_calls_it_first() -> None:
     shared = law("actuated")
-    tick = BoundTick.of(shared)
+    tick = BufferedTick.of(shared)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(tick).result()
         with pytest.raises(EruginError, match=r"BoundTick\.of"):
@@ -261,7 +254,7 @@ def test_a_bound_tick_belongs_to_the_thread_that_calls_it_first() -> None:
         pool.submit(tick).result()
 
     def own(i: int) -> bytes:
-        mine = BoundTick.of(shared)
+        mine = BufferedTick.of(shared)
         mine.t[0], mine.q[:], mine.v[:] = state(i)
         mine()
         return told(mine.output)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import Link, Robot, planar_manipulator, with_inputs
 from erugin.scenarios import simulate
@@ -46,7 +46,7 @@ def test_the_tip_of_a_chain_comes_onto_its_circle_as_the_perturbation_equation_s
     at = np.asarray(robot.evaluate(tip, q=q0))
     off = np.array([0.03, -0.04])
     program = Program(
-        robot, trajectory(tip, circling(robot, at - off - [0.12, 0.0], 0.12), perturbation=Baumgarte(RATE), name="tip")
+        robot, tracking(tip, circling(robot, at - off - [0.12, 0.0], 0.12), perturbation=Baumgarte(RATE), name="tip")
     )
     controller = ProgramController(program, realization="actuated")
     motion = simulate(robot, controller, q0, np.zeros(links), 3.0, step=1e-3)
@@ -63,7 +63,7 @@ def test_a_redundant_chain_takes_the_least_effort_in_the_metric_of_its_inputs() 
     """Any other torques with the same tip acceleration cost more uᵀWu, W = Bᵀ M⁻¹ B, by dense linear algebra."""
     robot = chain(5)
     tip = robot.points["tip"]
-    program = Program(robot, trajectory(tip, [0.6, 0.5], perturbation=Baumgarte(RATE), name="tip"))
+    program = Program(robot, tracking(tip, [0.6, 0.5], perturbation=Baumgarte(RATE), name="tip"))
     controller = ProgramController(program, realization="actuated")
     q, v = np.array([-0.4, 0.5, 0.3, 0.6, -0.2]), np.array([0.3, -0.2, 0.5, 0.1, -0.4])
     u = controller.control(0.0, q, v)
@@ -100,10 +100,10 @@ def test_a_wrong_model_leaves_a_deviation_that_faster_gains_make_smaller() -> No
     path = circling(robot, np.array([0.75, 0.2]), 0.15)
     worst: list[float] = []
     for rate in (5.0, 20.0):
-        program = Program(robot, trajectory(tip, path, perturbation=Baumgarte(rate), name="tip"))
+        program = Program(robot, tracking(tip, path, perturbation=Baumgarte(rate), name="tip"))
         controller = ProgramController(program, realization="actuated")
         wrong = {name: 1.1 * value for name, value in robot.nominal.items() if name.startswith("m")}
-        motion = simulate(robot, controller, [-0.35, 1.35], [0.0, 0.0], 4.0, step=1e-3, law_p=wrong)
+        motion = simulate(robot, controller, [-0.35, 1.35], [0.0, 0.0], 4.0, step=1e-3, controller_p=wrong)
         worst.append(float(np.abs(motion.deviation[len(motion) // 2 :]).max()))
     # Nothing is exact any more; a stiffness ω² divides what gravity leaves over.
     assert worst[0] > 1e-3
@@ -113,7 +113,7 @@ def test_a_wrong_model_leaves_a_deviation_that_faster_gains_make_smaller() -> No
 def test_a_passive_joint_is_said_not_to_be_realisable_by_both() -> None:
     """Two rows, one drive: analyse says so, the controller refuses, and the ideal force shows what is missing."""
     robot = with_inputs(chain(2), ["M1"])
-    program = Program(robot, trajectory(robot.points["tip"], [0.7, 0.3], perturbation=Baumgarte(RATE), name="tip"))
+    program = Program(robot, tracking(robot.points["tip"], [0.7, 0.3], perturbation=Baumgarte(RATE), name="tip"))
     report = analyse(program, t=0.0, q=[0.2, 0.9], v=[0.1, -0.3])
     assert not report.realizable
     with pytest.raises(ModelError, match=r"has 2 rows .* has only 1 input"):

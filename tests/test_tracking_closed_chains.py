@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from erugin.constraints import Baumgarte, FirstOrder, nonholonomic, trajectory
+from erugin.constraints import Baumgarte, FirstOrder, nonholonomic, tracking
 from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import Link, Robot, assemble
 from erugin.robots.examples import five_bar, flores_slider_crank, four_bar
 from erugin.scenarios import simulate
-from erugin.scenarios.simulate import SimulationError
+from erugin.simulation.trajectory import SimulationError
 
 Array = NDArray[np.float64]
 CRANK, ROD, SLIDER = 0.153, 0.306, 0.076
@@ -28,7 +28,7 @@ def test_a_crank_moves_its_slider_as_asked_by_the_torque_of_virtual_work() -> No
     x = robot.q[2]
     middle, reach, turning = 0.38, 0.05, 6.0
     program = Program(
-        robot, trajectory(x, [middle + reach * ca.cos(turning * robot.t)], perturbation=Baumgarte(20.0), name="slider")
+        robot, tracking(x, [middle + reach * ca.cos(turning * robot.t)], perturbation=Baumgarte(20.0), name="slider")
     )
     angle = brentq(lambda f: _slider(f) - middle - reach, 0.1, 2.0)
     q0 = np.array([angle, -np.arcsin(CRANK * np.sin(angle) / ROD), middle + reach])
@@ -117,7 +117,7 @@ def test_a_five_bar_draws_a_circle_by_two_drives() -> None:
     at = robot.evaluate(tip, q=q0)
     turned = ca.vertcat(ca.cos(3 * robot.t) - 1.0, ca.sin(3 * robot.t)) * 0.06
     path = turned + ca.SX(ca.DM(at + np.array([0.0, 0.01])))
-    program = Program(robot, trajectory(tip, path, perturbation=Baumgarte(10.0), name="tip"))
+    program = Program(robot, tracking(tip, path, perturbation=Baumgarte(10.0), name="tip"))
     motion = simulate(robot, ProgramController(program, realization="actuated"), q0, np.zeros(4), 2.5, step=5e-4)
     assert motion.ok
     y0, rate0, t = np.array([0.0, -0.01]), np.array([0.0, -0.18]), motion.t[:, None]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erugin.constraints import FirstOrder, nonholonomic
-from erugin.controllers import LeastNormMultipliers, Program, ProgramController, Status, analyse
+from erugin.controllers import Program, ProgramController, Status, analyse
+from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.symbolic.errors import ModelError
 from erugin.symbolic.parameters import Parameters
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Program, ProgramController, analyse
-from erugin.robots import contact_force, friction_needed, with_inputs
+from erugin.robots import contact_force, required_friction, with_inputs
 from erugin.symbolic.errors import ModelError
 
 from .walkers import MARGIN, ROCK, SPEED, STEP, Stance, body, stance, start, two_steps
@@ -72,7 +72,7 @@ def test_the_ground_carries_what_the_momentum_gains(k: int) -> None:
     )
     # The ground pushes, and what friction and what length of foot the step needs is told, not assumed.
     assert force[:, 1].min() > 0.5 * 9.81 * mass
-    friction = segment.evaluate(friction_needed(now.robot, now.foot, u=law.output))
+    friction = segment.evaluate(required_friction(now.robot, now.foot, u=law.output))
     np.testing.assert_allclose(friction, np.abs(force[:, 0]) / force[:, 1], rtol=1e-9)
     assert friction.max() < 0.5
     pressure = segment.u[:, now.robot.input_names.index(f"ankle {now.name}")] / force[:, 1]

@@ -58,7 +58,7 @@ class Damping(SymbolicController):
     """u = −d v."""
 
     def __init__(self, robot: Robot, damping: float = 2.0) -> None:
-        self.require_served(robot)
+        self.check_supported(robot)
         self.robot = robot
         own = Parameters.declare({"damping": damping}, "law")
         self.parameters = Parameters.collect([robot.parameters, own])
@@ -85,7 +85,7 @@ def test_a_law_is_evaluated_recorded_and_varied() -> None:
     law = Damping(arm)
     np.testing.assert_allclose(law.control(0.0, [0.5, 1.0], [1.0, -3.0]), [-4.0, 12.0])
     np.testing.assert_allclose(law.control(0.0, [0.5, 1.0], [1.0, -3.0], {"law.damping": 1.0}), [-2.0, 6.0])
-    motion = simulate(arm, law, [0.5, 1.0], [1.0, -3.0], 0.05, step=1e-3, law_p={"law.damping": 0.1})
+    motion = simulate(arm, law, [0.5, 1.0], [1.0, -3.0], 0.05, step=1e-3, controller_p={"law.damping": 0.1})
     assert motion.rows == ("rate of q1", "rate of q2")
     np.testing.assert_array_equal(motion.deviation, motion.v)
     np.testing.assert_allclose(motion.u, -0.1 * motion.v / motion.q[:, :1])

@@ -9,8 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from erugin.controllers import Controller
-from erugin.scenarios import Trajectory, simulate
-from erugin.scenarios.plots.motion import motion_figure
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
+from erugin.views.stroboscope import motion_figure
 
 from .controller_cases import BUILDERS
 from .controller_cases.robots import CASES, RobotCase, robot_case

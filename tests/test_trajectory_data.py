@@ -13,9 +13,10 @@ import xarray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import Phase, PhasedTrajectory, simulate, simulate_phases
-from erugin.scenarios.data_names import unique
-from erugin.scenarios.saved import load_motion
+from erugin.scenarios import simulate
+from erugin.simulation import Phase, PhasedTrajectory, simulate_phases
+from erugin.simulation.storage.data_frames import unique
+from erugin.simulation.storage.motion_file import load_motion
 from erugin.symbolic.errors import EruginError
 
 from .motions import arm, batch, landing, law, phased, single

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.scenarios.saved import load_motion
+from erugin.simulation.storage.motion_file import load_motion
 from erugin.symbolic.errors import MotionFileError
 
 from .motions import AnyMotion, arm, batch, bits, landing, law, read_arrays, single

@@ -19,7 +19,7 @@ from erugin.robots.examples import (
     turtlebot3_burger,
 )
 from erugin.scenarios import simulate
-from erugin.scenarios.labels import Columns, Labels
+from erugin.simulation.labels import Columns, Labels
 from erugin.symbolic.errors import ModelError
 from erugin.symbolic.parameters import NO_PARAMETERS
 
@@ -112,7 +112,7 @@ def test_motion_tells_its_labels() -> None:
     assert run.rows == ("line[0]", "line[1]")
     assert run.input_labels == ("M1 [N m]", "M2 [N m]")
     assert run.labels.parameters == robot.parameters.names
-    assert len(run.labels.law_parameters) == len(run.law_p)
+    assert len(run.labels.law_parameters) == len(run.controller_p)
 
 
 def test_symbols_without_units_are_named_alone() -> None:

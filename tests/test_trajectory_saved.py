@@ -12,8 +12,9 @@ import pytest
 
 import erugin
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import PhasedTrajectory, SimulationError, Trajectories, Trajectory, simulate
-from erugin.scenarios.saved import load_motion
+from erugin.scenarios import simulate
+from erugin.simulation import PhasedTrajectory, SimulationError, Trajectories, Trajectory
+from erugin.simulation.storage.motion_file import load_motion
 from erugin.symbolic.errors import EruginError, ModelError, MotionFileError
 
 from .motions import AnyMotion, arm, batch, bits, landing, law, phased, read_arrays, single, with_odd_bits
@@ -55,6 +56,13 @@ def test_every_bit_comes_back(kind: str, tmp_path: Path) -> None:
     # Saved again it is the same file.
     after.save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "run.npz").read_bytes()
+
+
+def test_arrays_have_the_names_of_the_first_format(tmp_path: Path) -> None:
+    """Files of the first release stay readable, whatever the attributes are called since."""
+    motion("single").save(tmp_path / "run.npz")
+    names = {name.rpartition("/")[2] for name in read_arrays(tmp_path / "run.npz")}
+    assert {"t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status", "p", "law_p"} <= names
 
 
 def test_bits_tell_motions_apart() -> None:

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Frame, Limits
-from erugin.robots.joints import Floating, Planar, Prismatic, Revolute
-from erugin.robots.tree import WORLD, Body, Node, Tree
-from erugin.robots.tree_system import tree_system
+from erugin.robots.families.tree_system import tree_system
+from erugin.robots.tree import Floating, Planar, Prismatic, Revolute, Tree
+from erugin.robots.tree.body import WORLD, Body, Node
 from erugin.symbolic import Parameters
 from erugin.symbolic.parameters import NO_PARAMETERS
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from erugin.robots import Frame, Limits
-from erugin.robots.joints import Floating, Joint, Planar, Prismatic, Revolute
-from erugin.robots.tree import WORLD, Body, Node, Tree
-from erugin.robots.tree_system import tree_system
+from erugin.robots.families.tree_system import tree_system
+from erugin.robots.tree import Floating, Joint, Planar, Prismatic, Revolute, Tree
+from erugin.robots.tree.body import WORLD, Body, Node
 from erugin.symbolic import ModelError
 from erugin.symbolic.parameters import NO_PARAMETERS
 

@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Status
-from erugin.scenarios import Integral, Simulator
-from erugin.scenarios.comparison import Trial
-from erugin.scenarios.sampling import draw
+from erugin.scenarios import Trial, sample
 from erugin.scenarios.setup import Setup
+from erugin.simulation import Integral, Simulator
 from erugin.symbolic.errors import ModelError, ParameterError, ShapeError
 
 from .called import Called
@@ -35,7 +34,7 @@ def own(setup: Setup) -> Trial:
 
 
 def columns(trial: Trial, n: int) -> dict[str, Array]:
-    return dict(draw(VARIED, n, trial.nominal))
+    return dict(sample(VARIED, n, trial.nominal))
 
 
 def same(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) -> bool:
@@ -115,7 +114,7 @@ def test_values_of_the_setup_hold_for_rivals_too(setup: Setup) -> None:
     heavy = setup.with_parameters({"m1": 4.0})
     trials = [Trial.of(heavy, name, source) for name, source in RIVALS.items()]
     assert [trial.nominal("m1") for trial in trials] == [4.0, 4.0]
-    assert [trial.law_p["m1"] for trial in trials] == [4.0, 4.0]
+    assert [trial.controller_p["m1"] for trial in trials] == [4.0, 4.0]
     wrong = dataclasses.replace(setup, p={"m1": 4.0})
     rival = Trial.of(wrong, "pd", pd_gravity)
     assert (rival.nominal("plant.m1"), rival.nominal("law.m1")) == (4.0, 2.5)

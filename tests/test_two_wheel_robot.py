@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from erugin.constraints import FirstOrder
-from erugin.robots.two_wheel_robot import two_wheel_robot
-from erugin.scenarios import DOP853, simulate
+from erugin.robots.families.two_wheel_robot import two_wheel_robot
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 from erugin.symbolic import StartWarning
 
 from .chains import Comparison

@@ -11,7 +11,8 @@ from scipy.linalg import expm
 
 from erugin.robots import lagrangian_system
 from erugin.robots.examples.two_wheel import fukao_robot, maxon_re40
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .chains import Comparison
 from .references.two_wheel import Numbers, PinocchioTwoWheel, newton_euler

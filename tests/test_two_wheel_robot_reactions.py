@@ -6,7 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .chains import Comparison
 from .references.two_wheel import Numbers, newton_euler

@@ -8,7 +8,8 @@ import pytest
 
 from erugin.constraints import EruginField, FirstOrder, circle, follow, line
 from erugin.controllers import Program, ProgramController
-from erugin.scenarios import DOP853, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853
 
 from .chains import Comparison
 from .references.two_wheel import Numbers, fukao_acceleration, newton_euler

@@ -18,7 +18,8 @@ from erugin.constraints import (
 )
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 
 from .two_wheel_tracking import FULL, REDUCED, bend
 

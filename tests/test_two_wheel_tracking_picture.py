@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from erugin.controllers.rivals import Kanayama
+from erugin.controllers.baselines import Kanayama
 from erugin.scenarios import simulate
-from erugin.scenarios.plots.two_wheel import two_wheel_tracking
+from erugin.views.two_wheel_tracking import draw_two_wheel_tracking
 
 from .two_wheel_tracking import REDUCED, circular
 
@@ -17,7 +17,7 @@ def test_the_picture_shows_way_and_distances() -> None:
     motion = circular(REDUCED)
     law = Kanayama.critically_damped(motion, rate=1.0, speed=0.6)
     run = simulate(REDUCED, law, *motion.start(left=0.3), 5.0, step=1e-2)
-    figure = two_wheel_tracking(motion, {"a law": run})
+    figure = draw_two_wheel_tracking(motion, {"a law": run})
     plane, late, beside = figure.axes
     assert_allclose(np.array(plane.lines[1].get_xydata()), run.q[:, :2], atol=1e-15)
     away = run.evaluate(motion.place) - run.q[:, :2]

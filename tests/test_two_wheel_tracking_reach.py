@@ -20,7 +20,7 @@ from erugin.constraints import (
     speed,
     speed_along,
     tangential_acceleration,
-    trajectory,
+    tracking,
 )
 from erugin.controllers import Program, ProgramController, Status, analyse
 from erugin.robots import Robot
@@ -56,7 +56,7 @@ Make = Callable[[Robot], list[Constraint]]
 
 REACHED: dict[str, Make] = {
     "nose: field": lambda r: [follow(FIELD, r.points["nose"])],
-    "nose: place in time": lambda r: [trajectory(r.points["nose"], ca.vertcat(0.4 * r.t, ca.sin(r.t)))],
+    "nose: place in time": lambda r: [tracking(r.points["nose"], ca.vertcat(0.4 * r.t, ca.sin(r.t)))],
     "nose: path and pace": lambda r: [
         on_curve(PATH, r.points["nose"]),
         speed_along(PATH, r.points["nose"], 0.5),
@@ -83,13 +83,13 @@ UNREACHED: dict[str, Make] = {
         tangential_acceleration(r.points["axle"], 0.1),
     ],
     "axle: field": lambda r: [follow(FIELD, r.points["axle"])],
-    "axle: place in time": lambda r: [trajectory(r.points["axle"], ca.vertcat(0.4 * r.t, ca.sin(r.t)))],
+    "axle: place in time": lambda r: [tracking(r.points["axle"], ca.vertcat(0.4 * r.t, ca.sin(r.t)))],
     "axle: path and tangential acceleration": lambda r: [
         on_curve(PATH, r.points["axle"]),
         tangential_acceleration(r.points["axle"], 0.1),
     ],
     "axle: acceleration across": lambda r: [across(r, 0.2), tangential_acceleration(r.points["axle"], 0.1)],
-    "three rows": lambda r: [trajectory(r.points["nose"], ca.vertcat(r.t, 0)), speed(r.points["axle"], 0.5)],
+    "three rows": lambda r: [tracking(r.points["nose"], ca.vertcat(r.t, 0)), speed(r.points["axle"], 0.5)],
 }
 NEVER = {
     "axle: acceleration across": "no input of .* acts on 'across'",

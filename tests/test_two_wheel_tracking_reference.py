@@ -10,7 +10,8 @@ from scipy.special import fresnel
 from erugin.constraints import Baumgarte, FirstOrder, path_curvature, second_order, tangential_acceleration
 from erugin.controllers import ModelTracking, Program, ProgramController, ReferenceModel, Status
 from erugin.robots import Robot
-from erugin.scenarios import SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import SimulationError
 from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
 
 from .multiplier_cases import numbers, problem

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from erugin.robots.urdf import UrdfError, load_urdf, read_urdf
+from erugin.robots import load_urdf
+from erugin.robots.urdf import UrdfError, read_urdf
 from erugin.symbolic.errors import EruginError, MissingPackageError
 
 from .urdf import ARM, write

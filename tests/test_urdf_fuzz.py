@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from erugin.robots import Robot
-from erugin.robots.urdf import UrdfError, load_urdf
+from erugin.robots import Robot, load_urdf
+from erugin.robots.urdf import UrdfError
 from erugin.symbolic.errors import EruginError
 
 from .urdf import ARM

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from erugin.robots.urdf import UrdfError, document, load_urdf, read_urdf
+from erugin.robots import load_urdf
+from erugin.robots.urdf import UrdfError, document, read_urdf
 
 from .urdf import ARM, body, joint, write
 

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from erugin.robots.urdf import UrdfError, UrdfWarning, load_urdf, read_urdf
-from erugin.robots.urdf.elements import Inertial, Pose
-from erugin.robots.urdf.inertia import impossible_inertia
+from erugin.robots import load_urdf
+from erugin.robots.urdf import UrdfError, UrdfWarning, read_urdf
+from erugin.robots.urdf.description import Inertial, Pose
+from erugin.robots.urdf.elements import impossible_inertia
 
 from .urdf import ARM, line_of, real_robots, write
 

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.robots.urdf import load_urdf
+from erugin.robots import load_urdf
 
 from .test_urdf_dynamics import require_equal
 from .urdf import body, in_pinocchio, joint, without_dissipation, write

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from erugin.robots.urdf import UrdfWarning, load_urdf
+from erugin.robots import load_urdf
+from erugin.robots.urdf import UrdfWarning
 
 from .urdf import ARM, real_robots, write
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Robot
-from erugin.robots.urdf import UrdfError, load_urdf
-from erugin.robots.urdf.sampled import SampledMassMatrix
+from erugin.robots import Robot, load_urdf
+from erugin.robots.urdf import UrdfError
+from erugin.robots.urdf.moving_inertia import SampledMassMatrix
 from erugin.symbolic.errors import ModelError
 
 from .test_urdf_dynamics import require_close, require_equal

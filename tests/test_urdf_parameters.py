@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from erugin.robots import load_urdf
 from erugin.robots.formulations import FORMULATIONS, Formulation
-from erugin.robots.urdf import load_urdf
 from erugin.symbolic.errors import ModelError, ParameterError
 
 from .test_urdf_dynamics import require_close

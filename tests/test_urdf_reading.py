@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from erugin.robots.urdf import UrdfWarning, read_urdf
-from erugin.robots.urdf.elements import Limits, Mimic, Pose
+from erugin.robots.urdf.description import JointLimits, Mimic, Pose
 
 from .urdf import ARM, body, joint, line_of, write
 
@@ -27,10 +27,10 @@ def test_an_arm(tmp_path: Path) -> None:
     assert arm.links["tool"].inertial is None
     shoulder, elbow, flange = arm.joints.values()
     assert (shoulder.type, shoulder.parent, shoulder.child, shoulder.axis) == ("revolute", "base", "upper", (0, 1, 0))
-    assert shoulder.limits == Limits(-1.5, 2.5, velocity=3.0, effort=40.0)
+    assert shoulder.limits == JointLimits(-1.5, 2.5, velocity=3.0, effort=40.0)
     assert (shoulder.damping, shoulder.friction, elbow.damping) == (0.7, 0.4, None)
-    assert elbow.limits == Limits(0.0, 0.8, velocity=0.5, effort=20.0)
-    assert flange.limits == Limits()
+    assert elbow.limits == JointLimits(0.0, 0.8, velocity=0.5, effort=20.0)
+    assert flange.limits == JointLimits()
     # A quarter turn about z, to the last digit.
     assert flange.origin.rotation == ((0, -1, 0), (1, 0, 0), (0, 0, 1))
     for thing, part in (
@@ -75,7 +75,7 @@ def test_what_is_left_out_has_the_values_of_the_specification(tmp_path: Path) ->
         joint("k", "prismatic", "b", "c", follow),
     )
     j, k = read_urdf(path).joints.values()
-    assert (j.origin, j.axis, j.limits) == (Pose(), (1.0, 0.0, 0.0), Limits())
+    assert (j.origin, j.axis, j.limits) == (Pose(), (1.0, 0.0, 0.0), JointLimits())
     assert (j.mimic, j.damping, j.friction) == (None, None, None)
     assert k.mimic == Mimic("j", 1.0, 0.0, 6)
 

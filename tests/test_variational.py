@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.assembly import assemble, assemble_velocities
-from erugin.robots.examples.bricard import bricard_mechanism
-from erugin.robots.manifold import Manifold
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import DOP853, Integrator, Reduced, Simulator, Trajectory, simulate
-from erugin.scenarios.integrators.generalized_alpha import GeneralizedAlpha
-from erugin.scenarios.integrators.variational import Variational
+from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
+from erugin.robots.examples.linkages import bricard_mechanism
+from erugin.robots.manifold.manifold import Manifold
+from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, Integrator, Reduced, Simulator, Trajectory
+from erugin.simulation.integrators.generalized_alpha import GeneralizedAlpha
+from erugin.simulation.integrators.variational import Variational
 from erugin.symbolic import Parameters
 
 from .mechanisms import crank_rocker

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController, Status
-from erugin.robots import Robot, lagrangian_system
-from erugin.robots.mechanism import with_inputs
-from erugin.scenarios import Integrator, Simulator, Trajectory
-from erugin.scenarios.integrators import implicit_blocks
-from erugin.scenarios.integrators.generalized_alpha import AlphaMotion, GeneralizedAlpha
-from erugin.scenarios.integrators.variational import Variational, VariationalMotion
-from erugin.scenarios.simulate import SimulationError
+from erugin.robots import Robot, lagrangian_system, with_inputs
+from erugin.simulation import Integrator, Simulator, Trajectory
+from erugin.simulation.integrators import implicit_step as implicit_blocks
+from erugin.simulation.integrators.generalized_alpha import AlphaMotion, GeneralizedAlpha
+from erugin.simulation.integrators.variational import Variational, VariationalMotion
+from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Parameters
 
 from .arms import two_link_arm
@@ -51,7 +50,7 @@ def both(
 ) -> tuple[Trajectory, Trajectory]:
     """A motion by compiled blocks, and step by step."""
     blocks = Simulator(robot, integrator=method).run(q, v, duration, step=step)
-    monkeypatch.setattr(implicit_blocks, "WORTH_COMPILING", 0)
+    monkeypatch.setattr(implicit_blocks, "WORTH_FUSING", 0)
     return blocks, Simulator(robot, integrator=method).run(q, v, duration, step=step)
 
 

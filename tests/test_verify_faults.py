@@ -11,7 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, EruginField, FieldReport, box, circle, line, parametric, spline, verify
+from erugin.constraints import EruginField, FieldReport, box, circle, line, parametric, spline, verify
+from erugin.constraints.curves import Curve
 from erugin.symbolic import EruginError, Kernel, ModelError, ParameterError, ShapeError
 
 from .plain_fields import PlainCurve, PlainField, orbit, ring

@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, EruginField
+from erugin.constraints import EruginField
+from erugin.constraints.curves import Curve
 from erugin.symbolic import Parameters
 
 from .fields import MARGIN, PLANE, SPACE, Scene, boundary_points, program_points

@@ -6,7 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.constraints import Curve, EruginField, box, circle, implicit, line, parametric, spline
+from erugin.constraints import EruginField, box, circle, implicit, line, parametric, spline
+from erugin.constraints.curves import Curve
 from erugin.symbolic import ModelError
 
 

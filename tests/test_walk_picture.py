@@ -8,8 +8,8 @@ from matplotlib.patches import Circle
 from numpy.testing import assert_allclose
 
 from erugin.robots import contact_force
-from erugin.scenarios import Phase, simulate_phases
-from erugin.scenarios.plots.walk import Step, walk
+from erugin.simulation import Phase, simulate_phases
+from erugin.views.ground_forces import WalkStep, draw_walk
 
 from .struts import FALLING, LEFT, RIGHT, on, strut
 
@@ -32,10 +32,10 @@ def test_the_picture_shows_postures_forces_and_rocks() -> None:
     start = fall.segments[1]
     motion = simulate_phases(robot, legs, start.q[0], start.v[0], 0.3, step=5e-3)
     steps = [
-        Step(robot.points[other.point], contact_force(on(foot), foot, u=none), 0.1 * robot.t, rock)
+        WalkStep(robot.points[other.point], contact_force(on(foot), foot, u=none), 0.1 * robot.t, rock)
         for (foot, other), rock in zip(stances, ((0.5, 0.0, 0.1), None), strict=True)
     ]
-    figure = walk(motion, steps, {"strut": ("pole", "tip")}, every=0.05)
+    figure = draw_walk(motion, steps, {"strut": ("pole", "tip")}, every=0.05)
     strip, forces, pressures = figure.axes
     # At 0, 0.05 and 0.1 s in the first step; at 0.1, 0.15 and 0.2 s in the second, whose start is the end of the first.
     postures = [line for line in strip.lines if line.get_marker() == "o"]

@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Controller, ProgramController, Reference, Status
-from erugin.controllers.rivals import NonlinearMPC
-from erugin.controllers.wrappers import Delay, MotorLag, Noise, RateLimit, SampleAndHold, Saturation, Supervised
-from erugin.scenarios import DOP853, RK4, Integrator, Phase, simulate, simulate_phases
+from erugin.controllers.baselines import NonlinearMPC
+from erugin.controllers.wrappers import Delay, Fallback, MotorLag, Noise, RateLimit, SampleAndHold, Saturation
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Integrator, Phase, simulate_phases
 from erugin.symbolic.errors import ParameterError, SingularProgramError
 
 from .arms import disc_program
@@ -43,7 +44,7 @@ def test_a_crossing_with_a_law_that_starts_without_a_memory() -> None:
     law = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=2.0)
     runs = [
         simulate_phases(robot, [Phase(controller, until=0.99 - robot.q[0])], [1.0], [0.0], 1.0, step=0.1).segments[0]
-        for controller in (law, Saturation(law, 100.0), Supervised(Signal(robot, lambda t: np.nan), law))
+        for controller in (law, Saturation(law, 100.0), Fallback(Signal(robot, lambda t: np.nan), law))
     ]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.t, runs[0].t)
@@ -94,7 +95,7 @@ def test_a_drive_behind_a_sampled_law_that_refused_goes_on_when_it_no_longer_doe
     drive: Callable[[Controller], Controller], late: int, by_error: bool
 ) -> None:
     """At a tick a quick drive is where the law wanted it before."""
-    controller = Supervised(drive(SampleAndHold(moody(by_error=by_error), 0.1)))
+    controller = Fallback(drive(SampleAndHold(moody(by_error=by_error), 0.1)))
     motion = simulate(controller.robot, controller, [0.0], [0.0], 3.0, step=0.1)
     np.testing.assert_array_equal(np.flatnonzero(motion.status == Status.HELD), np.arange(10, 20))
     np.testing.assert_allclose(motion.u[21:, 0], motion.t[21 - late : 31 - late], atol=1e-7)

@@ -14,10 +14,11 @@ from scipy.signal import cont2discrete
 from scipy.special import lambertw
 
 from erugin.controllers import Controller
+from erugin.controllers.sample_clock import SampleClock
 from erugin.controllers.wrappers import Delay, SampleAndHold
-from erugin.controllers.wrappers.clock import Clock
 from erugin.robots import Robot
-from erugin.scenarios import DOP853, RK4, Integrator, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, RK4, Integrator
 from erugin.symbolic.errors import ModelError
 
 from .wrapped import Feedback, Seen, outputs, rail
@@ -78,7 +79,7 @@ def test_a_step_that_does_not_divide_the_period_ticks_at_the_first_sample_after(
 @pytest.mark.parametrize("start", [0.0, 17.3])
 def test_ticks_do_not_drift(step: float, start: float) -> None:
     """A hundred thousand periods later the sample at a tick is still the one that ticks."""
-    clock = Clock(start, start)
+    clock = SampleClock(start, start)
     for k in range(1, 400_000, 3):
         clock = clock.at(start + k * step, 4 * step, "clock")
         if k < 100 or k > 399_900:

@@ -15,15 +15,16 @@ from erugin.controllers.wrappers import (
     Delay,
     Dropout,
     Encoders,
+    Fallback,
     MotorLag,
     Noise,
     RateLimit,
     SampleAndHold,
     Saturation,
-    Supervised,
 )
 from erugin.robots import Robot
-from erugin.scenarios import DOP853, SimulationError, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import DOP853, SimulationError
 from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError, ShapeError, SingularProgramError
 
 from .arms import ELBOW, START, disc_program, two_link_arm
@@ -54,7 +55,7 @@ class Moody(Controller):
 def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -> None:
     law = Moody(by_error=by_error)
     other = Signal(law.robot, lambda t: -t)
-    controller = Supervised(law, other if on_failure == "other" else on_failure)  # type: ignore[arg-type]
+    controller = Fallback(law, other if on_failure == "other" else on_failure)  # type: ignore[arg-type]
     motion = simulate(law.robot, controller, [0.0], [0.0], 3.0, step=0.1)
     bad = (motion.t >= 0.95) & (motion.t < 1.95)
     np.testing.assert_array_equal(motion.status == Status.HELD, bad)
@@ -72,7 +73,7 @@ def test_what_is_refused_is_replaced_and_told(on_failure: str, by_error: bool) -
 
 
 def test_it_gives_up_when_patience_ends() -> None:
-    controller = Supervised(Moody(by_error=True), patience=3)
+    controller = Fallback(Moody(by_error=True), patience=3)
     with pytest.raises(SimulationError, match="4 samples in a row were refused, the last because: row 'a'") as caught:
         simulate(controller.robot, controller, [0.0], [0.0], 3.0, step=0.1)
     assert caught.value.status is Status.SINGULAR
@@ -81,7 +82,7 @@ def test_it_gives_up_when_patience_ends() -> None:
 
 def test_nothing_safe_to_hold_is_refused() -> None:
     law = Moody(by_error=True)
-    controller = Supervised(law)
+    controller = Fallback(law)
     controller.advance(1.0, [0.0], [0.0])
     with pytest.raises(SingularProgramError, match="There is no safe output to hold yet"):
         controller.control(1.0, [0.0], [0.0])
@@ -89,13 +90,13 @@ def test_nothing_safe_to_hold_is_refused() -> None:
         simulate(law.robot, controller, [0.0], [0.0], 1.0, step=0.1, t0=1.0)
     assert caught.value.status is Status.SINGULAR
     # Zero is always at hand.
-    fresh = Supervised(law, "zero")
+    fresh = Fallback(law, "zero")
     fresh.advance(1.0, [0.0], [0.0])
     assert fresh.control(1.0, [0.0], [0.0])[0] == 0.0
 
 
 def test_mistakes_in_the_call_are_not_bridged() -> None:
-    controller = Supervised(ProgramController(disc_program(), realization="actuated"), "zero")
+    controller = Fallback(ProgramController(disc_program(), realization="actuated"), "zero")
     with pytest.raises(ParameterError):
         controller.advance(0.0, [0.0, 1.0], [0.0, 0.0], {"masss": 1.0})
     with pytest.raises(ShapeError):
@@ -113,7 +114,7 @@ def test_an_arm_that_is_stretched_out_goes_on_with_another_law() -> None:
     q0, v0 = start_on(program, [-0.5, 1.4], at=[(robot.points["tip"], (0.5, 0.3))])
     with pytest.raises(SimulationError):
         simulate(robot, law, q0, v0, 4.0, step=2e-3)
-    motion = simulate(robot, Supervised(law, Braking(robot)), q0, v0, 4.0, step=2e-3)
+    motion = simulate(robot, Fallback(law, Braking(robot)), q0, v0, 4.0, step=2e-3)
     assert motion.t[-1] == pytest.approx(4.0)
     held = motion.status == Status.HELD
     assert held.any()
@@ -132,7 +133,7 @@ def test_rows_that_are_off_at_times_and_rows_that_contradict_each_other() -> Non
         second_order(robot.coordinates.a[0] - 4.0, name="against", when=robot.t - 0.405),
     ]
     law = ProgramController(Program(robot, rows), method=LeastNormMultipliers())
-    controller = Supervised(SampleAndHold(law, 0.02), "zero")
+    controller = Fallback(SampleAndHold(law, 0.02), "zero")
     motion = simulate(robot, controller, [-0.9, 1.4], [0.0, 0.0], 0.6, step=0.01)
     # Ticks are at every second sample.
     np.testing.assert_array_equal(motion.active[:42, 1], motion.t[:42] > 0.215)
@@ -156,7 +157,7 @@ class Braking(Controller):
 def test_a_tick_that_fails_is_held_until_the_next() -> None:
     """Between two ticks a sampled law that could not be computed has nothing new to say."""
     law = Moody(by_error=True)
-    motion = simulate(law.robot, Supervised(SampleAndHold(law, 0.4)), [0.0], [0.0], 3.0, step=0.1)
+    motion = simulate(law.robot, Fallback(SampleAndHold(law, 0.4)), [0.0], [0.0], 3.0, step=0.1)
     held = np.flatnonzero(motion.status == Status.HELD)
     # Ticks at 1.2 s and 1.6 s fail, the one at 2.0 s does not.
     np.testing.assert_array_equal(held, np.arange(12, 20))
@@ -171,7 +172,7 @@ def test_failing_sensors_cost_samples_and_not_the_run() -> None:
     with pytest.raises(SimulationError, match="must be finite") as caught:
         simulate(robot, broken, [1.0], [0.0], 4.0, step=0.01)
     assert caught.value.status is Status.NOT_FINITE
-    for inside in (Supervised(law), Supervised(SampleAndHold(law, 0.01)), Supervised(Noise(law, q=1e-9))):
+    for inside in (Fallback(law), Fallback(SampleAndHold(law, 0.01)), Fallback(Noise(law, q=1e-9))):
         motion = simulate(robot, Dropout(inside, 0.1, seed=3), [1.0], [0.0], 4.0, step=0.01)
         held = motion.status == Status.HELD
         assert 20 < held.sum() < 60
@@ -183,7 +184,7 @@ def test_failing_sensors_cost_samples_and_not_the_run() -> None:
 def test_the_law_that_takes_over_keeps_its_own_memory_and_parameters() -> None:
     law = Moody(by_error=True)
     other = Recorder(law.robot, lambda t: 100 + t)
-    controller = Supervised(law, other)
+    controller = Fallback(law, other)
     motion = simulate(law.robot, controller, [0.0], [0.0], 1.5, step=0.1)
     assert other.times == tuple(motion.t)
     np.testing.assert_allclose(motion.u[10:, 0], 100 + motion.t[10:])
@@ -197,7 +198,7 @@ def test_the_law_that_takes_over_keeps_its_own_memory_and_parameters() -> None:
     assert controller.control(1.0, [0.0], [0.0])[0] == pytest.approx(101.0)
     assert other.times == (1.0,)
     program = ProgramController(disc_program(), realization="actuated")
-    both = Supervised(program, ProgramController(program.program, realization="actuated", tolerance=1e-14))
+    both = Fallback(program, ProgramController(program.program, realization="actuated", tolerance=1e-14))
     assert both.parameters.names == program.parameters.names
     q, v = [-0.9, 1.4], [0.0, 0.0]
     both.advance(0.0, q, v, {"disc.radius": 0.2})
@@ -220,7 +221,7 @@ def test_the_law_that_takes_over_keeps_its_own_memory_and_parameters() -> None:
 )
 def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        Supervised(Feedback(rail(), [[1.0, 1.0]]), **settings)  # type: ignore[arg-type]
+        Fallback(Feedback(rail(), [[1.0, 1.0]]), **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("integrator", [None, DOP853(1e-8, 1e-9)])
@@ -231,11 +232,11 @@ def test_an_arm_with_everything_at_once_follows_its_path(integrator: DOP853 | No
     law = ProgramController(program, realization="actuated")
     q0, v0 = start_on(program, list(ELBOW), at=[(robot.points["tip"], START)])
     limits = np.array([30.0, 12.0])
-    computer = SampleAndHold(Supervised(law), 2e-3)
+    computer = SampleAndHold(Fallback(law), 2e-3)
     drives = MotorLag(Saturation(RateLimit(Delay(computer, 3e-3, initial=law.control(0.0, q0, v0)), 4e3), limits), 2e-3)
     sensors = Noise(Encoders(Dropout(drives, 0.02, seed=4), 1e-5, velocity="observer", cutoff=300.0), q=1e-5, seed=5)
     duration = 0.4 if integrator else 1.0
-    motion = simulate(robot, Supervised(sensors), q0, v0, duration, step=1e-3, integrator=integrator)
+    motion = simulate(robot, Fallback(sensors), q0, v0, duration, step=1e-3, integrator=integrator)
     ideal = simulate(robot, law, q0, v0, duration, step=1e-3)
     assert np.isfinite(motion.q).all()
     assert (np.abs(motion.u) <= limits).all()
@@ -249,5 +250,5 @@ def test_an_arm_with_everything_at_once_follows_its_path(integrator: DOP853 | No
     assert Status.HELD in told
     assert Status.OK in told
     assert told <= {Status.OK, Status.LIMITED, Status.HELD}
-    again = simulate(robot, Supervised(sensors), q0, v0, 0.1, step=1e-3, integrator=integrator)
+    again = simulate(robot, Fallback(sensors), q0, v0, 0.1, step=1e-3, integrator=integrator)
     np.testing.assert_array_equal(again.q, motion.q[:101])

@@ -16,13 +16,12 @@ from erugin import robots
 from erugin.robots import Link, Robot, exoskeleton, planar_manipulator
 from erugin.robots.examples.body_model import body_model
 from erugin.robots.examples.leg import leg
+from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots.families.telescopic_links import TelescopicLink
+from erugin.robots.families.tree_system import tree_system
 from erugin.robots.formulations import Formulation
-from erugin.robots.joints import Floating
-from erugin.robots.spatial_exoskeleton import spatial_exoskeleton
-from erugin.robots.telescopic import TelescopicLink
-from erugin.robots.tree import Tree
-from erugin.robots.tree_system import tree_system
-from erugin.robots.urdf.load import load_urdf
+from erugin.robots.tree import Floating, Tree
+from erugin.robots.urdf.loader import load_urdf
 
 from .chains import ANGLES, ZEROS, Chain
 from .references.pinocchio_urdf import example_robots

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.robots import Frame, Robot
+from erugin.robots.families.tree_system import tree_system
 from erugin.robots.formulations import Formulation
-from erugin.robots.joints import Floating, Joint, Planar, Prismatic, Revolute
-from erugin.robots.tree import Body, Node, Tree
-from erugin.robots.tree_system import tree_system
+from erugin.robots.tree import Body, Floating, Joint, Node, Planar, Prismatic, Revolute, Tree
 from erugin.symbolic import Parameters
 
 from .references.tree_numpy import NQ, BodyData, Kind, NodeData, TreeData

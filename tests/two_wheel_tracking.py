@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Constraint, nonholonomic
 from erugin.controllers import Controller
-from erugin.controllers.rivals import PlanarMotion
+from erugin.controllers.baselines import PlanarMotion
 from erugin.robots import Robot
 from erugin.symbolic import Kernel
 

@@ -8,8 +8,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from erugin.robots import Robot
-from erugin.robots.urdf import load_urdf
+from erugin.robots import Robot, load_urdf
 
 from .references.pinocchio_urdf import PinocchioRobot, example_robots
 

@@ -9,10 +9,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.constraints import Baumgarte, orientation, trajectory
+from erugin.constraints import Baumgarte, orientation, tracking
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.scenarios import Trajectory, simulate
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
 
 from .urdf import seven_joint_arm
 
@@ -43,10 +44,10 @@ def drawing() -> Drawing:
     program = Program(
         robot,
         [
-            trajectory(hand.position, target, perturbation=Baumgarte(RATE), name="tool"),
+            tracking(hand.position, target, perturbation=Baumgarte(RATE), name="tool"),
             orientation(hand.rotation, turned, perturbation=Baumgarte(RATE)),
             # The elbow would swing about the line from shoulder to wrist under gravity.
-            trajectory(robot.q[2], [q0[2]], perturbation=Baumgarte(RATE), name="elbow"),
+            tracking(robot.q[2], [q0[2]], perturbation=Baumgarte(RATE), name="elbow"),
         ],
     )
     controller = ProgramController(program, realization="actuated")

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from erugin.controllers import start_on
 from erugin.robots import Robot
 from erugin.robots.examples.walker import walker, walker_posture
-from erugin.scenarios import PhasedTrajectory, simulate_phases
-from erugin.scenarios.catalogue.walking import HEIGHT, LEAN, MARGIN, ROCK, SPEED, STEP, Stance
-from erugin.scenarios.catalogue.walking import stance as new_stance
+from erugin.scenarios.catalogue.exoskeleton_steps import HEIGHT, LEAN, MARGIN, ROCK, SPEED, STEP, Stance
+from erugin.scenarios.catalogue.exoskeleton_steps import stance as new_stance
+from erugin.simulation import PhasedTrajectory, simulate_phases
 
 __all__ = ["MARGIN", "ROCK", "SPEED", "STEP", "Stance", "body", "stance", "start", "two_steps"]
 

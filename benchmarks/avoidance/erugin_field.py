@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 
 from erugin.constraints import EruginField, circle, line
-from erugin.constraints.side import choose_sides
+from erugin.constraints.field.passing_sides import choose_sides
 
 from .method import Method, Obstacle
 from .scenes import CRUISE, LENGTH, MARGIN, Array, Scenes
 
 AHEAD = 14.0
-"""How far a rehearsal looks [s]."""
+"""How far a preview looks [s]."""
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.symbolic.toolchain import Toolchain, find_toolchain
+from erugin.symbolic.compiler import Compiler, find_compiler
 
 Array = NDArray[np.float64]
 FEW, MANY = 20, 120
@@ -23,7 +23,7 @@ SETTINGS = {"ERUGIN_CFLAGS": "-march=x86-64-v3", "ERUGIN_LANES": "4"}
 
 def available() -> bool:
     """Whether there are valgrind and a compiler."""
-    return shutil.which("valgrind") is not None and isinstance(find_toolchain(), Toolchain)
+    return shutil.which("valgrind") is not None and isinstance(find_compiler(), Compiler)
 
 
 def instructions(library: Path, name: str, inputs: Sequence[Array], outputs: Sequence[int]) -> tuple[float, float]:
@@ -51,8 +51,8 @@ def instructions(library: Path, name: str, inputs: Sequence[Array], outputs: Seq
 
 
 def _build(driver: Path) -> None:
-    toolchain = find_toolchain()
-    if not isinstance(toolchain, Toolchain):
+    toolchain = find_compiler()
+    if not isinstance(toolchain, Compiler):
         raise RuntimeError(toolchain)
     source = Path(__file__).with_name("driver.c")
     _run([*toolchain.command, "-O1", str(source), "-o", str(driver), "-ldl"])

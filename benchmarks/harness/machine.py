@@ -11,7 +11,7 @@ import resource
 import sys
 from pathlib import Path
 
-from erugin.symbolic.toolchain import find_toolchain
+from erugin.symbolic.compiler import find_compiler
 
 PACKAGES = {
     "casadi": "CasADi",
@@ -66,7 +66,7 @@ def machine() -> str:
 @functools.cache
 def versions() -> str:
     """Python, compiler and packages in one line."""
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     compiler = toolchain if isinstance(toolchain, str) else toolchain.version
     python = f"Python {'.'.join(map(str, sys.version_info[:3]))}"
     return ", ".join([f"{platform.system()} {platform.release().partition('-')[0]}", python, compiler, *_packages()])

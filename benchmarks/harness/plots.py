@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from erugin.scenarios.plots.style import new_figure, save
+from erugin.views.style import new_figure, save_figure
 
 from .rounds import Timing
 
@@ -85,4 +85,4 @@ def draw(panels: Sequence[Panel], target: Path) -> None:
         axes.set_axisbelow(True)
         axes.legend(fontsize=8, frameon=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, target)
+    save_figure(figure, target)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from erugin.scenarios.plots.style import write_whole
+from erugin.simulation.storage.atomic_file import write_whole
 
 from . import reach
 from .machine import machine, versions

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from erugin.scenarios.plots.style import write_whole
+from erugin.simulation.storage.atomic_file import write_whole
 
 Cell = str | float | int
 """Text as it is to be read, or a number, which CSV files hold in full."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, Constraint, holonomic
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.controllers.multipliers import chosen_method
-from erugin.controllers.realization import Ideal
+from erugin.controllers.multipliers import default_method
+from erugin.controllers.realization import IdealRealization
 from erugin.robots import Closure, Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.symbolic import Kernel
 
@@ -110,14 +110,14 @@ def rods_tick(n: int) -> Tick:
     rod = TelescopicLink(ROD.mass, ROD.inertia, center_ratio=1.0, stiffness=ROD.stiffness, rest_length=ROD.rest)
     foot = Closure("tip", (1.0, 0.0), "foot")
     robot = mechanism(exoskeleton([rod] * n, gravity=GRAVITY), [foot], perturbation=Baumgarte(ALPHA, BETA))
-    acceleration, reactions = robot.drift
+    acceleration, reactions = robot.unforced_acceleration
     A, _ = robot.natural_form
     outputs = {"multipliers": reactions, "force": A.T @ reactions, "acceleration": acceleration}
     return _tick(f"rods{n}", robot.t, robot, robot.p, outputs, np.array([*robot.nominal.values()]), began)
 
 
 def _of_program(name: str, program: Program, began: float) -> Tick:
-    found = Ideal().build(program, chosen_method(program))
+    found = IdealRealization().build(program, default_method(program))
     outputs = {"multipliers": found.multipliers, "force": found.force, "acceleration": found.acceleration}
     robot, parameters = program.robot, program.parameters
     return _tick(name, robot.t, robot, parameters.symbols, outputs, parameters.values(), began)

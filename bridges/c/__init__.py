@@ -1,9 +1,14 @@
-"""Control laws as plain C99, for microcontrollers and ros2_control."""
+"""Controllers and closed loops as plain C99, for microcontrollers and ros2_control."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .export import CFolder, export
-from .source import CSource, c_source
+from .straight_line_code import CSource, c_source
 
-__all__ = ["CFolder", "CSource", "c_source", "export"]
+__all__ = [
+    "export",
+    "CFolder",
+    "c_source",
+    "CSource",
+]
 
 check_exports(globals())

@@ -1,10 +1,14 @@
-"""CasADi: laws as files without pickles, and robots and laws as functions for a problem of one's own."""
+"""Controllers as files without pickles; robots, programs and controllers as functions for your own problems."""
 
-from ...symbolic.arguments import check_exports
-from .files import export, load
+from ...symbolic.runtime_type_checks import check_exports
+from .controller_files import LoadedController, export, load
 from .functions import functions
-from .loaded_law import LoadedLaw
 
-__all__ = ["LoadedLaw", "export", "functions", "load"]
+__all__ = [
+    "export",
+    "load",
+    "functions",
+    "LoadedController",
+]
 
 check_exports(globals())

@@ -1,4 +1,4 @@
-"""Robots, programs and laws as CasADi functions, for a problem of one's own: Opti, collocation, an integrator."""
+"""Robots, programs and controllers as CasADi functions, for a problem of your own: Opti, collocation, an integrator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller, Law
-from ...controllers.program import Program
+from ...controllers.program.program import Program
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters

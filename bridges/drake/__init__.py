@@ -1,15 +1,21 @@
-"""Drake: laws as systems of a diagram, robots as multibody plants, and plants as robots.
+"""Drake: controllers as systems of a diagram, robots as multibody plants, and plants as robots.
 
-Nothing of Drake is imported before a function of this package is called; without it they raise MissingPackageError.
+Drake is imported when a function of this package is called; without it they raise MissingPackageError.
 """
 
-from ...symbolic.arguments import check_exports
-from .drive import drive
+from ...symbolic.runtime_type_checks import check_exports
+from .diagram import drive
+from .export import export
 from .load import load
 from .match import match
-from .plant import export
 from .simulate import simulate
 
-__all__ = ["drive", "export", "load", "match", "simulate"]
+__all__ = [
+    "export",
+    "load",
+    "drive",
+    "simulate",
+    "match",
+]
 
 check_exports(globals())

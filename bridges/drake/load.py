@@ -1,9 +1,11 @@
-"""A MultibodyPlant → a robot."""
+"""Conversion of a MultibodyPlant to a robot: joints, bodies, actuators, limits, and what has no counterpart."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -11,21 +13,240 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...robots.families.tree_system import tree_system
 from ...robots.frame import Frame
 from ...robots.limits import Limits
 from ...robots.robot import Robot
-from ...robots.tree import WORLD, Body, Node, Tree
-from ...robots.tree_system import tree_system
-from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
+from ...robots.tree import Floating, Joint, Planar, Prismatic, Revolute
+from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.tree import Tree
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
+from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters, Range
-from .bodies import all_bodies, mass_of
-from .foreign import ModelInstanceIndex, MultibodyPlant
-from .joints import LoadedJoint, loaded_joints
-from .refused import refuse
-from .said import refusals, told
+from .log_capture import drake_errors, log_as_warning
+from .multibody_plant import DrakeJoint, ModelInstanceIndex, MultibodyPlant, RigidTransform, all_bodies, mass_properties
 
 Array = NDArray[np.float64]
+SUPPORTED_JOINTS = ("revolute", "prismatic", "planar", "quaternion_floating", "weld")
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedJoint:
+    """A joint or a weld, and the body beyond it.
+
+    Attributes:
+        name: of the joint; with that of its model where two have the same.
+        index: of the joint in Drake.
+        body: index of the body beyond it.
+        joint: ours; None for a weld.
+        carrier: the moving joint whose frame carries the body: this one, or the one before a weld; None for the world.
+        above: the moving joint before this one; None for the world.
+        start_rotation: of the joint's frame in the frame of ``above``, shape (3, 3).
+        start_position: likewise, shape (3,) [m].
+        rotation: of the body in the frame of ``carrier``, shape (3, 3).
+        position: likewise, shape (3,) [m].
+        damping: shape (nv,).
+        lower: least coordinates, shape (nq,).
+        upper: greatest coordinates, shape (nq,).
+        speed: greatest |v|, shape (nv,).
+    """
+
+    name: str
+    index: int
+    body: int
+    joint: Joint | None
+    carrier: LoadedJoint | None
+    above: LoadedJoint | None
+    start_rotation: Array
+    start_position: Array
+    rotation: Array
+    position: Array
+    damping: Array
+    lower: Array
+    upper: Array
+    speed: Array
+
+    @property
+    def needed(self) -> Joint:
+        """The joint, of one that is known to move."""
+        assert self.joint is not None
+        return self.joint
+
+
+def load_joints(plant: MultibodyPlant) -> list[LoadedJoint]:
+    """All joints, parents before their children, each behind what carries it.
+
+    Args:
+        plant: finalized.
+
+    Raises:
+        BridgeError: for a kind of joint that does not exist here, a body that two joints hold, a joint whose child is
+            the world, or a floating joint that is damped.
+    """
+    joints = [plant.get_joint(index) for index in plant.GetJointIndices()]
+    names = [joint.name() for joint in joints]
+    odd = [f"{joint.name()!r} ({joint.type_name()})" for joint in joints if joint.type_name() not in SUPPORTED_JOINTS]
+    if odd:
+        raise BridgeError(
+            f"joints of kinds that have no counterpart here: {', '.join(odd)}. Known are "
+            f"{', '.join(SUPPORTED_JOINTS)}: replace a "
+            "ball or universal joint by revolute joints one behind the other, rpy_floating by quaternion_floating"
+        )
+    beyond: dict[int, list[DrakeJoint]] = {}
+    held: dict[int, str] = {}
+    for joint in joints:
+        child = int(joint.child_body().index())
+        if child in held:
+            raise BridgeError(
+                f"body {joint.child_body().name()!r} hangs on two joints, {held[child]!r} and {joint.name()!r}: only "
+                "trees can be loaded; close loops by mechanism() on the robot of the open tree"
+            )
+        if child == 0:
+            raise BridgeError(f"joint {joint.name()!r} has the world as its child: exchange parent and child")
+        held[child] = joint.name()
+        beyond.setdefault(int(joint.parent_body().index()), []).append(joint)
+    found: list[LoadedJoint] = []
+    world = (None, np.eye(3), np.zeros(3))
+    pending: list[tuple[DrakeJoint, tuple[LoadedJoint | None, Array, Array]]] = []
+    pending += [(joint, world) for joint in reversed(beyond.get(0, []))]
+    while pending:
+        joint, place = pending.pop()
+        label = joint.name() if names.count(joint.name()) == 1 else _scoped_name(plant, joint)
+        loaded = _load_joint(joint, label, *place)
+        found.append(loaded)
+        here = (loaded.carrier, loaded.rotation, loaded.position)
+        pending += [(after, here) for after in reversed(beyond.get(loaded.body, []))]
+    return found
+
+
+def _scoped_name(plant: MultibodyPlant, joint: DrakeJoint) -> str:
+    return f"{plant.GetModelInstanceName(joint.model_instance())}::{joint.name()}"
+
+
+def _load_joint(
+    joint: DrakeJoint, name: str, above: LoadedJoint | None, rotation: Array, position: Array
+) -> LoadedJoint:
+    """One joint on a body that lies so in the frame of ``above``."""
+    before, after = _pose(joint.frame_on_parent().GetFixedPoseInBodyFrame()), joint.frame_on_child()
+    start = _compose((rotation, position), before)
+    R, x = _pose(after.GetFixedPoseInBodyFrame())
+    back = R.T, -R.T @ x
+    kind = _joint(joint)
+    if kind is None:
+        turned = _compose(start, _pose(joint.X_FM()))
+        body, carrier = _compose(turned, back), above
+    else:
+        body, carrier = back, None
+    damping = np.zeros(0) if kind is None else np.array(joint.default_damping_vector())
+    if isinstance(kind, Floating) and damping.any():
+        raise BridgeError(f"the floating joint {name!r} is damped, for which there is no counterpart: set it to zero")
+    loaded = LoadedJoint(
+        *(name, int(joint.index()), int(joint.child_body().index()), kind, carrier, above),
+        *(*start, *body, damping),
+        lower=np.array(joint.position_lower_limits()),
+        upper=np.array(joint.position_upper_limits()),
+        speed=_speed_limits(joint),
+    )
+    if kind is not None:
+        # A joint carries what is beyond it.
+        object.__setattr__(loaded, "carrier", loaded)
+    return loaded
+
+
+def _joint(joint: DrakeJoint) -> Joint | None:
+    axes: Mapping[str, str] = {"revolute": "revolute_axis", "prismatic": "translation_axis"}
+    kind = joint.type_name()
+    if kind in axes:
+        axis = tuple(float(x) for x in getattr(joint, axes[kind])())
+        return Revolute(axis) if kind == "revolute" else Prismatic(axis)
+    if kind == "planar":
+        return Planar()
+    return Floating() if kind == "quaternion_floating" else None
+
+
+def _speed_limits(joint: DrakeJoint) -> Array:
+    bounds = np.abs(np.array([joint.velocity_lower_limits(), joint.velocity_upper_limits()]))
+    return np.asarray(bounds.min(axis=0))
+
+
+def _pose(X: RigidTransform) -> tuple[Array, Array]:
+    rotation, translation = X.rotation().matrix(), X.translation()
+    return np.array(rotation), np.array(translation)
+
+
+def _compose(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
+    return first[0] @ second[0], first[0] @ second[1] + first[1]
+
+
+UNSUPPORTED_FEATURES = ("rotors", "constraints", "forces", "controllers")
+
+
+def check_unsupported(plant: MultibodyPlant, name: str, ignore: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Look for what has no counterpart.
+
+    Args:
+        plant: finalized.
+        name: of the model, for messages.
+        ignore: what is told in place of refused.
+
+    Returns:
+        Springs of joints, which have one: name → stiffness and rest.
+
+    Raises:
+        BridgeError: for what is not to be ignored, by name, or a word that does not exist.
+    """
+    unknown = [word for word in ignore if word not in UNSUPPORTED_FEATURES]
+    if unknown:
+        raise BridgeError(f"ignore knows {', '.join(UNSUPPORTED_FEATURES)}, got {', '.join(map(repr, unknown))}")
+    springs, forces = _force_elements(plant)
+    actuators = [plant.get_joint_actuator(index) for index in plant.GetJointActuatorIndices()]
+    rotors = [a for a in actuators if a.default_reflected_inertia()]
+    found = {
+        "rotors": [f"actuator {a.name()!r} reflects {a.default_reflected_inertia():g} (kg m² or kg)" for a in rotors],
+        "constraints": [f"{plant.num_constraints()} constraint(s)"] if plant.num_constraints() else [],
+        "forces": forces,
+        "controllers": [f"actuator {a.name()!r} has a PD controller" for a in actuators if a.has_controller()],
+    }
+    left = [text for word in UNSUPPORTED_FEATURES if word not in ignore for text in found[word]]
+    if left:
+        words = [word for word in UNSUPPORTED_FEATURES if found[word] and word not in ignore]
+        raise BridgeError(
+            f"{name} has what has no counterpart here: {'; '.join(left)}. Remove it from the plant, or pass "
+            f"ignore={tuple(words)!r} to load the rest"
+        )
+    told = [text for word in ignore for text in found[word]]
+    if plant.num_collision_geometries():
+        told.append(f"{plant.num_collision_geometries()} geometries that could collide")
+    if told:
+        warnings.warn(f"left out of {name}: {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel())
+    return springs
+
+
+def _force_elements(plant: MultibodyPlant) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Springs of joints, and force elements that are neither these nor gravity."""
+    tree = import_optional("pydrake.multibody.tree", "drake")
+    springs: dict[str, tuple[float, float]] = {}
+    others: list[str] = []
+    for i in range(plant.num_force_elements()):
+        element = plant.get_force_element(tree.ForceElementIndex(i))
+        if isinstance(element, tree.RevoluteSpring):
+            springs[element.joint().name()] = (
+                float(element.default_stiffness()),
+                float(element.default_nominal_angle()),
+            )
+        elif isinstance(element, tree.PrismaticSpring):
+            springs[element.joint().name()] = (float(element.stiffness()), float(element.nominal_position()))
+        elif type(element).__name__ not in ("UniformGravityFieldElement", "GravityForceField"):
+            others.append(f"the force element {type(element).__name__} number {i}")
+    gravity_off = [
+        str(plant.GetModelInstanceName(body.model_instance()))
+        for body in all_bodies(plant)
+        if not plant.is_gravity_enabled(body.model_instance())
+    ]
+    others += [f"gravity switched off for {name!r}" for name in dict.fromkeys(gravity_off)]
+    return springs, others
+
+
 MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 
@@ -65,8 +286,8 @@ def load(
     if not hasattr(plant, "is_finalized") or not plant.is_finalized():
         raise BridgeError(f"a finalized MultibodyPlant or the path of a file is needed, got {source!r}")
     label = name or _model_name(plant)
-    springs = refuse(plant, label, ignore)
-    joints = loaded_joints(plant)
+    springs = check_unsupported(plant, label, ignore)
+    joints = load_joints(plant)
     moving = [joint for joint in joints if joint.joint is not None]
     if not moving:
         raise BridgeError(f"{label}: nothing in this plant moves; base='floating' lets a file's model move as a whole")
@@ -96,7 +317,7 @@ def load(
     c = tree.coordinates
     inputs, places, units, effort = _inputs(plant, tree, moving)
     u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(each) for each in inputs))
-    poses = {key: pose if node == WORLD else tree.points.carried(node, pose) for key, (node, pose) in frames.items()}
+    poses = {key: pose if node == WORLD else tree.points.attach(node, pose) for key, (node, pose) in frames.items()}
     lower, upper, speed = (np.concatenate([getattr(m, key) for m in moving]) for key in ("lower", "upper", "speed"))
     potential, resistance = ca.SX(0), ca.SX(ca.DM.zeros(c.nv))
     for made, at in zip(tree.nodes, tree.places, strict=True):
@@ -123,13 +344,16 @@ def load(
 
 
 def _read(path: str | os.PathLike[str], base: str) -> MultibodyPlant:
-    multibody, parsing = require("pydrake.multibody.plant", "drake"), require("pydrake.multibody.parsing", "drake")
+    multibody, parsing = (
+        import_optional("pydrake.multibody.plant", "drake"),
+        import_optional("pydrake.multibody.parsing", "drake"),
+    )
     plant: MultibodyPlant = multibody.MultibodyPlant(0.0)
     file = Path(path)
     if not file.is_file():
         raise BridgeError(f"there is no file {file}")
-    with refusals(f"the file {file}"):
-        with told(file.name):
+    with drake_errors(f"the file {file}"):
+        with log_as_warning(file.name):
             parsing.Parser(plant).AddModels(file)
         if base == "fixed":
             for body in _roots(plant):
@@ -168,7 +392,7 @@ def _declare(
     values = {"g": float(np.linalg.norm(plant.gravity_field().gravity_vector()))}
     ranges: dict[str, Range] = {}
     for body in all_bodies(plant):
-        mass, center, inertia = mass_of(body)
+        mass, center, inertia = mass_properties(body)
         label = names[int(body.index())]
         if mass > 0.0:
             values[f"{label}.mass"] = mass

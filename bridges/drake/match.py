@@ -1,4 +1,4 @@
-"""Whether a MultibodyPlant is the same robot."""
+"""Comparison of a MultibodyPlant with a robot."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative
-from ...symbolic.extras import require
-from ..carried import carried_differences
-from ..matching import TOLERANCE, Match, compare_dynamics
-from ..suspected_units import suspected_ranges
-from .bodies import carried
-from .foreign import ModelInstanceIndex, MultibodyPlant
-from .states import moving_joints, states_of
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import not_negative
+from ..common.model_comparison import TOLERANCE, Match, compare_dynamics
+from ..common.subtree_inertia import subtree_differences
+from ..common.unit_mismatch import range_unit_mismatch
+from .multibody_plant import ModelInstanceIndex, MultibodyPlant, match_states, moving_joints, subtree_masses
 
 Array = NDArray[np.float64]
 
@@ -46,9 +44,9 @@ def match(
         BridgeError: if joints are missing there, or are of another kind.
         MissingPackageError: if Drake is not installed.
     """
-    multibody = require("pydrake.multibody.tree", "drake")
+    multibody = import_optional("pydrake.multibody.tree", "drake")
     tolerance = not_negative("tolerance", tolerance)
-    states, found = states_of(robot, model, names=names, model_instance=model_instance)
+    states, found = match_states(robot, model, names=names, model_instance=model_instance)
     context = model.CreateDefaultContext()
     joints, own = moving_joints(model, model_instance), np.zeros(states.nq, dtype=np.bool_)
     for joint in joints:
@@ -76,10 +74,10 @@ def match(
             notes.append(told)
     if model.num_constraints():
         notes.append(f"the plant has {model.num_constraints()} constraint(s)")
-    notes += [said] if (said := suspected_ranges(robot, _ranges(model, found, model_instance))) else []
+    notes += [said] if (said := range_unit_mismatch(robot, _ranges(model, found, model_instance))) else []
     result = compare_dynamics(robot, dynamics, states, names=found, p=p, notes=tuple(notes))
     if result.differs(tolerance):
-        bodies = carried_differences(robot, carried(model, found, model_instance), p)
+        bodies = subtree_differences(robot, subtree_masses(model, found, model_instance), p)
         result = dataclasses.replace(result, bodies=bodies)
     return result
 

@@ -1,4 +1,4 @@
-"""The closed loop run by Drake."""
+"""Simulation of a closed loop by Drake."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.simulation_errors import SimulationInterrupted
-from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, not_negative, positive, step_count, vector, whole
+from ...simulation.trajectory import SimulationInterrupted, Trajectory
 from ...symbolic.errors import BridgeError, ModelError
-from ...symbolic.extras import require
-from ..recorder import Recorder
-from .drive import law_system
-from .foreign import Simulator
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import finite, not_negative, positive, step_count, vector, whole
+from ..common.recorder import Recorder
+from .diagram import build_controller_system
+from .export import build_plant
+from .log_capture import drake_errors
 from .match import match
-from .plant import build_plant
-from .said import refusals
-from .states import states_of
+from .multibody_plant import Simulator, match_states
 
 if TYPE_CHECKING:
-    from .law_system import LawSystem
+    from .controller_system import ControllerSystem
+
 
 Values = Mapping[str, float] | ArrayLike | None
-SHORTEST = 1e-3
+MIN_STEP_RATIO = 1e-3
 """Shortest step under error control, as a share of the interval of samples.
 
 At a jump of a law, as of one with limits, the error that can be reached is of the order of the step, and Drake would go
 down to 1e-14 s."""
-MOST_SUBSTEPS = 1_000_000
+MAX_SUBSTEPS = 1_000_000
 """Steps of Drake in one interval of samples."""
-FINEST = 1e-13
+MIN_ACCURACY = 1e-13
 """Least accuracy."""
 Integrator = Literal[
     "runge_kutta5",
@@ -58,7 +57,7 @@ def simulate(
     *,
     step: float,
     p: Values = None,
-    law_p: Values = None,
+    controller_p: Values = None,
     t0: float = 0.0,
     integrator: Integrator = "runge_kutta5",
     substeps: int = 1,
@@ -79,7 +78,7 @@ def simulate(
         duration: [s].
         step: interval of samples [s].
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
-        law_p: the controller's parameters, likewise.
+        controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
         integrator: Drake's name of that of a continuous plant.
         substeps: the integrator's steps in one interval, at least.
@@ -98,7 +97,7 @@ def simulate(
         SimulationInterrupted: on Ctrl-C, likewise.
         MissingPackageError: if Drake is not installed.
     """
-    analysis, framework = (require(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
+    analysis, framework = (import_optional(f"pydrake.systems.{name}", "drake") for name in ("analysis", "framework"))
     parts, period, begin = (
         whole("substeps", substeps),
         not_negative("time_step", time_step),
@@ -109,23 +108,25 @@ def simulate(
     h, c = span / steps, robot.coordinates
     # Drake takes them without asking whether to go on.
     inside = max(parts, step_count(h, period) if period else 1)
-    if inside > MOST_SUBSTEPS:
+    if inside > MAX_SUBSTEPS:
         raise ModelError(
-            f"{inside:,} steps of Drake in one interval of {h:g} s are more than {MOST_SUBSTEPS:,}: take a larger "
+            f"{inside:,} steps of Drake in one interval of {h:g} s are more than {MAX_SUBSTEPS:,}: take a larger "
             "time_step, fewer substeps, or a smaller step"
         )
-    if accuracy is not None and positive("accuracy", accuracy) < FINEST:
-        raise ModelError(f"accuracy must be at least {FINEST:g}, below which lies rounding, got {accuracy!r}")
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=begin)
+    if accuracy is not None and positive("accuracy", accuracy) < MIN_ACCURACY:
+        raise ModelError(f"accuracy must be at least {MIN_ACCURACY:g}, below which lies rounding, got {accuracy!r}")
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=begin)
     state = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     plant, _ = build_plant(robot, None, recorder.p, period)
     match(robot, plant, p=recorder.p).require()
-    states, _ = states_of(robot, plant)
+    states, _ = match_states(robot, plant)
     builder = framework.DiagramBuilder()
     builder.AddSystem(plant)
-    law: LawSystem | None = None
+    law: ControllerSystem | None = None
     if controller is not None:
-        law = law_system(controller, robot, plant, states, p=recorder.p, law_p=recorder.law_p)
+        law = build_controller_system(
+            controller, robot, plant, states, p=recorder.p, controller_p=recorder.controller_p
+        )
         builder.AddSystem(law)
         builder.Connect(plant.get_state_output_port(), law.GetInputPort("state"))
         force = plant.get_applied_generalized_force_input_port()
@@ -154,11 +155,11 @@ def simulate(
 
 
 def _set_integrator(simulator: Simulator, scheme: str, accuracy: float | None, step: float) -> None:
-    analysis = require("pydrake.systems.analysis", "drake")
+    analysis = import_optional("pydrake.systems.analysis", "drake")
     schemes: list[str] = analysis.GetIntegrationSchemes()
     if scheme not in schemes:
         raise BridgeError(f"Drake has no integrator {scheme!r}; its schemes: {', '.join(schemes)}")
-    with refusals(f"the integrator {scheme!r} for this plant"):
+    with drake_errors(f"the integrator {scheme!r} for this plant"):
         analysis.ResetIntegratorFromFlags(simulator, scheme, step)
     integrator = simulator.get_mutable_integrator()
     integrator.set_maximum_step_size(step)
@@ -172,5 +173,5 @@ def _set_integrator(simulator: Simulator, scheme: str, accuracy: float | None, s
             f"Drake's {scheme} takes steps of one length only: pass accuracy=None, or another scheme of "
             f"{', '.join(schemes)}"
         ) from error
-    integrator.set_requested_minimum_step_size(SHORTEST * step)
+    integrator.set_requested_minimum_step_size(MIN_STEP_RATIO * step)
     integrator.set_throw_on_minimum_step_size_violation(False)

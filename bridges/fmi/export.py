@@ -1,10 +1,15 @@
-"""A law, a plant or a closed loop as an FMU."""
+"""Export of a controller, a plant or a closed loop as an FMU.
+
+The bytes of the archive depend on nothing but its contents.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import warnings
+import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,18 +20,59 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.integrators import RK4
 from ...scenarios.setup import Setup
-from ...symbolic.arrays import positive
-from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
-from ..c.written_law import contradicts
-from .archive import token_of, write_archive
-from .binary import compile_sources, override
-from .block import Block, Variable
-from .blocks import law_block, loop_block, plant_block
-from .description import build_description, description_2, description_3
-from .model_text import UNIT, source_files
-from .names import identifier
+from ...simulation import RK4
+from ...simulation.storage.atomic_file import write_whole
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
+from ...symbolic.validation import positive
+from ..common.symbolic_law import detects_contradiction
+from .fmu_model import FmuModel, Variable, c_identifier
+from .model_assembly import closed_loop_model, controller_model, plant_model
+from .model_description import build_description, description_2, description_3
+from .source_code import COMPILATION_UNIT, compile_sources, prefix_macro, source_files
+
+ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of all files: the first that an archive can have."""
+
+
+def instantiation_token(texts: Mapping[str, str]) -> str:
+    """A name that two FMUs share only if they are the same, as a GUID.
+
+    Args:
+        texts: all that they are made of, by name.
+    """
+    digest = hashlib.sha256()
+    for name, text in sorted(texts.items()):
+        for part in (name, text):
+            content = part.encode()
+            digest.update(len(content).to_bytes(8, "little") + content)
+    word = digest.hexdigest()
+    return "{" + "-".join((word[:8], word[8:12], word[12:16], word[16:20], word[20:32])) + "}"
+
+
+def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write an archive, whole or not at all.
+
+    Args:
+        path: of the archive; a file that is there gives way.
+        files: contents by path.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+
+    def write(target: Path) -> None:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in sorted(files.items()):
+                entry = zipfile.ZipInfo(name, ARCHIVE_DATE)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = (0o755 if name.startswith("binaries/") else 0o644) << 16
+                # By which an archive tells where it was made; always the same here.
+                entry.create_system = 3
+                archive.writestr(entry, content)
+
+    write_whole(path, write)
+
 
 Values = Mapping[str, float] | ArrayLike | None
 Kind = Literal["law", "plant", "loop"]
@@ -126,14 +172,14 @@ def export(
         if wrong:
             raise BridgeError(f"a setup has {', '.join(wrong)} of its own: set them there, by with_parameters()")
         q0, v0, plant_p = what.q0, what.v0, what.p
-        p = what.p if parts.kind == "plant" else what.law_p
+        p = what.p if parts.kind == "plant" else what.controller_p
         step = what.step if step is None else step
     elif plant_p is not None and parts.kind != "loop":
         raise BridgeError(
             f"plant_p are parameters of with_plant, the plant of a closed loop; those of a {parts.kind} alone are p"
         )
     interval = positive("step", 1e-3 if step is None else step)
-    word = identifier(parts.called if name is None else name)
+    word = c_identifier(parts.called if name is None else name)
     block = parts.block(word, q0, v0, p, plant_p, apart, interval, what.stop if isinstance(what, Setup) else None)
     if isinstance(what, Setup):
         block = replace(block, duration=what.duration)
@@ -141,9 +187,9 @@ def export(
             warnings.warn(
                 f"the setup's integrator {what.integrator!r} does not go into the FMU, which takes steps of RK4",
                 BridgeWarning,
-                stacklevel=caller_level(),
+                stacklevel=caller_stacklevel(),
             )
-    return _write(block, Path(path), version, parts, binary)
+    return _write_fmu(block, Path(path), version, parts, binary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +232,7 @@ class _Parts:
     @property
     def contradictory(self) -> bool:
         """Whether dependent rows contradict each other where they are told."""
-        return self.controller is not None and self.kind != "plant" and contradicts(self.controller)
+        return self.controller is not None and self.kind != "plant" and detects_contradiction(self.controller)
 
     def block(
         self,
@@ -198,42 +244,44 @@ class _Parts:
         apart: Iterable[str],
         step: float,
         stop: ca.SX | None,
-    ) -> Block:
+    ) -> FmuModel:
         if self.controller is None or self.kind == "plant":
             assert self.robot is not None
-            return plant_block(self.robot, name, q0=q0, v0=v0, p=p, step=step)
+            return plant_model(self.robot, name, q0=q0, v0=v0, p=p, step=step)
         if self.robot is None or self.kind == "law":
-            return law_block(self.controller, name, q0=q0, v0=v0, p=p, step=step)
-        return loop_block(
+            return controller_model(self.controller, name, q0=q0, v0=v0, p=p, step=step)
+        return closed_loop_model(
             *(self.robot, self.controller, name),
             q0=q0,
             v0=v0,
             p=plant_p,
-            law_p=p,
+            controller_p=p,
             apart=apart,
             step=step,
             stop=stop,
         )
 
 
-def _write(block: Block, path: Path, version: Version, parts: _Parts, binary: bool) -> Fmu:
+def _write_fmu(block: FmuModel, path: Path, version: Version, parts: _Parts, binary: bool) -> Fmu:
     tool = f"Erugin {importlib.metadata.version('erugin')}"
 
     def texts(token: str) -> dict[str, str]:
         sources = source_files(block, version, token, contradictory=parts.contradictory)
         found = {f"sources/{file}": text for file, text in sources.items()}
-        found["sources/buildDescription.xml"] = build_description(block, UNIT[version], override(version))
+        found["sources/buildDescription.xml"] = build_description(
+            block, COMPILATION_UNIT[version], prefix_macro(version)
+        )
         if version == "2.0":
-            return {**found, "modelDescription.xml": description_2(block, token, tool, UNIT[version])}
+            return {**found, "modelDescription.xml": description_2(block, token, tool, COMPILATION_UNIT[version])}
         return {**found, "modelDescription.xml": description_3(block, token, tool)}
 
-    token = token_of(texts(""))
+    token = instantiation_token(texts(""))
     written = texts(token)
     files = {file: text.encode() for file, text in written.items()}
     where = ""
     if binary:
         sources = {file.removeprefix("sources/"): text for file, text in written.items() if file.endswith((".c", ".h"))}
-        compiled = compile_sources(sources, UNIT[version], block.name, version)
+        compiled = compile_sources(sources, COMPILATION_UNIT[version], block.name, version)
         files[compiled.path], where = compiled.content, compiled.path
     write_archive(path, files)
     return Fmu(

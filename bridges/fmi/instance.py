@@ -1,4 +1,4 @@
-"""An instance of an FMU in FMPy, with variables by name and errors that tell what the FMU says."""
+"""An FMU instance in FMPy: variables by name, and the messages of the FMU in errors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite
 from ...symbolic.errors import BridgeError, ModelError, unknown_name
-from ...symbolic.extras import require
-from .units import BASE, Unit
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import finite
+from .unit_definitions import BASE, Unit
 
 if TYPE_CHECKING:
     import fmpy.model_description
     from fmpy.model_description import ScalarVariable
 
+
 Array = NDArray[np.float64]
-LINES = 10
+LOG_LINES = 10
 
 
 class Instance:
@@ -56,10 +57,10 @@ class Instance:
                 the FMU refuses.
             MissingPackageError: if FMPy is not installed.
         """
-        fmpy, t0 = require("fmpy", "fmi"), _number("t0", t0)
+        fmpy, t0 = import_optional("fmpy", "fmi"), _number("t0", t0)
         self.path = os.fspath(path)
         # What the last call said, for its error: with logging on an FMU may say much that is none.
-        self._said = said = deque[str](maxlen=LINES)
+        self._said = said = deque[str](maxlen=LOG_LINES)
         # An instance is not safe in two threads at once, and Python's own lock is released in it.
         self._lock = threading.RLock()
 

@@ -1,9 +1,15 @@
-"""Gymnasium: scenarios as environments, one by one or many side by side; Gymnasium is imported when one is made."""
+"""Gymnasium: scenarios as environments, single or vectorized; Gymnasium is imported when one is made."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .export import export, export_vector, register
 from .reward import Reward, Transition
 
-__all__ = ["Reward", "Transition", "export", "export_vector", "register"]
+__all__ = [
+    "export",
+    "export_vector",
+    "register",
+    "Reward",
+    "Transition",
+]
 
 check_exports(globals())

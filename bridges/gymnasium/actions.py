@@ -1,4 +1,4 @@
-"""What an agent does: inputs or generalized forces, their names, units and bounds."""
+"""Actions of an agent: inputs or generalized forces, with their names, units and bounds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.labels import Columns, Labels
 from ...scenarios.setup import Setup
-from ...symbolic.arrays import number, reals
+from ...simulation.labels import Columns, Labels
 from ...symbolic.errors import BridgeError, unknown_name
+from ...symbolic.validation import real_number, reals
 
 Array = NDArray[np.float64]
-Acts = Literal["inputs", "forces"]
+ActionKind = Literal["inputs", "forces"]
 Bounds = Mapping[str, tuple[float, float]] | ArrayLike | None
 
 
-def plants_of(setup: Setup) -> tuple[Robot, ...]:
+def setup_plants(setup: Setup) -> tuple[Robot, ...]:
     """Those of its phases, or the only one.
 
     Args:
@@ -29,7 +29,7 @@ def plants_of(setup: Setup) -> tuple[Robot, ...]:
     return tuple(phase.plant(setup.robot) for phase in setup.phases) or (setup.robot,)
 
 
-def acts_by_forces(setup: Setup, bases: Sequence[Controller], acts: Acts | None) -> bool:
+def actions_are_forces(setup: Setup, bases: Sequence[Controller], acts: ActionKind | None) -> bool:
     """Whether actions are generalized forces R; otherwise they are inputs u.
 
     Args:
@@ -53,13 +53,13 @@ def acts_by_forces(setup: Setup, bases: Sequence[Controller], acts: Acts | None)
             )
     if bases:
         return bases[0].applies_force
-    inputs = len(actions_of(setup, forces=False)) > 0
+    inputs = len(action_signals(setup, forces=False)) > 0
     if acts == "inputs" and not inputs:
         raise BridgeError(f"{setup.robot.name} has no inputs: take acts='forces'")
     return acts == "forces" or not inputs
 
 
-def actions_of(setup: Setup, forces: bool) -> Columns:
+def action_signals(setup: Setup, forces: bool) -> Columns:
     """Names and units of actions; in phases the inputs that any of them has, in the order of the robot's own.
 
     Args:
@@ -70,14 +70,14 @@ def actions_of(setup: Setup, forces: bool) -> Columns:
         labels, units = Labels.of(setup.robot), {"m/s": "N", "rad/s": "N m", "A": "V"}
         names = tuple(f"R ({name})" for name in labels.velocities.names)
         return Columns(names, tuple(units.get(unit, "") for unit in labels.velocities.units))
-    robots = plants_of(setup)
+    robots = setup_plants(setup)
     known = {name: unit for robot in robots for name, unit in zip(robot.input_names, robot.input_units, strict=True)}
     first = [name for name in setup.robot.input_names if name in known]
     names = tuple(dict.fromkeys([*first, *known]))
     return Columns(names, tuple(known[name] for name in names))
 
 
-def bounds_of(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
+def action_bounds(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]:
     """Least and greatest actions, shape (n,) each.
 
     Args:
@@ -88,9 +88,9 @@ def bounds_of(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]
     Raises:
         BridgeError: for bounds of another form, an unknown name, or such that do not bound.
     """
-    names = actions_of(setup, forces).names
+    names = action_signals(setup, forces).names
     effort = np.full(len(names), np.inf)
-    for robot in () if forces else plants_of(setup):
+    for robot in () if forces else setup_plants(setup):
         at = [names.index(name) for name in robot.input_names]
         effort[at] = np.minimum(effort[at], robot.limits.effort)
     low, high = -effort, effort.copy()
@@ -103,7 +103,10 @@ def bounds_of(setup: Setup, forces: bool, bounds: Bounds) -> tuple[Array, Array]
     try:
         if isinstance(bounds, Mapping):
             for name, (least, most) in bounds.items():
-                low[names.index(name)], high[names.index(name)] = number("a bound", least), number("a bound", most)
+                low[names.index(name)], high[names.index(name)] = (
+                    real_number("a bound", least),
+                    real_number("a bound", most),
+                )
         elif bounds is not None:
             high = np.array(np.broadcast_to(reals("bounds", bounds), (len(names),)))
             low = -high

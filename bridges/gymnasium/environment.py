@@ -1,25 +1,129 @@
-"""One scenario as a ``gymnasium.Env``."""
+"""A scenario as a `gymnasium.Env`, with pictures of its robot."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import casadi as ca
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError
+from ...symbolic.kernel import Kernel
+from ...views.robot_drawing import AXES, TRIAD, MotionPostures, RobotAxes, SegmentPostures
+from ...views.skeleton import Skeleton
+from ...views.style import ARM_COLOR, POINT_COLOR, label_axes, new_figure
 from .episodes import Episodes
-from .frame import Camera
-from .leg import Leg
-from .phases import Phases
-from .spaces import action_space, described, observation_space, packed, parameters_of
-from .task import Task
+from .multi_phase_rollout import MultiPhaseRollout
+from .single_phase_rollout import SinglePhaseRollout
+from .spaces import action_space, describe_spaces, observation_space, pack, reset_parameters
+from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
-ONE = np.zeros(1, dtype=np.intp)
-MODES = ("rgb_array",)
+FRAME_SIZE, FRAME_RESOLUTION = 5.0, 80
+"""Of a frame, square [inches], and its dots per inch."""
+WINDOW_GROWTH = 1.3
+"""By how much more than what it must show a window grows, so that it seldom has to."""
+
+
+class Camera:
+    """Takes the states of an episode and shows the last of them; a robot without points is shown by its coordinates."""
+
+    def __init__(self, task: EnvironmentTask) -> None:
+        """Find out how the robot is drawn.
+
+        Args:
+            task: with the robot.
+        """
+        self._task = task
+        robot = task.setup.robot
+        c = robot.coordinates
+        self._skeleton = Skeleton.of(robot)
+        drawn = ca.vec(c.q)
+        if self._skeleton is not None:
+            drawn = ca.vertcat(ca.vec(self._skeleton.places), ca.vec(self._skeleton.triads))
+        symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": robot.p}
+        self._kernel = Kernel("drawn", symbols, {"drawn": ca.densify(drawn)}, compiled=False)
+        self._times: list[float] = []
+        self._drawn: list[Array] = []
+        self._window: tuple[Array, Array] | None = None
+
+    def clear(self) -> None:
+        """A new episode."""
+        self._times, self._drawn, self._window = [], [], None
+
+    def add(self, t: float, x: Array, p: Array) -> None:
+        """Take in a state.
+
+        Args:
+            t: time [s].
+            x: (q, v), shape (nx,).
+            p: the plant's parameters, shape (np,).
+        """
+        self._times.append(t)
+        self._drawn.append(np.atleast_1d(self._kernel(t, x, p)[0]))
+
+    def frame(self) -> NDArray[np.uint8]:
+        """The last state, shape (height, width, 3)."""
+        figure = new_figure(FRAME_SIZE, FRAME_SIZE)
+        figure.set_dpi(FRAME_RESOLUTION)
+        every = np.array(self._drawn)
+        if self._skeleton is None:
+            self._series(figure, every)
+        else:
+            self._robot(figure, self._skeleton, every)
+        # matplotlib's stubs know little of this canvas.
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        return np.array(np.asarray(canvas.buffer_rgba())[..., :3], dtype=np.uint8)
+
+    def _robot(self, figure: Figure, skeleton: Skeleton, every: Array) -> None:
+        count, n = skeleton.places.numel(), len(every)
+        x = every[:, :count].reshape(n, skeleton.places.size2(), skeleton.dimension)
+        # Column by column, as CasADi has them.
+        axes = every[:, count:].reshape(n, len(skeleton.origins), 3, 3).transpose(0, 1, 3, 2)
+        places = SegmentPostures(skeleton, np.array(self._times), x, axes)
+        stage = RobotAxes(figure, MotionPostures((places,)))
+        for name, low, high in zip(AXES, *self._shown(x), strict=False):
+            getattr(stage.axes, f"set_{name}lim")(float(low), float(high))
+        if skeleton.dimension == 3:
+            stage.axes.set_box_aspect((1.0, 1.0, 1.0), zoom=0.85)
+        posture = places.posture(n - 1, np.zeros((0, skeleton.dimension)))
+        stage.ground(posture)
+        stage.way(posture.way, POINT_COLOR)
+        stage.robot(posture, ARM_COLOR, width=2.4)
+        stage.axes.set_title(self._title, family="monospace", fontsize=10)
+
+    def _shown(self, x: Array) -> tuple[Array, Array]:
+        """Corners of a square or a cube that holds all places so far, and stays as it is while it does."""
+        seen = x.reshape(-1, x.shape[2])
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        size = float((high - low).max()) or 1.0
+        window = self._window
+        if window is None or (low < window[0]).any() or (high > window[1]).any():
+            middle, half = (low + high) / 2.0, (0.5 + TRIAD) * WINDOW_GROWTH * size
+            self._window = window = middle - half, middle + half
+        return window
+
+    def _series(self, figure: Figure, every: Array) -> None:
+        axes = figure.add_subplot()
+        for values, name in zip(every.T, self._task.setup.robot.coordinates.names, strict=True):
+            axes.plot(self._times, values, label=name)
+        label_axes(axes, "coordinates", xlabel="time [s]")
+        axes.legend(fontsize=8, loc="upper left", ncols=4)
+        axes.set_title(self._title, family="monospace", fontsize=10)
+
+    @property
+    def _title(self) -> str:
+        return f"t = {self._times[-1]:.3f} s"
+
+
+SINGLE_LANE = np.zeros(1, dtype=np.intp)
+RENDER_MODES = ("rgb_array",)
 
 
 class Environment(gymnasium.Env[Any, Any]):
@@ -30,9 +134,9 @@ class Environment(gymnasium.Env[Any, Any]):
         why_called: why its steps are called from Python; empty if they are compiled.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(MODES)}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES)}  # type: ignore[misc]
 
-    def __init__(self, task: Task, *, dictionary: bool, render_mode: str | None) -> None:
+    def __init__(self, task: EnvironmentTask, *, dictionary: bool, render_mode: str | None) -> None:
         """Lay out the spaces, and compile.
 
         Args:
@@ -40,14 +144,14 @@ class Environment(gymnasium.Env[Any, Any]):
             dictionary: whether an observation is a dictionary of its parts.
             render_mode: ``"rgb_array"``, or None.
         """
-        if render_mode is not None and render_mode not in MODES:
-            raise BridgeError(f"render_mode must be None or one of {', '.join(MODES)}, got {render_mode!r}")
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise BridgeError(f"render_mode must be None or one of {', '.join(RENDER_MODES)}, got {render_mode!r}")
         self.task, self.render_mode = task, render_mode
-        self.metadata = {**described(task), "render_modes": list(MODES)}  # type: ignore[misc]
+        self.metadata = {**describe_spaces(task), "render_modes": list(RENDER_MODES)}  # type: ignore[misc]
         self.action_space: spaces.Space[Any] = action_space(task)
         self.observation_space: spaces.Space[Any] = observation_space(task, dictionary)
         self._dictionary = dictionary
-        course, self.why_called = Phases.single(task) if task.legs else Leg.single(task)
+        course, self.why_called = MultiPhaseRollout.single(task) if task.legs else SinglePhaseRollout.single(task)
         self._episodes = Episodes(task, course, 1)
         self._camera = None if render_mode is None else Camera(task)
         self._going: bool | None = None
@@ -67,8 +171,8 @@ class Environment(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         if not known:
             first = self.np_random_seed if seed is None else seed
-            self._episodes.sow(ONE, np.array([int(first) & (2**63 - 1)], dtype=np.int64))
-        self._episodes.begin(ONE, parameters_of(options))
+            self._episodes.reseed(SINGLE_LANE, np.array([int(first) & (2**63 - 1)], dtype=np.int64))
+        self._episodes.begin(SINGLE_LANE, reset_parameters(options))
         self._going = True
         if self._camera is not None:
             self._camera.clear()
@@ -92,7 +196,7 @@ class Environment(gymnasium.Env[Any, Any]):
         actions = np.asarray(action, dtype=np.float64)
         if actions.shape != self.action_space.shape:
             raise BridgeError(f"an action has shape {self.action_space.shape}, got {actions.shape}")
-        outcome = self._episodes.go(ONE, actions[None])
+        outcome = self._episodes.go(SINGLE_LANE, actions[None])
         terminated, truncated = bool(outcome.terminated[0]), bool(outcome.truncated[0])
         self._going = not (terminated or truncated)
         info = self._info() | {"status": int(outcome.status[0])}
@@ -117,10 +221,10 @@ class Environment(gymnasium.Env[Any, Any]):
     def _film(self) -> None:
         if self._camera is not None:
             plant = self.task.draws.plant(self._episodes.numbers[0])
-            self._camera.add(float(self._episodes.time(ONE)[0]), self._episodes.state[0], plant)
+            self._camera.add(float(self._episodes.time(SINGLE_LANE)[0]), self._episodes.state[0], plant)
 
     def _seen(self) -> Any:  # noqa: ANN401 - of either space
-        return packed(self.task, self._episodes.seen[0].copy(), self._dictionary)
+        return pack(self.task, self._episodes.seen[0].copy(), self._dictionary)
 
     def _info(self) -> dict[str, Any]:
-        return {"time": float(self._episodes.time(ONE)[0])}
+        return {"time": float(self._episodes.time(SINGLE_LANE)[0])}

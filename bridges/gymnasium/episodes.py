@@ -1,4 +1,4 @@
-"""Episodes side by side: what single and vectorised environments share."""
+"""Episodes side by side: the part that single and vectorized environments share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from ...controllers.status import Status
 from ...symbolic.errors import BridgeError
-from .ahead import Ahead
-from .course import Course
-from .draws import later_seeds
-from .engine import Rows
+from .episode_starts import StartBuffer, later_seeds
 from .reward import Reward, Transition
-from .task import Task
+from .rollout import Rollout, Rows
+from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -23,7 +21,7 @@ Seeds = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class EpisodeOutcome:
     """What a control period has come to, one row per lane that took it.
 
     Attributes:
@@ -79,7 +77,7 @@ class Episodes:
         seeds: of the episodes, shape (lanes,).
     """
 
-    def __init__(self, task: Task, course: Course, lanes: int) -> None:
+    def __init__(self, task: EnvironmentTask, course: Rollout, lanes: int) -> None:
         """Nothing has begun.
 
         Args:
@@ -96,9 +94,9 @@ class Episodes:
         self._times = np.zeros(lanes)
         self._first, self._episode = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.seeds = np.zeros(lanes, dtype=np.int64)
-        self._ahead = Ahead(task.draws, lanes)
+        self._ahead = StartBuffer(task.draws, lanes)
 
-    def sow(self, rows: Rows, seeds: Seeds) -> None:
+    def reseed(self, rows: Rows, seeds: Seeds) -> None:
         """Give lanes the seeds of their next episodes; those of later ones follow from them.
 
         Args:
@@ -131,7 +129,7 @@ class Episodes:
         self.state[rows], self.seen[rows], self.count[rows], self._times[rows] = ran.state, ran.seen, 0, 0.0
         self.numbers[rows] = starts.numbers
 
-    def go(self, rows: Rows, actions: Array) -> Outcome:
+    def go(self, rows: Rows, actions: Array) -> EpisodeOutcome:
         """Take a control period.
 
         Args:
@@ -170,7 +168,7 @@ class Episodes:
             self.seen, self.state = seen, state
         else:
             self.seen[at], self.state[at] = seen, state
-        return Outcome(reward, arrived, collided, ran.status, said, self.count[at] >= task.periods, task.arrival)
+        return EpisodeOutcome(reward, arrived, collided, ran.status, said, self.count[at] >= task.periods, task.arrival)
 
     def time(self, rows: Rows) -> Array:
         """Since the start of the episode [s], shape (k,).

@@ -1,4 +1,4 @@
-"""Scenarios become environments: single ones, vectorised ones, and names for ``gymnasium.make``."""
+"""Export of scenarios to environments: single, vectorized, and registered for `gymnasium.make`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 
 from ...controllers.controller import Controller
-from ...scenarios.sampling import Distribution
+from ...scenarios import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
-from ...symbolic.arrays import shown
 from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
-from .actions import Acts, Bounds
-from .observation import Angles
-from .task import Paid, Task
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import format_value
+from .actions import ActionKind, Bounds
+from .observations import Angles
+from .task import EnvironmentTask, RewardArgument
 
 if TYPE_CHECKING:
     from .environment import Environment
     from .vector_environment import VectorEnvironment
+
 
 Autoreset = Literal["NextStep", "SameStep", "Disabled"]
 EXTRA = "gymnasium"
@@ -33,14 +34,14 @@ def export(
     hold: bool = False,
     period: float | None = None,
     step: float | None = None,
-    acts: Acts | None = None,
+    acts: ActionKind | None = None,
     bounds: Bounds = None,
     normalized: bool = False,
     observation: Sequence[str] | None = None,
     signals: Mapping[str, ca.SX] | None = None,
     angles: Angles = "plain",
     dictionary: bool = False,
-    reward: Paid | None = None,
+    reward: RewardArgument | None = None,
     varied: Mapping[str, Distribution] | None = None,
     render_mode: str | None = None,
 ) -> Environment:
@@ -80,10 +81,10 @@ def export(
         ModelError, ParameterError: for a foreign symbol or an unknown name.
         MissingPackageError: without Gymnasium.
     """
-    require("gymnasium", EXTRA)
+    import_optional("gymnasium", EXTRA)
     from .environment import Environment
 
-    task = Task.of(
+    task = EnvironmentTask.of(
         what,
         residual=residual,
         hold=hold,
@@ -111,14 +112,14 @@ def export_vector(
     hold: bool = False,
     period: float | None = None,
     step: float | None = None,
-    acts: Acts | None = None,
+    acts: ActionKind | None = None,
     bounds: Bounds = None,
     normalized: bool = False,
     observation: Sequence[str] | None = None,
     signals: Mapping[str, ca.SX] | None = None,
     angles: Angles = "plain",
     dictionary: bool = False,
-    reward: Paid | None = None,
+    reward: RewardArgument | None = None,
     varied: Mapping[str, Distribution] | None = None,
 ) -> VectorEnvironment:
     """A scenario as a ``gymnasium.vector.VectorEnv``, whose lanes run side by side in machine code.
@@ -151,10 +152,10 @@ def export_vector(
             single environments serves these.
         MissingPackageError: without Gymnasium.
     """
-    require("gymnasium", EXTRA)
+    import_optional("gymnasium", EXTRA)
     from .vector_environment import VectorEnvironment
 
-    task = Task.of(
+    task = EnvironmentTask.of(
         what,
         residual=residual,
         hold=hold,
@@ -189,8 +190,8 @@ def register(what: Setup | Scenario, name: str, **told: Any) -> str:  # noqa: AN
         MissingPackageError: without Gymnasium.
     """
     if not isinstance(what, Setup | Scenario):
-        raise BridgeError(f"an environment is made of a Setup or a Scenario, got {shown(what)}")
-    gymnasium = require("gymnasium", EXTRA)
+        raise BridgeError(f"an environment is made of a Setup or a Scenario, got {format_value(what)}")
+    gymnasium = import_optional("gymnasium", EXTRA)
 
     def make(**own: Any) -> Environment:  # noqa: ANN401
         return export(what, **{**told, **own})
@@ -201,5 +202,7 @@ def register(what: Setup | Scenario, name: str, **told: Any) -> str:  # noqa: AN
     try:
         gymnasium.register(id=name, entry_point=make, vector_entry_point=make_vector)
     except gymnasium.error.Error as error:
-        raise BridgeError(f"Gymnasium takes no environment of the name {shown(name)}: {str(error)[:200]}") from error
+        raise BridgeError(
+            f"Gymnasium takes no environment of the name {format_value(name)}: {str(error)[:200]}"
+        ) from error
     return name

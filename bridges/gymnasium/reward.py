@@ -1,4 +1,4 @@
-"""What an agent is paid: a rate per second along the motion, and sums at its end."""
+"""Reward of an agent: a rate per second along the motion, and terms at its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, not_negative, vector
+from ...symbolic.validation import finite, not_negative, vector
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

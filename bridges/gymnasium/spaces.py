@@ -1,4 +1,4 @@
-"""Spaces of actions and observations, with the names and units of what is in them."""
+"""Action and observation spaces, with the names and units of their components."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ...symbolic.errors import BridgeError
-from .task import Task
+from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
-OPTIONS = ("parameters", "reset_mask")
+RESET_OPTIONS = ("parameters", "reset_mask")
 
 
-def action_space(task: Task) -> spaces.Box:
+def action_space(task: EnvironmentTask) -> spaces.Box:
     """A box within the bounds of the inputs, or within ±1 if actions are normalized.
 
     Args:
@@ -29,7 +29,7 @@ def action_space(task: Task) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float64)
 
 
-def observation_space(task: Task, dictionary: bool) -> spaces.Space[Any]:
+def observation_space(task: EnvironmentTask, dictionary: bool) -> spaces.Space[Any]:
     """A flat box, or a dictionary of boxes by part.
 
     Args:
@@ -44,7 +44,7 @@ def observation_space(task: Task, dictionary: bool) -> spaces.Space[Any]:
     return spaces.Box(low, high, dtype=np.float64)
 
 
-def packed(task: Task, seen: Array, dictionary: bool) -> Any:  # noqa: ANN401 - of either space
+def pack(task: EnvironmentTask, seen: Array, dictionary: bool) -> Any:  # noqa: ANN401 - of either space
     """An observation, or a batch of them, in its space.
 
     Args:
@@ -57,7 +57,7 @@ def packed(task: Task, seen: Array, dictionary: bool) -> Any:  # noqa: ANN401 - 
     return {name: np.array(part) for name, part in task.named(seen).items()}
 
 
-def described(task: Task) -> dict[str, Any]:
+def describe_spaces(task: EnvironmentTask) -> dict[str, Any]:
     """Names and units for ``metadata``.
 
     Args:
@@ -80,7 +80,7 @@ def described(task: Task) -> dict[str, Any]:
     }
 
 
-def parameters_of(options: Mapping[str, Any] | None) -> Mapping[str, float]:
+def reset_parameters(options: Mapping[str, Any] | None) -> Mapping[str, float]:
     """What ``reset(options=…)`` sets.
 
     Args:
@@ -90,7 +90,7 @@ def parameters_of(options: Mapping[str, Any] | None) -> Mapping[str, float]:
         BridgeError: for an unknown option.
     """
     told = dict(options or {})
-    unknown = [name for name in told if name not in OPTIONS]
+    unknown = [name for name in told if name not in RESET_OPTIONS]
     if unknown:
         raise BridgeError(f"unknown option {unknown[0]!r}: reset takes options={{'parameters': {{name: value}}}}")
     given: Mapping[str, float] = told.get("parameters") or {}

@@ -1,4 +1,4 @@
-"""A setup as a task for an agent: what it does, what it sees, what it is paid, and when an episode ends."""
+"""The task of an environment: actions, observations, reward, and the end of an episode, derived from a setup."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from numpy.typing import NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.close_loop import require_fit, require_parts
-from ...scenarios.integrators import RK4, Integrator
-from ...scenarios.labels import Columns
-from ...scenarios.phases import checked_phases
-from ...scenarios.sampling import Distribution
+from ...scenarios import Distribution
 from ...scenarios.scenario import Scenario
 from ...scenarios.setup import Setup
-from ...symbolic.arrays import positive, step_count
+from ...simulation import RK4, Integrator
+from ...simulation.hybrid.simulate_phases import checked_phases
+from ...simulation.labels import Columns
+from ...simulation.numeric_loop import require_fit, require_parts
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
-from .actions import Acts, Bounds, actions_of, acts_by_forces, bounds_of
-from .draws import Draws
-from .observation import PHASE, Angles, Part, parts_of
+from ...symbolic.validation import positive, step_count
+from .actions import ActionKind, Bounds, action_bounds, action_signals, actions_are_forces
+from .episode_starts import StartSampler
+from .observations import PHASE_TERM, Angles, ObservationTerm, observation_terms
 from .reward import Reward, RewardFunction
 
 Array = NDArray[np.float64]
-Paid = Reward | ca.SX | RewardFunction
+RewardArgument = Reward | ca.SX | RewardFunction
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class EnvironmentTask:
     """What the environments of one setup share.
 
     Attributes:
@@ -61,13 +61,13 @@ class Task:
     substeps: int
     periods: int
     h: float
-    parts: tuple[Part, ...]
-    reward: Paid
+    parts: tuple[ObservationTerm, ...]
+    reward: RewardArgument
     low: Array
     high: Array
     normalized: bool
-    draws: Draws
-    legs: tuple[Task, ...] = ()
+    draws: StartSampler
+    legs: tuple[EnvironmentTask, ...] = ()
 
     @classmethod
     def of(
@@ -78,15 +78,15 @@ class Task:
         hold: bool,
         period: float | None,
         step: float | None,
-        acts: Acts | None,
+        acts: ActionKind | None,
         bounds: Bounds,
         normalized: bool,
         observation: Sequence[str] | None,
         signals: Mapping[str, ca.SX] | None,
         angles: Angles,
-        reward: Paid | None,
+        reward: RewardArgument | None,
         varied: Mapping[str, Distribution] | None,
-    ) -> Task:
+    ) -> EnvironmentTask:
         """Check, and put together; the arguments are those of :func:`~erugin.bridges.gymnasium.export`."""
         setup = what() if isinstance(what, Scenario) else what
         if not isinstance(setup, Setup):
@@ -104,14 +104,14 @@ class Task:
             raise BridgeError("there is no law to which an action could be added: the setup has no controller")
         if hold and not bases:
             raise BridgeError("hold=True holds the output of a law: take residual=True too")
-        forces = acts_by_forces(setup, bases, acts)
+        forces = actions_are_forces(setup, bases, acts)
         h = positive("step", setup.step if step is None else step)
         span = positive("period", h if period is None else period)
         if span > setup.duration * (1.0 + 1e-9):
             raise BridgeError(f"a period of {span:g} s is longer than an episode, {setup.duration:g} s")
         substeps = step_count(span, h)
         periods = step_count(setup.duration, span)
-        low, high = bounds_of(setup, forces, bounds)
+        low, high = action_bounds(setup, forces, bounds)
         if normalized and not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise BridgeError("a normalized action needs finite bounds: pass bounds=, or take normalized=False")
         paid = Reward() if reward is None else reward
@@ -124,12 +124,12 @@ class Task:
         base = None if setup.phases or not bases else bases[0]
         task = cls(
             *(setup, base, setup.controller, hold, forces, substeps, periods, duration / (periods * substeps)),
-            parts=parts_of(setup, observation, signals, angles, duration),
+            parts=observation_terms(setup, observation, signals, angles, duration),
             reward=paid,
             low=low,
             high=high,
             normalized=normalized,
-            draws=Draws(setup, dict(setup.varied if varied is None else varied)),
+            draws=StartSampler(setup, dict(setup.varied if varied is None else varied)),
         )
         task.require_own_symbols()
         if not setup.phases:
@@ -156,7 +156,7 @@ class Task:
     @functools.cached_property
     def actions(self) -> Columns:
         """Names and units of the action."""
-        return actions_of(self.setup, self.forces)
+        return action_signals(self.setup, self.forces)
 
     @property
     def period(self) -> float:
@@ -164,7 +164,7 @@ class Task:
         return self.h * self.substeps
 
     @functools.cached_property
-    def law_p(self) -> ca.SX:
+    def controller_p(self) -> ca.SX:
         """Symbols of the law's parameters in the expressions below, which the plant's do not share."""
         return ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in self.law_parameters.names))
 
@@ -235,7 +235,7 @@ class Task:
         if self.base is not None:
             require_fit(self.setup.robot, self.base)
 
-    def places(self, leg: Task) -> list[int]:
+    def places(self, leg: EnvironmentTask) -> list[int]:
         """Where the actions of a leg are among all.
 
         Args:
@@ -243,7 +243,7 @@ class Task:
         """
         return [self.actions.names.index(name) for name in leg.actions.names]
 
-    def _leg(self, k: int, residual: bool) -> Task:
+    def _leg(self, k: int, residual: bool) -> EnvironmentTask:
         """A phase as if it were alone, told by ``"phase"`` among what is seen."""
         whole, phase = self.setup, self.setup.phases[k]
         until = phase.until if isinstance(phase.until, ca.SX) else None
@@ -258,7 +258,7 @@ class Task:
             base=base,
             law=phase.controller,
             hold=self.hold and base is not None,
-            parts=tuple(replace(part, expression=now) if part.name == PHASE else part for part in self.parts),
+            parts=tuple(replace(part, expression=now) if part.name == PHASE_TERM else part for part in self.parts),
             reward=self._in_inputs_of(setup.robot, self.reward) if isinstance(self.reward, ca.SX) else self.reward,
         )
         try:
@@ -286,5 +286,5 @@ class Task:
     def _own(self, expression: ca.SX) -> ca.SX:
         """An expression in symbols that the plant and the law do not share."""
         places, old = self.law_parameters.beyond(self.setup.robot.parameters)
-        new = ca.vertcat(ca.SX(0, 1), *(self.law_p[i] for i in places))
+        new = ca.vertcat(ca.SX(0, 1), *(self.controller_p[i] for i in places))
         return ca.densify(ca.substitute(expression, old, new))

@@ -1,4 +1,4 @@
-"""Many environments of one scenario side by side, in machine code, as a ``gymnasium.vector.VectorEnv``."""
+"""Many environments of one scenario side by side, in machine code, as a `gymnasium.vector.VectorEnv`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import room_for
+from ...symbolic.compiler import vector_width
 from ...symbolic.errors import BridgeError
-from ...symbolic.toolchain import vector_width
-from .ahead import DEPTH
-from .engine import Rows
-from .episodes import Episodes, Outcome
-from .leg import Leg
-from .phases import Phases
-from .spaces import action_space, described, observation_space, packed, parameters_of
-from .task import Task
+from ...symbolic.validation import require_memory
+from .episode_starts import BUFFER_DEPTH
+from .episodes import EpisodeOutcome, Episodes
+from .multi_phase_rollout import MultiPhaseRollout
+from .rollout import Rows
+from .single_phase_rollout import SinglePhaseRollout
+from .spaces import action_space, describe_spaces, observation_space, pack, reset_parameters
+from .task import EnvironmentTask
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -34,7 +34,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         task: what each of them does, sees and is paid.
     """
 
-    def __init__(self, task: Task, lanes: int, *, autoreset: str, threads: int, dictionary: bool) -> None:
+    def __init__(self, task: EnvironmentTask, lanes: int, *, autoreset: str, threads: int, dictionary: bool) -> None:
         """Lay out the spaces, and compile.
 
         Args:
@@ -53,15 +53,15 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         if mode is None:
             raise BridgeError(f"autoreset must be one of {', '.join(modes)}, got {autoreset!r}")
         self.task, self.num_envs, self._mode, self._dictionary = task, lanes, mode, dictionary
-        self.metadata = {**described(task), "autoreset_mode": mode}
+        self.metadata = {**describe_spaces(task), "autoreset_mode": mode}
         self.single_action_space: spaces.Space[Any] = action_space(task)
         self.single_observation_space: spaces.Space[Any] = observation_space(task, dictionary)
         # Bounds of the spaces, and what waits ahead of each lane.
-        each = 8 * (task.seen.numel() + len(task.low)) + (DEPTH + 4) * (task.draws.size + 20)
-        with room_for(float(lanes) * each, f"{lanes:,} lanes", "take fewer"):
+        each = 8 * (task.seen.numel() + len(task.low)) + (BUFFER_DEPTH + 4) * (task.draws.size + 20)
+        with require_memory(float(lanes) * each, f"{lanes:,} lanes", "take fewer"):
             self.action_space: spaces.Space[Any] = batch_space(self.single_action_space, lanes)
             self.observation_space: spaces.Space[Any] = batch_space(self.single_observation_space, lanes)
-        course = (Phases if task.legs else Leg).compiled(task, lanes, vector_width(), threads)
+        course = (MultiPhaseRollout if task.legs else SinglePhaseRollout).compiled(task, lanes, vector_width(), threads)
         if isinstance(course, str):
             raise BridgeError(
                 f"lanes cannot run side by side: {course}. Take "
@@ -80,7 +80,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
                 shape (lanes,), for those lanes only that are True in it.
         """
         rows = self._masked(options)
-        told = parameters_of(options)
+        told = reset_parameters(options)
         if isinstance(seed, int | np.integer) or seed is None:
             super().reset(seed=None if seed is None else int(seed))
         self._sow(rows, seed)
@@ -153,7 +153,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         }
         return {"final_obs": last, "_final_obs": ended.copy(), "final_info": final, "_final_info": ended.copy()}
 
-    def _endings(self, rows: Rows, outcome: Outcome) -> dict[str, Any]:
+    def _endings(self, rows: Rows, outcome: EpisodeOutcome) -> dict[str, Any]:
         """Why episodes have ended, in words."""
         over = np.flatnonzero(outcome.terminated | outcome.truncated)
         if not len(over):
@@ -168,16 +168,16 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         if seed is None:
             fresh = rows[~self._begun[rows]]
             if len(fresh):
-                self._episodes.sow(fresh, self.np_random.integers(2**62, size=self.num_envs)[fresh])
+                self._episodes.reseed(fresh, self.np_random.integers(2**62, size=self.num_envs)[fresh])
             return
         if isinstance(seed, int | np.integer):
-            self._episodes.sow(rows, (int(seed) + lanes)[rows])
+            self._episodes.reseed(rows, (int(seed) + lanes)[rows])
             return
         given = list(seed)
         if len(given) != self.num_envs:
             raise BridgeError(f"seeds are one for each of {self.num_envs} lanes, got {len(given)}")
         told = [lane for lane in rows.tolist() if given[lane] is not None]
-        self._episodes.sow(np.array(told, dtype=np.intp), np.array([given[lane] for lane in told], dtype=np.int64))
+        self._episodes.reseed(np.array(told, dtype=np.intp), np.array([given[lane] for lane in told], dtype=np.int64))
         self._sow(np.array([lane for lane in rows.tolist() if given[lane] is None], dtype=np.intp), None)
 
     def _masked(self, options: dict[str, Any] | None) -> Rows:
@@ -200,4 +200,4 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         return self._episodes.time(np.arange(self.num_envs))
 
     def _seen(self) -> Any:  # noqa: ANN401 - of either space
-        return packed(self.task, self._episodes.seen.copy(), self._dictionary)
+        return pack(self.task, self._episodes.seen.copy(), self._dictionary)

@@ -1,9 +1,11 @@
-"""JAX: laws and robots as functions that can be differentiated, batched and compiled."""
+"""JAX: controllers and robots as functions that can be differentiated, batched and compiled."""
 
-from ...symbolic.arguments import check_exports
-from .export import export
-from .function import JaxFunction
+from ...symbolic.runtime_type_checks import check_exports
+from .export import JaxFunction, export
 
-__all__ = ["JaxFunction", "export"]
+__all__ = [
+    "export",
+    "JaxFunction",
+]
 
 check_exports(globals())

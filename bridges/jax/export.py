@@ -1,13 +1,136 @@
-"""The verb of this bridge."""
+"""Controllers and robots as functions of JAX arrays, to differentiate, batch and compile."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
+from ...symbolic.codegen import SymbolicFunction, Tape
+from ...symbolic.errors import BridgeError, ParameterError, ShapeError, unknown_name
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.parameters import Parameters
 from ..casadi.functions import require_law
-from .function import JaxFunction
+from .translation import translate
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+class JaxFunction:
+    """A value of named arguments and parameters, to be differentiated (``jax.grad``), batched (``jax.vmap``), compiled.
+
+    Attributes:
+        arguments: how many numbers each takes, by name; t is a single one.
+        parameters: the last argument, p.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, ca.SX],
+        parameters: Parameters,
+        value: ca.SX,
+        pivots: ca.SX | None = None,
+        tolerance: float = 0.0,
+    ) -> None:
+        """Translate expressions.
+
+        Args:
+            inputs: symbols by name, without the parameters.
+            parameters: of the expressions.
+            value: what is returned, shape (n,).
+            pivots: relative pivots of rows that must not depend on each other; none if not given.
+            tolerance: that these must exceed.
+
+        Raises:
+            MissingPackageError: if JAX is not installed.
+            BridgeError: for an operation that JAX has none for.
+        """
+        import jax
+
+        self.arguments = {name: symbol.numel() for name, symbol in inputs.items()}
+        self.parameters, self._tolerance = parameters, tolerance
+        outputs = {"value": value, "pivots": ca.SX(0, 1) if pivots is None else pivots}
+        symbols = {**inputs, "p": parameters.symbols}
+        function = translate(Tape.of(SymbolicFunction("jax", symbols, outputs).function()))
+        self._function: Callable[..., tuple[Array, ...]] = jax.jit(function)
+
+    @property
+    def p(self) -> dict[str, float]:
+        """Nominal value of each parameter that has one: to be changed, and passed as p."""
+        return dict(self.parameters.nominal)
+
+    def __call__(self, *arguments: ArrayLike | Array | Mapping[str, ArrayLike | Array] | None) -> Array:
+        """The value.
+
+        Args:
+            arguments: those of ``arguments`` in order, each an array of shape (n,), t a number; and p, which may be
+                left out: parameters by name, nominal for those that are not named, or the whole vector.
+
+        Returns:
+            Shape (n,); NaN where rows of a law depend on each other, for which ``control`` raises.
+
+        Raises:
+            BridgeError: if JAX computes with 32 bits.
+            ShapeError: for a wrong number of arguments or a wrong shape.
+            ParameterError: for an unknown or missing parameter; ranges are not looked at, for the numbers may not be
+                known yet.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+            raise BridgeError(
+                "JAX computes with 32 bits here, which is not enough for these equations: call "
+                "jax.config.update('jax_enable_x64', True) before anything else, or use 'with jax.enable_x64(True):'"
+            )
+        names = (*self.arguments, "p")
+        if not len(self.arguments) <= len(arguments) <= len(names):
+            raise ShapeError(f"expected the arguments {', '.join(names)}, got {len(arguments)}")
+        given = []
+        for (name, size), argument in zip(self.arguments.items(), arguments, strict=False):
+            if argument is None or isinstance(argument, Mapping):
+                raise ShapeError(f"{name} must be an array of shape ({size},), got {argument!r}")
+            given.append(_sized(name, jnp.asarray(argument, dtype=float), size))
+        p = arguments[len(self.arguments)] if len(arguments) == len(names) else None
+        value, pivots = self._function(*given, self._numbers(p))
+        if not pivots.size:
+            return value
+        return jnp.where((pivots > self._tolerance).all(), value, jnp.nan)
+
+    def _numbers(self, p: ArrayLike | Array | Mapping[str, ArrayLike | Array] | None) -> Array:
+        """All parameters."""
+        import jax.numpy as jnp
+
+        own = self.parameters
+        if p is None:
+            return jnp.asarray(own.values(), dtype=float)
+        if not isinstance(p, Mapping):
+            return _sized("p", jnp.asarray(p, dtype=float), len(own), scalar=False)
+        for name in p:
+            if name not in own.names:
+                raise ParameterError(unknown_name("parameter", name, own.names))
+        values: dict[str, ArrayLike | Array] = {**own.nominal, **p}
+        missing = [name for name in own.names if name not in values]
+        if missing:
+            raise ParameterError(f"no value for {', '.join(missing)}: they have no nominal value, so pass p=")
+        parts = [_sized(f"parameter {name!r}", jnp.asarray(values[name], dtype=float), 1) for name in own.names]
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+
+def _sized(name: str, array: Array, size: int, *, scalar: bool = True) -> Array:
+    """With its one axis."""
+    if array.shape == () and size == 1 and scalar:
+        return array.reshape(1)
+    if array.shape != (size,):
+        wanted = f"({size},), or be a number" if size == 1 and scalar else f"({size},)"
+        raise ShapeError(f"{name} must have shape {wanted}, got {array.shape}; batches go through jax.vmap")
+    return array
 
 
 def export(what: Controller | Robot) -> JaxFunction:
@@ -27,12 +150,12 @@ def export(what: Controller | Robot) -> JaxFunction:
     """
     if isinstance(what, Controller):
         law, c = require_law(what), what.robot.coordinates
-        require("jax", "jax")
+        import_optional("jax", "jax")
         return JaxFunction(
             {"t": c.t, "q": c.q, "v": c.v}, what.parameters, law.output, law.relative_pivots, law.tolerance
         )
     if isinstance(what, Robot):
-        require("jax", "jax")
+        import_optional("jax", "jax")
         symbols = {"t": what.t, "q": what.q, "v": what.v, "u": what.u}
         return JaxFunction(symbols, what.parameters, what.acceleration)
     raise BridgeError(f"JAX takes a Controller or a Robot from here, got {type(what).__name__}")

@@ -1,15 +1,23 @@
-"""MuJoCo: a law here drives a model there, and a robot here becomes a model there and back."""
+"""MuJoCo: controllers as control callbacks of its models, and robots from and to MJCF."""
 
-from ...symbolic.arguments import check_exports
-from .drive import drive
-from .driver import Drive
-from .joints import Joints
+from ...symbolic.runtime_type_checks import check_exports
+from .control_callback import ControlCallback, drive
+from .export import export
+from .joint_map import JointMap
+from .load import load
 from .match import match
-from .model_export import export
-from .model_load import load
 from .obstacles import Obstacle
-from .run import simulate
+from .simulate import simulate
 
-__all__ = ["Drive", "Joints", "Obstacle", "drive", "export", "load", "match", "simulate"]
+__all__ = [
+    "export",
+    "load",
+    "drive",
+    "ControlCallback",
+    "Obstacle",
+    "simulate",
+    "match",
+    "JointMap",
+]
 
 check_exports(globals())

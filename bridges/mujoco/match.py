@@ -1,30 +1,268 @@
-"""Whether a MuJoCo model is the same robot."""
+"""Comparison of a MuJoCo model with a robot: M and h, bodies, closed loops, passive elements and limits."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative
+from ...robots.tree.body import Node
 from ...symbolic.errors import BridgeError
-from ..matching import TOLERANCE, Match, compare_dynamics
-from ..suspected_units import suspected_ranges
-from .flags import disabled
-from .joints import Joints
-from .match_bodies import body_differences
-from .match_loops import loop_differences
-from .versions import actuated_gravity, loaded, make_inertia
-from .watch import installed
+from ...symbolic.kernel import Kernel
+from ...symbolic.validation import not_negative
+from ..common.model_comparison import TOLERANCE, Match, compare_dynamics
+from ..common.unit_mismatch import range_unit_mismatch
+from .compiled_model import is_disabled, rotation
+from .joint_map import JointMap
+from .unsupported import EQUALITIES, WELD
+from .versions import actuator_gravity_compensation, compute_mass_matrix, dense_rows, require_mujoco
+from .warning_monitor import installed_callback
 
 if TYPE_CHECKING:
-    from mujoco import MjModel
+    from mujoco import MjData, MjModel
+
 
 Array = NDArray[np.float64]
+MASS_TOLERANCE = 1e-9
+"""Relative difference of masses and moments of inertia that is told."""
+MIN_DIFFERENCE = 1e-14
+"""Difference in kg or kg m² that is not: MuJoCo demands more than 1e-15 of each body."""
+
+
+@dataclass(frozen=True, eq=False)
+class _CompositeInertia:
+    """What several bodies that move together weigh: mass [kg], and inertia about their centre of mass [kg m²]."""
+
+    mass: float
+    inertia: Array
+
+    def moments(self, axis: Array | None) -> Array:
+        """The moment about an axis, or the three principal moments."""
+        found = np.linalg.eigvalsh(self.inertia) if axis is None else axis @ self.inertia @ axis
+        return np.atleast_1d(np.asarray(found, dtype=np.float64))
+
+    @classmethod
+    def of(cls, masses: Array, centers: Array, inertias: Array) -> _CompositeInertia:
+        """Put together; centres of shape (n, 3) and inertias of shape (n, 3, 3) in one frame."""
+        mass = float(masses.sum())
+        middle = masses @ centers / mass if mass > 0.0 else np.zeros(3)
+        total = np.zeros((3, 3))
+        for m, center, inertia in zip(masses, centers, inertias, strict=True):
+            d = center - middle
+            total += inertia + m * (d @ d * np.eye(3) - np.outer(d, d))
+        return cls(mass, total)
+
+
+def body_differences(robot: Robot, joints: JointMap, p: Mapping[str, float] | ArrayLike | None) -> dict[str, str]:
+    """For each joint whose bodies differ, by how much; empty if the robot is not known as a tree of bodies.
+
+    What moves rigidly together is compared, by what does not depend on frames: mass and principal moments.
+
+    Args:
+        robot: here.
+        joints: of the robot in the model.
+        p: the robot's parameters.
+    """
+    if robot.tree is None:
+        return {}
+    model, at = joints.model, dict(zip(joints.names, joints.at, strict=True))
+    groups: dict[int, list[Node]] = {}
+    for node in robot.tree.nodes:
+        joint = next((at[key] for key in (node.name, f"{node.name}.angle") if key in at), None)
+        if joint is not None:
+            groups.setdefault(int(model.body_weldid[model.jnt_bodyid[joint]]), []).append(node)
+    found: dict[str, str] = {}
+    for group, nodes in groups.items():
+        if any(body.ratio is not None for node in nodes for body in node.bodies):
+            continue  # carried by a share of the joint: in the model on a joint of its own
+        here, there = _here(robot, nodes, p), _there(joints, group)
+        name = nodes[-1].name
+        told: list[str] = []
+        if abs(here.mass - there.mass) > max(MIN_DIFFERENCE, MASS_TOLERANCE * max(here.mass, there.mass)):
+            told.append(f"mass {here.mass:.9g} kg here and {there.mass:.9g} kg there")
+        # Planar bodies have one moment; what a model in space says of the others does not matter.
+        planar = robot.tree.is_planar
+        mine = here.moments(np.array([0.0, 0.0, 1.0]) if planar else None)
+        other = there.moments(_axis(joints, group) if planar else None)
+        if np.abs(mine - other).max() > max(
+            MIN_DIFFERENCE, MASS_TOLERANCE * max(np.abs(mine).max(), np.abs(other).max())
+        ):
+            what = "moment of inertia" if planar else "principal moments of inertia"
+            told.append(f"{what} {_listed(mine)} kg m² here and {_listed(other)} kg m² there")
+        if told:
+            found[name] = f"what {name!r} moves (body {model.body(group).name!r}) has {' and '.join(told)}"
+    return found
+
+
+def _axis(joints: JointMap, group: int) -> Array:
+    """Of the first joint of a body, in the body's frame."""
+    return np.array(joints.model.jnt_axis[int(joints.model.body_jntadr[group])])
+
+
+def _listed(numbers: Array) -> str:
+    return ", ".join(f"{number:.6g}" for number in numbers)
+
+
+def _here(robot: Robot, nodes: list[Node], p: Mapping[str, float] | ArrayLike | None) -> _CompositeInertia:
+    bodies = [body for node in nodes for body in node.bodies]
+    return _CompositeInertia.of(
+        np.array([float(robot.evaluate(body.mass, p=p)) for body in bodies]),
+        np.array([robot.evaluate(body.center, p=p) for body in bodies]).reshape(-1, 3),
+        np.array([robot.evaluate(body.inertia, p=p) for body in bodies]).reshape(-1, 3, 3),
+    )
+
+
+def _there(joints: JointMap, group: int) -> _CompositeInertia:
+    """All bodies that are welded to one."""
+    model = joints.model
+    welded = [body for body in range(model.nbody) if int(model.body_weldid[body]) == group]
+    poses = {group: (np.eye(3), np.zeros(3))}
+    masses: list[float] = []
+    centers: list[Array] = []
+    inertias: list[Array] = []
+    for body in welded:
+        if body != group:
+            R, x = poses[int(model.body_parentid[body])]
+            poses[body] = (R @ rotation(model.body_quat[body]), x + R @ model.body_pos[body])
+        R, x = poses[body]
+        axes = R @ rotation(model.body_iquat[body])
+        masses.append(float(model.body_mass[body]))
+        centers.append(x + R @ model.body_ipos[body])
+        inertias.append(axes @ np.diag(model.body_inertia[body]) @ axes.T)
+    return _CompositeInertia.of(np.array(masses), np.array(centers), np.array(inertias))
+
+
+ATTEMPTS = 20
+"""Positions near which a closed one is looked for."""
+
+CLOSURE_TOLERANCE = 1e-10
+"""Residual at which a loop counts as closed [m, rad]."""
+
+GAP_TOLERANCE = 1e-6
+"""By which a loop may be open there where it is closed here [m, rad]."""
+
+
+def loop_differences(
+    mujoco: ModuleType,
+    robot: Robot,
+    joints: JointMap,
+    p: Mapping[str, float] | ArrayLike | None,
+    q: ArrayLike | None,
+) -> list[str]:
+    """Sentences on constraints that only one side has, or that hold other motions.
+
+    Compared in a position in which the robot's loops are closed: how far those of the model are open there, and which
+    velocities each allows.
+
+    Args:
+        mujoco: the package.
+        robot: here.
+        joints: of the robot in the model.
+        p: the robot's parameters.
+        q: such a position, or one near it, shape (nq,); the model's own if not given.
+    """
+    model = joints.model
+    theirs = [k for k in range(model.neq) if model.eq_active0[k] and not _follows(joints, k)]
+    names = [f"{model.equality(k).name or k} ({EQUALITIES[int(model.eq_type[k])]})" for k in theirs]
+    if not theirs and not robot.natural:
+        return []
+    if not robot.natural:
+        return [f"the model has equality constraints that the robot lacks: {', '.join(names)}"]
+    held = ", ".join(constraint.name for constraint in robot.natural)
+    rolling = [constraint.name for constraint in robot.natural if constraint.order != 0]
+    if rolling:
+        return [f"the robot's natural constraints {', '.join(rolling)} are of order 1, and MuJoCo has no such equality"]
+    if not theirs:
+        return [f"the robot has natural constraints that the model lacks: {held}"]
+    data = mujoco.MjData(model)
+    start = np.array(joints.states.here(model.qpos0, np.zeros(model.nv))[0] if q is None else q, dtype=np.float64)
+    closed = _close(robot, start, p)
+    if closed is None:
+        return [f"no position was found that closes {held}: pass one near by as q="]
+    joints.place(data, *joints.states.there(closed, np.zeros(robot.coordinates.nv)))
+    mujoco.mj_fwdPosition(model, data)
+    rows = _equality_rows(joints, data, theirs)
+    gap = float(np.abs(np.asarray(data.efc_pos)[rows]).max(initial=0.0))
+    if gap > GAP_TOLERANCE:
+        return [f"where {held} are closed here, {', '.join(names)} are open by up to {gap:.3g} there"]
+    ours = robot.evaluate(robot.natural_form[0], q=closed, v=np.zeros(robot.coordinates.nv), p=p)
+    J = _jacobian(mujoco, joints, data)[rows] @ joints.states.velocities(closed)
+    here, there = _row_space(ours.reshape(-1, robot.coordinates.nv)), _row_space(J)
+    if abs(here - there).max() > 1e-6:
+        return [
+            f"{held} leave {_null_space_dimension(here)} of {robot.coordinates.nv} velocities free here, "
+            f"{', '.join(names)} leave "
+            f"{_null_space_dimension(there)} there, or others"
+        ]
+    return []
+
+
+def _follows(joints: JointMap, k: int) -> bool:
+    """Whether an equality makes a joint follow one of ours."""
+    model = joints.model
+    followers = {follower.v for follower in joints.states.followers}
+    return int(model.eq_type[k]) == 2 and int(model.jnt_dofadr[int(model.eq_obj1id[k])]) in followers
+
+
+def _equality_rows(joints: JointMap, data: MjData, theirs: list[int]) -> NDArray[np.bool_]:
+    """Rows of these equality constraints, but for the turns of a weld that lets turn."""
+    model, found, count = joints.model, np.zeros(data.nefc, dtype=np.bool_), dict.fromkeys(theirs, 0)
+    for i in range(data.nefc):
+        k = int(data.efc_id[i])
+        if int(data.efc_type[i]) == 0 and k in count:
+            lets_turn = int(model.eq_type[k]) == WELD and not model.eq_data[k, 10]
+            found[i] = not (lets_turn and count[k] >= 3)
+            count[k] += 1
+    return found
+
+
+def _close(robot: Robot, q: Array, p: Mapping[str, float] | ArrayLike | None) -> Array | None:
+    """Coordinates with all loops closed, near these or else near others at random; None if none are found."""
+    c = robot.coordinates
+    residual = ca.vertcat(*(constraint.residual(c) for constraint in robot.natural))
+    kernel = Kernel(
+        "loops", {"t": c.t, "q": c.q, "p": robot.p}, {"y": residual, "J": ca.jacobian(residual, c.q)}, compiled=False
+    )
+    numbers, rng = robot.parameters.values(p), np.random.default_rng(0)
+    for attempt in range(ATTEMPTS):
+        x = q if attempt == 0 else q + rng.uniform(-1.5, 1.5, len(q))
+        # Gauss–Newton steps, the least that are enough.
+        for _ in range(30):
+            y, J = kernel(0.0, x, numbers)
+            y = np.atleast_1d(y)
+            if np.abs(y).max() < CLOSURE_TOLERANCE:
+                return x
+            if not np.isfinite(y).all():
+                break
+            x = x - np.linalg.lstsq(J.reshape(len(y), -1), y, rcond=1e-9)[0]
+    return None
+
+
+def _jacobian(mujoco: ModuleType, joints: JointMap, data: MjData) -> Array:
+    """All constraint rows, shape (nefc, nv')."""
+    model = joints.model
+    flat = np.ravel(np.asarray(data.efc_J, dtype=np.float64))
+    if not mujoco.mj_isSparse(model):
+        return flat.reshape(data.nefc, model.nv)
+    return dense_rows(flat, data.efc_J_rowadr, data.efc_J_rownnz, data.efc_J_colind, model.nv)
+
+
+def _row_space(A: Array) -> Array:
+    """The projector on the rows of a matrix."""
+    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    V = Vt[s > 1e-8 * max(float(s.max(initial=0.0)), 1e-300)]
+    return np.asarray(V.T @ V)
+
+
+def _null_space_dimension(projector: Array) -> int:
+    return len(projector) - round(float(np.trace(projector)))
 
 
 def match(
@@ -58,10 +296,10 @@ def match(
         MissingPackageError: without MuJoCo.
     """
     not_negative("tolerance", tolerance)
-    mujoco = loaded()
+    mujoco = require_mujoco()
     if not isinstance(model, mujoco.MjModel):
         raise BridgeError(f"a mujoco.MjModel is needed, got {type(model).__name__}")
-    joints = Joints.of(robot, model, names)
+    joints = JointMap.of(robot, model, names)
     data = mujoco.MjData(model)
 
     def theirs(q_there: Array, v_there: Array) -> tuple[Array, Array]:
@@ -72,19 +310,19 @@ def match(
         mujoco.mj_comPos(model, data)
         mujoco.mj_flex(model, data)
         mujoco.mj_tendon(model, data)
-        make_inertia(model, data)
+        compute_mass_matrix(model, data)
         mujoco.mj_transmission(model, data)
         mujoco.mj_fwdVelocity(model, data)
         M = np.zeros((model.nv, model.nv))
         for column, unit in zip(M, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(model, data, column, unit)
-        rubbing = 0.0 if disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
+        rubbing = 0.0 if is_disabled(model, "FRICTIONLOSS") else model.dof_frictionloss * np.sign(data.qvel)
         # Gravity made up for is a passive force, or one of the drives that act all by themselves.
-        return M, np.array(data.qfrc_bias - data.qfrc_passive - actuated_gravity(model, data) + rubbing)
+        return M, np.array(data.qfrc_bias - data.qfrc_passive - actuator_gravity_compensation(model, data) + rubbing)
 
-    with installed(mujoco, None):
+    with installed_callback(mujoco, None):
         found = compare_dynamics(robot, theirs, joints.states, names=joints.names, p=p, q=q)
-        notes = [*_strangers(joints), *_ranges(robot, joints), *_limits(robot, joints)]
+        notes = [*_additional_joints(joints), *_ranges(robot, joints), *_limits(robot, joints)]
         notes += loop_differences(mujoco, robot, joints, p, q)
         bodies: Mapping[str, str] = {}
         if not found.mass <= tolerance:
@@ -95,23 +333,23 @@ def match(
     return dataclasses.replace(found, bodies=bodies, notes=tuple(notes))
 
 
-def _strangers(joints: Joints) -> Iterator[str]:
+def _additional_joints(joints: JointMap) -> Iterator[str]:
     if joints.strangers:
         yield f"the model has joints of the same bodies that the robot lacks: {', '.join(joints.strangers)}"
 
 
-def _armature(joints: Joints) -> Iterator[str]:
-    yield from _told(joints, "the model has armature", joints.model.dof_armature)
+def _armature(joints: JointMap) -> Iterator[str]:
+    yield from _parameter_note(joints, "the model has armature", joints.model.dof_armature)
 
 
-def _passive(joints: Joints) -> Iterator[str]:
+def _passive(joints: JointMap) -> Iterator[str]:
     model = joints.model
-    yield from _told(joints, "the model has damping", model.dof_damping)
-    if not disabled(model, "FRICTIONLOSS"):
-        yield from _told(joints, "the model has dry friction (frictionloss)", model.dof_frictionloss)
+    yield from _parameter_note(joints, "the model has damping", model.dof_damping)
+    if not is_disabled(model, "FRICTIONLOSS"):
+        yield from _parameter_note(joints, "the model has dry friction (frictionloss)", model.dof_frictionloss)
     stiff = np.zeros(model.nv)
     stiff[model.jnt_dofadr] = model.jnt_stiffness
-    yield from _told(joints, "the model has springs (stiffness)", stiff)
+    yield from _parameter_note(joints, "the model has springs (stiffness)", stiff)
     if (model.body_gravcomp != 0.0).any():
         bodies = [str(model.body(int(body)).name) for body in np.flatnonzero(model.body_gravcomp)]
         yield f"the model makes up for the gravity of {', '.join(bodies)} (gravcomp)"
@@ -119,7 +357,7 @@ def _passive(joints: Joints) -> Iterator[str]:
         yield f"the model is in a fluid (density {model.opt.density:g}, viscosity {model.opt.viscosity:g})"
 
 
-def _told(joints: Joints, what: str, numbers: Array) -> Iterator[str]:
+def _parameter_note(joints: JointMap, what: str, numbers: Array) -> Iterator[str]:
     """A sentence on what degrees of freedom of the robot have, if any has it."""
     model = joints.model
     told = [
@@ -130,21 +368,21 @@ def _told(joints: Joints, what: str, numbers: Array) -> Iterator[str]:
         yield f"{what}: {', '.join(dict.fromkeys(told))}"
 
 
-def _ranges(robot: Robot, joints: Joints) -> Iterator[str]:
+def _ranges(robot: Robot, joints: JointMap) -> Iterator[str]:
     model = joints.model
     found = {
         name: (float(model.jnt_range[joint, 0]), float(model.jnt_range[joint, 1]))
         for name, joint in zip(joints.names, joints.at, strict=True)
         if model.jnt_limited[joint]
     }
-    if said := suspected_ranges(robot, found):
+    if said := range_unit_mismatch(robot, found):
         yield said
 
 
-def _limits(robot: Robot, joints: Joints) -> Iterator[str]:
+def _limits(robot: Robot, joints: JointMap) -> Iterator[str]:
     """Joint limits push back in MuJoCo; those that the robot does not have are a difference."""
     model, names = joints.model, robot.coordinates.names
-    if disabled(model, "LIMIT") or not np.allclose(joints.states.between, np.eye(len(joints.states.between))):
+    if is_disabled(model, "LIMIT") or not np.allclose(joints.states.between, np.eye(len(joints.states.between))):
         return  # switched off, or ranges of angles between bodies, which absolute angles have no bounds for
     for name, joint in zip(joints.names, joints.at, strict=True):
         if not model.jnt_limited[joint] or name not in names:
@@ -156,7 +394,7 @@ def _limits(robot: Robot, joints: Joints) -> Iterator[str]:
 
 
 def _gravity(robot: Robot, model: MjModel, p: Mapping[str, float] | ArrayLike | None) -> Iterator[str]:
-    off = disabled(model, "GRAVITY")
+    off = is_disabled(model, "GRAVITY")
     there = np.zeros(3) if off else np.array(model.opt.gravity)
     if robot.tree is None:
         return

@@ -1,4 +1,4 @@
-"""Obstacles of a law that are bodies of a MuJoCo model: their places and velocities become the law's parameters."""
+"""Obstacles of a controller that are bodies of a MuJoCo model: their motion becomes the controller's parameters."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
 from ...symbolic.parameters import Parameters
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
+
 Array = NDArray[np.float64]
-CHANGED = 1e-9
+CHANGE_TOLERANCE = 1e-9
 """By which a parameter of an obstacle changes that is told; those of steady motion do not change."""
-ROUND = (2, 3, 5)
+ROUND_GEOMETRIES = (2, 3, 5)
 """MuJoCo's numbers for spheres, capsules and cylinders, whose first size is a radius."""
 
 
@@ -49,7 +50,7 @@ class Obstacle:
 
 
 @dataclass(eq=False)
-class _Seen:
+class _TrackedBody:
     """One obstacle: the body, the places in p of what is set, and what was seen of it last."""
 
     body: int
@@ -66,7 +67,7 @@ class _Seen:
     speed: Array = field(default_factory=lambda: np.zeros(3))
 
 
-class Eyes:
+class ObstacleTracker:
     """Reads obstacles into a law's parameters, so that place and velocity are right at the present time."""
 
     def __init__(
@@ -103,12 +104,12 @@ class Eyes:
         Args:
             before: the parameters when they began, shape (np,).
         """
-        changed = np.flatnonzero(np.abs(self._numbers - before) > CHANGED) if self._seen else ()
+        changed = np.flatnonzero(np.abs(self._numbers - before) > CHANGE_TOLERANCE) if self._seen else ()
         told = ", ".join(f"{self._names[i]} from {before[i]:.6g} to {self._numbers[i]:.6g}" for i in changed)
-        start = "the law saw its obstacles move otherwise than they did at the start; law_p holds the last: "
+        start = "the law saw its obstacles move otherwise than they did at the start; controller_p holds the last: "
         return f"{start}{told}" if told else ""
 
-    def look_at_sample(self, data: MjData) -> None:
+    def read_sample(self, data: MjData) -> None:
         """Read everything between two steps.
 
         Args:
@@ -137,7 +138,7 @@ class Eyes:
             elif not seen.time <= t <= seen.time + h * (1 + 1e-6) or (data.mocap_pos[seen.mocap] != seen.place).any():
                 self._anchor(seen, data)
 
-    def _read(self, seen: _Seen, data: MjData) -> None:
+    def _read(self, seen: _TrackedBody, data: MjData) -> None:
         seen.time, seen.place = float(data.time), np.array(data.xpos[seen.body])
         spin = np.zeros(3)
         if seen.velocity == "measured":
@@ -148,7 +149,7 @@ class Eyes:
             seen.speed = np.add(twist[3:], (y * c - z * b, z * a - x * c, x * b - y * a))
         self._set(seen, data, spin)
 
-    def _anchor(self, seen: _Seen, data: MjData) -> None:
+    def _anchor(self, seen: _TrackedBody, data: MjData) -> None:
         place, t = np.array(data.mocap_pos[seen.mocap]), float(data.time)
         if seen.velocity == "measured":
             since = t - seen.time
@@ -161,7 +162,7 @@ class Eyes:
         seen.time, seen.place = t, place
         self._set(seen, data, np.zeros(3))
 
-    def _set(self, seen: _Seen, data: MjData, spin: Array) -> None:
+    def _set(self, seen: _TrackedBody, data: MjData, spin: Array) -> None:
         """The centre at t = 0 of something that is at this place now."""
         p, t, place = self._numbers, seen.time, seen.place[seen.axes]
         if seen.drift:
@@ -178,7 +179,7 @@ class Eyes:
                 p[seen.turn] = 0.0 if seen.velocity == "zero" else spin[3 - i - j] * (1.0 if (j - i) % 3 == 1 else -1.0)
                 p[seen.angles] -= p[seen.turn] * t
 
-    def _find(self, parameters: Parameters, name: str, given: str | Obstacle) -> _Seen:
+    def _find(self, parameters: Parameters, name: str, given: str | Obstacle) -> _TrackedBody:
         obstacle = Obstacle(given) if isinstance(given, str) else given
         if not isinstance(obstacle, Obstacle):
             raise BridgeError(f"obstacles= gives each a body's name or an Obstacle, got {given!r} for {name!r}")
@@ -207,7 +208,7 @@ class Eyes:
         angles = [key for key in (f"{name}.{a}" for a in ("angle", "yaw", "pitch", "roll")) if key in known]
         at = known.index
         self._compare_radius(parameters, name, body)
-        return _Seen(
+        return _TrackedBody(
             body=body,
             root=int(model.body_rootid[body]),
             mocap=int(model.body_mocapid[body]),
@@ -222,7 +223,7 @@ class Eyes:
     def _compare_radius(self, parameters: Parameters, name: str, body: int) -> None:
         model, key = self._model, f"{name}.radius"
         geoms = [k for k in range(model.ngeom) if int(model.geom_bodyid[k]) == body]
-        if key not in parameters.names or len(geoms) != 1 or int(model.geom_type[geoms[0]]) not in ROUND:
+        if key not in parameters.names or len(geoms) != 1 or int(model.geom_type[geoms[0]]) not in ROUND_GEOMETRIES:
             return
         here, there = float(self._numbers[parameters.names.index(key)]), float(model.geom_size[geoms[0], 0])
         if abs(here - there) > 1e-9 * max(here, there):
@@ -230,7 +231,7 @@ class Eyes:
                 f"the law keeps clear of a radius of {here:g} m for {name!r}, and the body's geom has {there:g} m: "
                 f"set p={{{key!r}: {there:g}}} if that is its size",
                 BridgeWarning,
-                stacklevel=caller_level(),
+                stacklevel=caller_stacklevel(),
             )
 
 

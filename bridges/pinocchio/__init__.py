@@ -1,13 +1,21 @@
-"""Robots as models of Pinocchio, and its models as robots."""
+"""Pinocchio: robots from and to its models, and controllers as torque functions of its states."""
 
-from ...symbolic.arguments import check_exports
-from .drive import Drive, drive
+from ...symbolic.runtime_type_checks import check_exports
+from .coordinate_conversion import PinocchioStateConversion
 from .export import export
-from .exported import PinocchioModel
 from .load import load
 from .match import match
-from .state import ModelState
+from .pinocchio_model import PinocchioModel
+from .torque_function import TorqueFunction, drive
 
-__all__ = ["Drive", "ModelState", "PinocchioModel", "drive", "export", "load", "match"]
+__all__ = [
+    "export",
+    "PinocchioModel",
+    "load",
+    "drive",
+    "TorqueFunction",
+    "match",
+    "PinocchioStateConversion",
+]
 
 check_exports(globals())

@@ -1,32 +1,104 @@
-"""A robot → a Pinocchio model."""
+"""Export of a robot to a Pinocchio model.
+
+Joints that a natural constraint couples become mimic joints.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...constraints.perturbations import Baumgarte
+from ...constraints import Baumgarte
 from ...robots.robot import Robot
-from ...robots.tree import WORLD
-from ...symbolic.arrays import constant_values, vector
-from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
-from ...symbolic.extras import require
-from ..held import Pin, held
-from ..poses import Poses
-from ..solids import Solid, SolidTree
-from ..tree_values import Mass
-from .exported import PinocchioModel
-from .followers import followers
-from .remainder import told_remainder
-from .state import ModelState, neutral
+from ...robots.tree.body import WORLD
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import constant_values, vector
+from ..common.body_poses import BodyPoses
+from ..common.body_tree import BodyTree, MassProperties, TreeBody
+from ..common.joint_constraints import JointCoupling, PointConstraint, identify_joint_constraints
+from .coordinate_conversion import PinocchioStateConversion, neutral_coordinates
+from .pinocchio_model import PinocchioModel, set_passive_parameters
 
 if TYPE_CHECKING:
     import pinocchio
+
+
+COUPLING_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class MimicJoint:
+    """q = ratio q_leader + offset.
+
+    Attributes:
+        solid: place in the tree of what follows.
+        leader: place of what it follows, which follows nothing itself.
+        ratio: of the two.
+        offset: where the leader is at zero [rad or m].
+    """
+
+    solid: int
+    leader: int
+    ratio: float
+    offset: float
+
+
+def mimic_joints(
+    robot: Robot, tree: BodyTree, couplings: Sequence[JointCoupling], order: Sequence[int]
+) -> list[MimicJoint]:
+    """Each joint of a group that is tied together follows the first, as Pinocchio's may follow one before them only.
+
+    Args:
+        robot: whose message it is.
+        tree: its bodies.
+        couplings: sums of the joints' coordinates.
+        order: number in the model of each solid's joint.
+
+    Raises:
+        BridgeError: for a sum that is not one of two hinges or slides, or ties them twice, by name.
+    """
+    single = {solid.at_v: k for k, solid in enumerate(tree.solids) if solid.kind in ("hinge", "slide")}
+    ties: dict[int, list[tuple[int, float, float, str]]] = {}
+    for coupling in couplings:
+        if len(coupling.shares) != 2 or not all(i in single for i in coupling.shares):
+            raise BridgeError(
+                f"{robot.name}: the natural constraint {coupling.name!r} ties {len(coupling.shares)} coordinates; "
+                "Pinocchio has joints of one coordinate that follow one other"
+            )
+        (i, a), (j, b) = coupling.shares.items()
+        first, second = single[i], single[j]
+        ties.setdefault(first, []).append((second, -a / b, -coupling.constant / b, coupling.name))
+        ties.setdefault(second, []).append((first, -b / a, -coupling.constant / a, coupling.name))
+    found: dict[int, MimicJoint] = {}
+    for leader in sorted(ties, key=lambda k: order[k]):
+        if leader in found:
+            continue
+        found[leader] = MimicJoint(leader, leader, 1.0, 0.0)
+        waiting = [leader]
+        while waiting:
+            one = found[waiting.pop()]
+            for other, ratio, offset, name in ties[one.solid]:
+                own = MimicJoint(other, leader, ratio * one.ratio, ratio * one.offset + offset)
+                known = found.setdefault(other, own)
+                if known is own:
+                    waiting.append(other)
+                elif abs(known.ratio - own.ratio) + abs(known.offset - own.offset) > COUPLING_TOLERANCE * (
+                    1 + abs(own.ratio)
+                ):
+                    raise BridgeError(
+                        f"{robot.name}: {name!r} and other natural constraints tie {tree.solids[other].name!r} in two "
+                        "ways, so that it cannot move"
+                    )
+    # Model by model: what is rebuilt first must not be what others follow.
+    return sorted((f for f in found.values() if f.solid != f.leader), key=lambda f: order[f.solid])
+
 
 Array = NDArray[np.float64]
 BOUNDLESS = float(np.finfo(np.float64).max)
@@ -60,13 +132,13 @@ def export(
     Warns:
         BridgeWarning: of forces that the model has no place for, which :meth:`PinocchioModel.passive` gives.
     """
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     if not isinstance(robot, Robot):
         raise BridgeError(f"a Robot is exported to Pinocchio, got {robot!r}")
-    tree = SolidTree.of(robot, p)
-    poses = Poses(robot, tree)
-    q0 = neutral(robot) if q is None else vector("q", q, robot.coordinates.nq)
-    found = held(robot, tree, poses, q0)
+    tree = BodyTree.of(robot, p)
+    poses = BodyPoses(robot, tree)
+    q0 = neutral_coordinates(robot) if q is None else vector("q", q, robot.coordinates.nq)
+    found = identify_joint_constraints(robot, tree, poses, q0)
     if found.left:
         raise BridgeError(
             f"{robot.name}: Pinocchio has no constraint for "
@@ -77,27 +149,27 @@ def export(
     model.name = robot.name
     joints = _add_solids(model, robot, tree)
     order = [joints[solid.name] for solid in tree.solids]
-    for one in followers(robot, tree, found.couplings, order):
+    for one in mimic_joints(robot, tree, found.couplings, order):
         model = pin.transformJointIntoMimic(model, order[one.leader], order[one.solid], one.ratio, one.offset)
     _add_frames(model, robot, poses, joints)
-    states = ModelState(robot, model)
+    states = PinocchioStateConversion(robot, model)
     _set_limits(model, robot, states)
     loops = tuple(_loop(model, robot, one, joints) for one in found.pins)
-    lost = told_remainder(robot, tree.p, model, states)
+    lost = set_passive_parameters(robot, tree.p, model, states)
     if lost:
         warnings.warn(
             BridgeWarning(
                 f"{robot.name}: a Pinocchio model has no place for forces of the robot besides gravity and inertia: "
                 f"{'; '.join(lost)}. Add .passive(q, v) of what is returned to the forces"
             ),
-            stacklevel=caller_level(),
+            stacklevel=caller_stacklevel(),
         )
     return PinocchioModel(robot, tree.p, model, model.createData(), loops, states, lost)
 
 
-def _add_solids(model: Any, robot: Robot, tree: SolidTree) -> dict[str, int]:  # noqa: ANN401 - has no type information
+def _add_solids(model: Any, robot: Robot, tree: BodyTree) -> dict[str, int]:  # noqa: ANN401 - has no type information
     """Number in the model of each body's joint; they are added branch by branch, as Pinocchio wants them."""
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     joints = {"": 0}
     nodes = () if robot.tree is None else robot.tree.nodes
 
@@ -130,36 +202,36 @@ def _add_solids(model: Any, robot: Robot, tree: SolidTree) -> dict[str, int]:  #
     return joints
 
 
-def _inertia(mass: Mass) -> Any:  # noqa: ANN401 - has no type information
-    pin: Any = require("pinocchio", "pinocchio")
+def _inertia(mass: MassProperties) -> Any:  # noqa: ANN401 - has no type information
+    pin: Any = import_optional("pinocchio", "pinocchio")
     return pin.Inertia(mass.mass, mass.center, mass.inertia)
 
 
-def _add_joint(model: Any, parent: int, solid: Solid) -> int:  # noqa: ANN401 - has no type information
-    pin: Any = require("pinocchio", "pinocchio")
+def _add_joint(model: Any, parent: int, solid: TreeBody) -> int:  # noqa: ANN401 - has no type information
+    pin: Any = import_optional("pinocchio", "pinocchio")
     place = pin.SE3(solid.rotation, solid.position)
     if solid.kind == "free":
         return int(model.addJoint(parent, pin.JointModelFreeFlyer(), place, solid.name))
     if solid.kind == "planar":
         for end, axis in zip(("x", "y"), solid.axes[:2], strict=True):
-            parent = model.addJoint(parent, _moved("Prismatic", axis), place, f"{solid.name}.{end}")
+            parent = model.addJoint(parent, _joint_model("Prismatic", axis), place, f"{solid.name}.{end}")
             place = pin.SE3.Identity()
-        return int(model.addJoint(parent, _moved("Revolute", solid.axes[2]), place, f"{solid.name}.angle"))
+        return int(model.addJoint(parent, _joint_model("Revolute", solid.axes[2]), place, f"{solid.name}.angle"))
     word = "Revolute" if solid.kind == "hinge" else "Prismatic"
-    return int(model.addJoint(parent, _moved(word, solid.axes[0]), place, solid.name))
+    return int(model.addJoint(parent, _joint_model(word, solid.axes[0]), place, solid.name))
 
 
-def _moved(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type information
-    pin: Any = require("pinocchio", "pinocchio")
+def _joint_model(kind: str, axis: Array) -> Any:  # noqa: ANN401 - has no type information
+    pin: Any = import_optional("pinocchio", "pinocchio")
     x, y, z = axis.tolist()
     if (unit := UNITS.get((x, y, z))) is not None:
         return getattr(pin, f"JointModel{kind[0]}{unit}")()
     return getattr(pin, f"JointModel{kind}Unaligned")(axis)
 
 
-def _add_frames(model: Any, robot: Robot, poses: Poses, joints: Mapping[str, int]) -> None:  # noqa: ANN401
+def _add_frames(model: Any, robot: Robot, poses: BodyPoses, joints: Mapping[str, int]) -> None:  # noqa: ANN401
     """Points and frames that are fixed in a body."""
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     frames: dict[str, tuple[ca.SX | None, ca.SX]] = {name: (None, place) for name, place in robot.points.items()}
     frames |= {name: (frame.rotation, frame.position) for name, frame in robot.frames.items()}
     free = {name: frame for name, frame in frames.items() if not model.existFrame(name)}
@@ -167,10 +239,10 @@ def _add_frames(model: Any, robot: Robot, poses: Poses, joints: Mapping[str, int
         model.addFrame(pin.Frame(name, joints[body], 0, pin.SE3(R, x), pin.FrameType.OP_FRAME))
 
 
-def _set_limits(model: Any, robot: Robot, states: ModelState) -> None:  # noqa: ANN401
+def _set_limits(model: Any, robot: Robot, states: PinocchioStateConversion) -> None:  # noqa: ANN401
     """Bounds of joints that have the same coordinate there as here, and of inputs that act on one joint there."""
     c, limits = robot.coordinates, robot.limits
-    q = neutral(robot)
+    q = neutral_coordinates(robot)
     X, T = states.velocities(q), states.rates(q)
     lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
     speed, effort = np.array(model.upperVelocityLimit), np.array(model.upperEffortLimit)
@@ -197,11 +269,11 @@ def _set_limits(model: Any, robot: Robot, states: ModelState) -> None:  # noqa: 
 def _loop(
     model: Any,  # noqa: ANN401 - has no type information
     robot: Robot,
-    pair: Pin,
+    pair: PointConstraint,
     joints: Mapping[str, int],
 ) -> pinocchio.RigidConstraintModel:
     """Two points held together, with the gains of their natural constraint."""
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     equation = next(one.perturbation for one in robot.natural if one.name == pair.name)
     if not isinstance(equation, Baumgarte):
         raise BridgeError(

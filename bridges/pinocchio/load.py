@@ -1,36 +1,154 @@
-"""A Pinocchio model → a robot."""
+"""Conversion of a Pinocchio model to a robot: joints, bodies, rotor inertias, and constraint models as closed loops."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...constraints import Baumgarte, Perturbation
 from ...constraints.constraint import Constraint, holonomic
+from ...robots.dynamics import Dynamics
+from ...robots.families.tree_system import tree_system
 from ...robots.formulations import Formulation
 from ...robots.frame import Frame
-from ...robots.joints import Floating, Prismatic, Revolute
 from ...robots.limits import Limits
+from ...robots.mechanisms.mechanism import Closure, mechanism
 from ...robots.robot import Robot
-from ...robots.tree import WORLD, Body, Node, Tree
-from ...robots.tree_system import tree_system
-from ...symbolic.errors import BridgeError, BridgeWarning, caller_level
-from ...symbolic.extras import require
+from ...robots.tree import Floating, Prismatic, Revolute
+from ...robots.tree.body import WORLD, Body, Node
+from ...robots.tree.tree import Tree
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel
+from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters, Range
-from .armature import with_armature
-from .close import close
-from .exported import PinocchioModel
-from .pieces import Piece, pieces
+from ..common.body_tree import require_tree
+from .joint_conversion import ConvertedJoint, convert_joints
+from .pinocchio_model import PinocchioModel
 
 if TYPE_CHECKING:
     import pinocchio
 
+
+def with_armature(robot: Robot, armature: Mapping[str, ca.SX]) -> Robot:
+    """The robot with M + diag(armature) and T + ½ Σ armature v²; h stays, for the joints turn about fixed axes.
+
+    Args:
+        robot: as it is without.
+        armature: inertia on the side of the joint by the name of its coordinate, whose rate is its velocity
+            [kg m² or kg]; expressions in the robot's parameters.
+    """
+    if not armature:
+        return robot
+    c, plain = robot.coordinates, robot.dynamics
+    added = ca.SX(ca.DM.zeros(c.nv))
+    rates = [c.v[i].name() for i in range(c.nv)]
+    for name, value in armature.items():
+        added[rates.index(f"v_{name}")] = value
+    return dataclasses.replace(
+        robot,
+        dynamics=Dynamics(
+            mass_matrix=lambda: plain.mass_matrix + ca.diag(added),
+            bias=lambda: plain.bias,
+            kinetic_energy=lambda: plain.kinetic_energy + ca.dot(added, c.v**2) / 2,
+            potential_energy=lambda: plain.potential_energy,
+        ),
+    )
+
+
 Array = NDArray[np.float64]
+
+
+def close_loops(robot: Robot, model: Any, parts: Sequence[ConvertedJoint], constraints: Sequence[Any]) -> Robot:  # noqa: ANN401
+    """The robot with its loops closed; reactions are of least norm, as rows may depend on each other.
+
+    Args:
+        robot: of the model's tree.
+        model: of Pinocchio.
+        parts: its joints.
+        constraints: ``RigidConstraintModel`` s, or point and frame anchors.
+
+    Raises:
+        BridgeError: for another kind of constraint, one with compliance or with a joint that the model does not have.
+    """
+    pin: Any = import_optional("pinocchio", "pinocchio")
+    last, soft = {part.index: k for k, part in enumerate(parts)}, list[str]()
+    taken = {constraint.name for constraint in robot.natural}
+    for number, given in enumerate(constraints, 1):
+        held = _rigid(pin, model, given, number)
+        name = str(held.name) or f"loop {number}"
+        while name in taken:
+            name = f"{name} again"
+        taken.add(name)
+        sides = [
+            _side(robot, last, int(joint), place, name)
+            for joint, place in ((held.joint1_id, held.joint1_placement), (held.joint2_id, held.joint2_placement))
+        ]
+        equation = _equation(held.m_baumgarte_parameters, name, soft)
+        closures = [Closure(sides[0].position, sides[1].position, name)]
+        if held.type == pin.ContactType.CONTACT_6D:
+            a, b = sides[0].rotation, sides[1].rotation
+            turned = ca.vertcat(*(ca.dot(a[:, i], b[:, j]) for i, j in ((1, 2), (2, 0), (0, 1))))
+            closures.append(Closure(turned, ca.SX(ca.DM.zeros(3)), f"{name}.turn"))
+        robot = mechanism(robot, closures, name=robot.name, perturbation=equation, redundant="least-norm")
+    if soft:
+        warnings.warn(
+            BridgeWarning(
+                f"the constraints {', '.join(soft)} of Pinocchio have no gains against drift; here they have those of "
+                f"{Baumgarte()}, which change nothing where the loops are closed"
+            ),
+            stacklevel=caller_stacklevel(),
+        )
+    return robot
+
+
+def _rigid(pin: Any, model: Any, given: Any, number: int) -> Any:  # noqa: ANN401 - has no type information
+    """A rigid constraint, made of an anchor where it is one."""
+    if isinstance(given, pin.PointAnchorConstraintModel | pin.FrameAnchorConstraintModel):
+        given = pin.convertToRigidConstraintModel(model, given)
+    if not isinstance(given, pin.RigidConstraintModel):
+        raise BridgeError(
+            f"constraint {number} is a {type(given).__name__}, which has no counterpart here; there are "
+            "RigidConstraintModel, PointAnchorConstraintModel and FrameAnchorConstraintModel"
+        )
+    label = str(given.name) or number
+    moved = [given.desired_contact_velocity.vector, given.desired_contact_acceleration.vector]
+    placed = given.desired_contact_placement
+    if any(np.any(np.array(x)) for x in moved) or not placed.isIdentity(0.0):
+        raise BridgeError(f"constraint {label!r} wants its two frames apart or moving, which has no counterpart here")
+    if max(int(given.joint1_id), int(given.joint2_id)) >= int(model.njoints):
+        raise BridgeError(f"constraint {label!r} has a joint that the model does not have: it is of another model")
+    return given
+
+
+def _side(robot: Robot, last: dict[int, int], joint: int, place: Any, name: str) -> Frame:  # noqa: ANN401
+    turn, position = (np.array(x, dtype=np.float64) for x in (place.rotation, place.translation))
+    frame = Frame(ca.SX(ca.DM(turn)), ca.SX(ca.DM(position)))
+    if joint == 0:
+        return frame
+    if joint not in last:
+        raise BridgeError(f"constraint {name!r} has joint {joint}, which the model does not have")
+    return require_tree(robot).points.attach(last[joint], frame)
+
+
+def _equation(gains: Any, name: str, soft: list[str]) -> Perturbation:  # noqa: ANN401 - has no type information
+    stiff, damped = float(gains.Kp), float(gains.Kd)
+    if stiff == 0.0 and damped == 0.0:
+        soft.append(name)
+        return Baumgarte()
+    if not (stiff > 0.0 and damped > 0.0):
+        raise BridgeError(
+            f"the gains Kp = {stiff:g} and Kd = {damped:g} of constraint {name!r} do not make deviations decay: "
+            "give it two positive ones, or none"
+        )
+    return Baumgarte(damped / 2.0, math.sqrt(stiff))
+
+
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 BOUNDLESS = 1e300
 """Pinocchio writes no bound as the largest number that there is."""
@@ -48,8 +166,8 @@ def load(
     *Joints.* Hinges, slides, planar and floating ones keep their names; a hinge that Pinocchio writes as cosine and
     sine has its angle here, and the velocities of a planar joint are the rates of (x, y, angle). Composite and
     universal joints, translations and ``SphericalZYX`` become several in a row, ``name.1``, ``name.2``, or by axis
-    ``name.x``; :class:`ModelState` turns states from one to the other. A joint that mimics another keeps a coordinate
-    here, with a natural constraint.
+    ``name.x``; :class:`PinocchioStateConversion` turns states from one to the other. A joint that mimics another keeps
+    a coordinate here, with a natural constraint.
 
     *Parameters.* ``g``; for each joint with mass ``<body>.mass``, ``.cx``, ``.cy``, ``.cz``, ``.ixx`` … in its axes and
     about the centre of mass: bodies that are fixed to each other are one in Pinocchio, called by the first; and
@@ -70,13 +188,13 @@ def load(
     Warns:
         BridgeWarning: of damping and friction that are left out, and of constraints without gains.
     """
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     if isinstance(model, PinocchioModel):
         constraints = model.constraints if constraints is None else constraints
         model = model.model
     if not isinstance(model, pin.Model):
         raise BridgeError(f"a pinocchio.Model is loaded, got {model!r}")
-    parts = pieces(model)
+    parts = convert_joints(model)
     if not parts:
         raise BridgeError("nothing moves in this Pinocchio model: it has no joints")
     names = _body_names(model, parts)
@@ -104,12 +222,12 @@ def load(
         name=str(model.name) or "Pinocchio model",
     )
     robot = with_armature(robot, {name: symbols[f"{name}.armature"] for name in _armatures(model, parts)})
-    return close(robot, model, parts, () if constraints is None else tuple(constraints))
+    return close_loops(robot, model, parts, () if constraints is None else tuple(constraints))
 
 
-def _body_names(model: Any, parts: Sequence[Piece]) -> dict[int, str]:  # noqa: ANN401 - has no type information
+def _body_names(model: Any, parts: Sequence[ConvertedJoint]) -> dict[int, str]:  # noqa: ANN401 - has no type information
     """Name of what each joint carries: of the first body frame there that no other has, or of the joint."""
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     found: dict[int, str] = {}
     for frame in model.frames:
         joint = int(frame.parentJoint)
@@ -120,7 +238,7 @@ def _body_names(model: Any, parts: Sequence[Piece]) -> dict[int, str]:  # noqa: 
 
 def _declare(
     model: Any,  # noqa: ANN401 - has no type information
-    parts: Sequence[Piece],
+    parts: Sequence[ConvertedJoint],
     names: dict[int, str],
     dissipation: bool,
 ) -> tuple[Parameters, Array]:
@@ -143,14 +261,19 @@ def _declare(
         ranges[f"{name}.mass"] = Range.NOT_NEGATIVE
     for name, value in _armatures(model, parts).items():
         values[f"{name}.armature"], ranges[f"{name}.armature"] = value, Range.NOT_NEGATIVE
-    rubbed = [(p.name, w, x) for p in parts for w, x in zip(("damping", "friction"), _rubs(model, p), strict=True) if x]
+    rubbed = [
+        (p.name, w, x)
+        for p in parts
+        for w, x in zip(("damping", "friction"), _damping_and_friction(model, p), strict=True)
+        if x
+    ]
     if rubbed and not dissipation:
         warnings.warn(
             BridgeWarning(
                 f"Pinocchio's algorithms leave out {', '.join(f'{word} of {name}' for name, word, _ in rubbed)}, which "
                 "the model lists, and so does the robot; dissipation=True takes it into h"
             ),
-            stacklevel=caller_level(),
+            stacklevel=caller_stacklevel(),
         )
     elif dissipation:
         for name, word, value in rubbed:
@@ -158,14 +281,14 @@ def _declare(
     return Parameters.declare(values, ranges=ranges), np.array([0.0, 0.0, -1.0]) if g == 0.0 else fall / g
 
 
-def _rubs(model: Any, part: Piece) -> tuple[float, float]:  # noqa: ANN401 - has no type information
+def _damping_and_friction(model: Any, part: ConvertedJoint) -> tuple[float, float]:  # noqa: ANN401 - has no type information
     """Damping and friction of a joint of one velocity."""
     if part.kind == "follower" or part.joint.nv != 1:
         return 0.0, 0.0
     return float(model.damping[part.v]), float(model.upperDryFrictionLimit[part.v])
 
 
-def _armatures(model: Any, parts: Sequence[Piece]) -> dict[str, float]:  # noqa: ANN401
+def _armatures(model: Any, parts: Sequence[ConvertedJoint]) -> dict[str, float]:  # noqa: ANN401
     """Inertia that Pinocchio adds to the diagonal of M, by the name of the joint."""
     found: dict[str, float] = {}
     for part in parts:
@@ -182,7 +305,7 @@ def _armatures(model: Any, parts: Sequence[Piece]) -> dict[str, float]:  # noqa:
 
 def _nodes(
     model: Any,  # noqa: ANN401 - has no type information
-    parts: Sequence[Piece],
+    parts: Sequence[ConvertedJoint],
     names: dict[int, str],
     symbols: dict[str, ca.SX],
 ) -> tuple[Node, ...]:
@@ -205,7 +328,7 @@ def _body(name: str, symbols: dict[str, ca.SX]) -> Body:
     return Body(name=name, mass=symbols[f"{name}.mass"], center=center, inertia=inertia)
 
 
-def _resistance(model: Any, parts: Sequence[Piece], v: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:  # noqa: ANN401
+def _resistance(model: Any, parts: Sequence[ConvertedJoint], v: ca.SX, symbols: dict[str, ca.SX]) -> ca.SX:  # noqa: ANN401
     rows: list[ca.SX] = []
     for part in parts:
         for _ in range(part.joint.nv):
@@ -215,7 +338,7 @@ def _resistance(model: Any, parts: Sequence[Piece], v: ca.SX, symbols: dict[str,
     return ca.vertcat(*rows)
 
 
-def _followers(parts: Sequence[Piece], q: ca.SX, names: Sequence[str]) -> list[Constraint]:
+def _followers(parts: Sequence[ConvertedJoint], q: ca.SX, names: Sequence[str]) -> list[Constraint]:
     at = {part.q: part.name for part in parts if part.kind == "same" and part.joint.nq == 1}
     return [
         holonomic(q[names.index(p.name)] - p.ratio * q[names.index(at[p.q])] - p.offset, name=f"{p.name}.mimic")
@@ -224,9 +347,9 @@ def _followers(parts: Sequence[Piece], q: ca.SX, names: Sequence[str]) -> list[C
     ]
 
 
-def _places(model: Any, parts: Sequence[Piece], tree: Tree) -> dict[str, Any]:  # noqa: ANN401
+def _places(model: Any, parts: Sequence[ConvertedJoint], tree: Tree) -> dict[str, Any]:  # noqa: ANN401
     """Points and frames of the model's frames, but those of joints, which have the same names."""
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     last = {part.index: k for k, part in enumerate(parts)}
     joints = (pin.FrameType.JOINT, pin.FrameType.FIXED_JOINT)
     frames: dict[str, Frame] = {}
@@ -236,11 +359,11 @@ def _places(model: Any, parts: Sequence[Piece], tree: Tree) -> dict[str, Any]:  
             continue
         turn = np.array(frame.placement.rotation, dtype=np.float64)
         pose = Frame(ca.SX(ca.DM(turn)), ca.SX(ca.DM(np.array(frame.placement.translation, dtype=np.float64))))
-        frames[name] = pose if joint == 0 else tree.points.carried(last[joint], pose)
+        frames[name] = pose if joint == 0 else tree.points.attach(last[joint], pose)
     return {"frames": frames, "points": {name: frame.position for name, frame in frames.items()}}
 
 
-def _limits(model: Any, parts: Sequence[Piece], driven: Sequence[bool]) -> Limits:  # noqa: ANN401
+def _limits(model: Any, parts: Sequence[ConvertedJoint], driven: Sequence[bool]) -> Limits:  # noqa: ANN401
     columns: dict[str, list[float]] = {"lower": [], "upper": [], "speed": [], "effort": []}
     for part in parts:
         bounded = part.kind == "same" and isinstance(part.joint, Revolute | Prismatic)

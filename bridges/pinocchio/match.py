@@ -1,4 +1,4 @@
-"""Whether a Pinocchio model is the same robot."""
+"""Comparison of a Pinocchio model with a robot."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative
 from ...symbolic.errors import BridgeError
-from ...symbolic.extras import require
-from ..carried import carried_differences
-from ..matching import STATES, TOLERANCE, Match
-from ..suspected_units import suspected_ranges, suspected_units
-from ..tree_values import Mass
-from .exported import PinocchioModel, mass_matrix, own_dynamics
-from .remainder import label, random_state
-from .state import ModelState
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import not_negative
+from ..common.body_tree import MassProperties
+from ..common.model_comparison import STATES, TOLERANCE, Match
+from ..common.subtree_inertia import subtree_differences
+from ..common.unit_mismatch import range_unit_mismatch, unit_mismatch
+from .coordinate_conversion import PinocchioStateConversion
+from .pinocchio_model import PinocchioModel, mass_matrix, own_dynamics, random_state, velocity_label
 
 if TYPE_CHECKING:
     import pinocchio
+
 
 Array = NDArray[np.float64]
 
@@ -52,12 +52,12 @@ def match(
         BridgeError: if names do not match, or a joint there has no counterpart here.
     """
     tolerance = not_negative("tolerance", tolerance)
-    pin: Any = require("pinocchio", "pinocchio")
+    pin: Any = import_optional("pinocchio", "pinocchio")
     exported = model if isinstance(model, PinocchioModel) else None
     inner: Any = model if exported is None else exported.model
     if not isinstance(inner, pin.Model):
         raise BridgeError(f"a robot is compared with a pinocchio.Model, got {model!r}")
-    states, numbers, c = ModelState(robot, inner, names), robot.parameters.values(p), robot.coordinates
+    states, numbers, c = PinocchioStateConversion(robot, inner, names), robot.parameters.values(p), robot.coordinates
     own, data, rng = own_dynamics(robot), inner.createData(), np.random.default_rng(0)
     worst, said, rubbed = {"M": 0.0, "h": 0.0}, {"M": "", "h": ""}, 0.0
     seen: list[Array] = []
@@ -90,7 +90,7 @@ def match(
             off = np.nan_to_num(np.abs(here[key] - there[key]), nan=np.inf) / max(scale, 1e-300)
             if off.max(initial=0.0) > worst[key]:
                 at = np.unravel_index(int(np.argmax(off)), off.shape)
-                where = ", ".join(label(states, int(i)) for i in at)
+                where = ", ".join(velocity_label(states, int(i)) for i in at)
                 worst[key] = float(off.max())
                 said[key] = f"{key}[{where}] is {here[key][at]:.9g} here and {there[key][at]:.9g} there"
         left = np.nan_to_num(np.abs(here["h"] - there["h"] - losses), nan=np.inf)
@@ -100,26 +100,28 @@ def match(
         told.append("h there lacks the damping and friction that the model lists, which dissipation=True adds")
     differs, units = not max(worst.values()) <= tolerance, ""
     if differs:
-        units = suspected_units(robot, numbers, seen, at_rest, states.rates)
-    bodies = carried_differences(robot, _carried(robot, inner, states), numbers, moments=differs, tolerance=tolerance)
-    ranges = suspected_ranges(robot, _ranges(inner, states))
+        units = unit_mismatch(robot, numbers, seen, at_rest, states.rates)
+    bodies = subtree_differences(
+        robot, _subtree_masses(robot, inner, states), numbers, moments=differs, tolerance=tolerance
+    )
+    ranges = range_unit_mismatch(robot, _ranges(inner, states))
     both, notes = (robot.name, "Pinocchio", dict(states.names)), (ranges,) if ranges else ()
     return Match(*both, worst["M"], worst["h"], tuple(told), bodies, notes, units)
 
 
-def _ranges(model: Any, states: ModelState) -> dict[str, tuple[float, float]]:  # noqa: ANN401
+def _ranges(model: Any, states: PinocchioStateConversion) -> dict[str, tuple[float, float]]:  # noqa: ANN401
     """Least and greatest value of the joints whose coordinate is one here and there."""
     at = {piece.name: piece.q for piece in states.pieces if piece.kind == "same" and piece.joint.nq == 1}
     lower, upper = model.lowerPositionLimit, model.upperPositionLimit
     return {here: (float(lower[at[to]]), float(upper[at[to]])) for here, to in states.names.items() if to in at}
 
 
-def _carried(robot: Robot, model: Any, states: ModelState) -> dict[str, Mass]:  # noqa: ANN401
+def _subtree_masses(robot: Robot, model: Any, states: PinocchioStateConversion) -> dict[str, MassProperties]:  # noqa: ANN401
     """Joint here → what it carries there."""
     index = {piece.name: piece.index for piece in states.pieces if piece.last}
-    found: dict[str, Mass] = {}
+    found: dict[str, MassProperties] = {}
     for node in () if robot.tree is None else robot.tree.nodes:
         if (joint := index.get(states.names.get(node.name, node.name))) is not None:
             body = model.inertias[joint]
-            found[node.name] = Mass(float(body.mass), np.array(body.lever), np.array(body.inertia))
+            found[node.name] = MassProperties(float(body.mass), np.array(body.lever), np.array(body.inertia))
     return found

@@ -1,15 +1,23 @@
-"""PyBullet: laws that drive bodies of its worlds by name of the joint, and robots there and back through URDF.
+"""PyBullet: torque control of bodies in its worlds, and robots from and to URDF.
 
-Nothing of PyBullet is imported before a function of this package is called; without it they raise MissingPackageError.
+PyBullet is imported when a function of this package is called; without it they raise MissingPackageError.
 """
 
-from ...symbolic.arguments import check_exports
-from .drive import Drive, drive
+from ...symbolic.runtime_type_checks import check_exports
 from .export import export, spawn
 from .load import load
 from .match import match
 from .simulate import simulate
+from .torque_control import TorqueControl, drive
 
-__all__ = ["Drive", "drive", "export", "load", "match", "simulate", "spawn"]
+__all__ = [
+    "export",
+    "spawn",
+    "load",
+    "drive",
+    "TorqueControl",
+    "simulate",
+    "match",
+]
 
 check_exports(globals())

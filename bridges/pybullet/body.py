@@ -1,4 +1,4 @@
-"""A body in one of PyBullet's worlds, seen as a robot: state, forces and dynamics by name of the joint."""
+"""A body in a PyBullet world as a robot: state, forces and dynamics by joint name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...robots.joints import Floating
 from ...robots.robot import Robot
+from ...robots.tree import Floating
 from ...symbolic.errors import BridgeError, NotFiniteError
-from ..names import places
-from ..state_map import PYBULLET, StateMap, rotation
-from .package import bullet, quiet
+from ..common.name_matching import match_names
+from ..common.state_conversion import PYBULLET, StateConversion, rotation_from_xyzw
+from .client import quiet, require_pybullet
 
 Array = NDArray[np.float64]
 REVOLUTE, PRISMATIC, FIXED = 0, 1, 4
@@ -24,7 +24,7 @@ UNLIMITED = 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class BulletBody:
     """A body; its coordinates there are (place and quaternion of the root's frame,) angles and lengths of all joints.
 
     PyBullet itself writes the root's state for the centre of mass and the principal axes; here it is that of the root
@@ -48,7 +48,7 @@ class Body:
     joints: tuple[int, ...]
     labels: tuple[str, ...]
     floats: bool
-    states: StateMap
+    states: StateConversion
     names: Mapping[str, str]
     center: Array = field(repr=False)
     axes: Array = field(repr=False)
@@ -56,7 +56,7 @@ class Body:
     _last: Array = field(repr=False, default_factory=lambda: np.zeros(4))
 
     @classmethod
-    def of(cls, robot: Robot, number: int, *, client: int = 0, names: Mapping[str, str] | None = None) -> Body:
+    def of(cls, robot: Robot, number: int, *, client: int = 0, names: Mapping[str, str] | None = None) -> BulletBody:
         """Relate a robot to a body by the names of the joints.
 
         Args:
@@ -69,7 +69,7 @@ class Body:
             BridgeError: if there is no such world or body, a joint is not there, or one has several coordinates.
             MissingPackageError: if PyBullet is not installed.
         """
-        pybullet = bullet()
+        pybullet = require_pybullet()
         require_body(pybullet, client, number)
         infos = [pybullet.getJointInfo(number, i, client) for i in range(pybullet.getNumJoints(number, client))]
         odd = [f"{_text(info[1])!r} ({KINDS.get(info[2], info[2])})" for info in infos if info[2] in (2, 3)]
@@ -85,17 +85,17 @@ class Body:
                 f"the root of {robot.name} {here}, but that of body {number} {there}: load it with "
                 f"useFixedBase={not free}"
             )
-        at = places(ours, list(labels), where=f"PyBullet's body {number}", names=names)
+        at = match_names(ours, list(labels), where=f"PyBullet's body {number}", names=names)
         first_q, first_v = (7, 6) if floats else (0, 0)
         slots = {name: (first_q + place, first_v + place) for name, place in zip(ours, at, strict=True)}
         slots |= dict.fromkeys(free, (0, 0))
         root = pybullet.getDynamicsInfo(number, -1, physicsClientId=client)
-        states = StateMap(robot, PYBULLET, slots, (first_q + len(moving), first_v + len(moving)))
+        states = StateConversion(robot, PYBULLET, slots, (first_q + len(moving), first_v + len(moving)))
         return cls(
             *(client, number, tuple(int(info[0]) for info in moving), labels, floats, states),
             {name: labels[place] for name, place in zip(ours, at, strict=True)},
             np.array(root[3]),
-            rotation(np.array(root[4])),
+            rotation_from_xyzw(np.array(root[4])),
             np.array(root[4]),
         )
 
@@ -105,7 +105,7 @@ class Body:
         Args:
             damping: linear and angular damping of all links [1/s]; as it is if None. PyBullet's own is 0.04.
         """
-        pybullet = bullet()
+        pybullet = require_pybullet()
         for joint in self.joints:
             pybullet.setJointMotorControl2(
                 self.number, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=self.client
@@ -133,14 +133,14 @@ class Body:
         return q, v
 
     def _read(self) -> tuple[Array, Array]:
-        pybullet = bullet()
+        pybullet = require_pybullet()
         found = pybullet.getJointStates(self.number, self.joints, self.client) if self.joints else ()
         q, v = np.array([state[0] for state in found]), np.array([state[1] for state in found])
         if not self.floats:
             return q, v
         place, turn = map(np.array, pybullet.getBasePositionAndOrientation(self.number, self.client))
         linear, angular = map(np.array, pybullet.getBaseVelocity(self.number, self.client))
-        R = rotation(turn) @ self.axes.T
+        R = rotation_from_xyzw(turn) @ self.axes.T
         arm = R @ self.center
         own = self.own_turn
         turned = _product(turn, np.array([*-own[:3], own[3]]))
@@ -158,7 +158,7 @@ class Body:
             q: coordinates there.
             v: velocities there.
         """
-        pybullet = bullet()
+        pybullet = require_pybullet()
         first_q, first_v = (7, 6) if self.floats else (0, 0)
         for k, joint in enumerate(self.joints):
             pybullet.resetJointState(
@@ -166,7 +166,7 @@ class Body:
             )
         if self.floats:
             self._last[:] = q[3:7]
-            arm = rotation(q[3:7]) @ self.center
+            arm = rotation_from_xyzw(q[3:7]) @ self.center
             turn = _product(q[3:7], self.own_turn)
             pybullet.resetBasePositionAndOrientation(
                 *(self.number, (q[:3] + arm).tolist(), turn.tolist()), physicsClientId=self.client
@@ -180,7 +180,7 @@ class Body:
         Args:
             force: (force on the root's origin and torque about it, in the world's axes,) forces of joints.
         """
-        pybullet = bullet()
+        pybullet = require_pybullet()
         first = 6 if self.floats else 0
         if self.joints:
             pybullet.setJointMotorControlArray(
@@ -190,7 +190,7 @@ class Body:
             )
         if self.floats and force[:6].any():
             place, turn = map(np.array, pybullet.getBasePositionAndOrientation(self.number, self.client))
-            arm = rotation(turn) @ self.axes.T @ self.center
+            arm = rotation_from_xyzw(turn) @ self.axes.T @ self.center
             torque = force[3:6] - _across(arm, force[:3])
             pybullet.applyExternalForce(
                 *(self.number, -1, force[:3].tolist(), place.tolist(), pybullet.WORLD_FRAME), self.client
@@ -199,7 +199,7 @@ class Body:
 
 
 def _floats(number: int, client: int, moving: int) -> bool:
-    pybullet = bullet()
+    pybullet = require_pybullet()
     try:
         with quiet():
             return len(pybullet.calculateMassMatrix(number, [0.0] * moving, physicsClientId=client)) > moving

@@ -1,12 +1,12 @@
-"""A URDF file as PyBullet would load it → a robot."""
+"""Conversion of a URDF file, as PyBullet would read it, to a robot."""
 
 from __future__ import annotations
 
 import os
 from typing import Literal
 
+from ...robots import load_urdf
 from ...robots.robot import Robot
-from ...robots.urdf import load_urdf
 
 
 def load(

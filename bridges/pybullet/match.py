@@ -1,4 +1,4 @@
-"""Whether a body in PyBullet is the same robot."""
+"""Comparison of a body in PyBullet with a robot, by mass matrix and bias in the robot's coordinates."""
 
 from __future__ import annotations
 
@@ -6,18 +6,103 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...robots.robot import Robot
 from ...symbolic.errors import BridgeError
-from ..carried import carried_differences, carried_units
-from ..matching import TOLERANCE, Match, compare_dynamics, shortened
-from ..state_map import rotation
-from ..suspected_units import suspected_ranges
-from ..tree_values import Mass, joined
-from .body import FIXED, Body
-from .dynamics import dynamics, has_mass_matrix
-from .package import bullet
+from ..common.body_tree import MassProperties, combined_mass
+from ..common.model_comparison import TOLERANCE, Match, compare_dynamics, summarize_differences
+from ..common.state_conversion import rotation_from_xyzw
+from ..common.subtree_inertia import subtree_differences, subtree_unit_mismatch
+from ..common.unit_mismatch import range_unit_mismatch
+from .body import FIXED, BulletBody
+from .client import quiet, require_pybullet
+
+Array = NDArray[np.float64]
+
+
+def dynamics(body: BulletBody, q: Array, v: Array) -> tuple[Array, Array]:
+    """M, shape (nv, nv), and h, shape (nv,), with the world's gravity and the joints' damping; moves nothing.
+
+    PyBullet writes both for the root's centre of mass and in its principal axes: M in the order (angular, linear,
+    joints), forces as (linear, angular, joints). Its inverse dynamics turn gravity as if the root stood upright, so
+    that gravity is reckoned here: M times the acceleration −g of everything.
+
+    Args:
+        body: in its world.
+        q: coordinates there.
+        v: velocities there.
+    """
+    pybullet = require_pybullet()
+    parameters = pybullet.getPhysicsEngineParameters(body.client)
+    gravity = np.array([parameters[f"gravityAcceleration{axis}"] for axis in "XYZ"])
+    damping = [pybullet.getJointInfo(body.number, joint, body.client)[6] for joint in body.joints]
+    if not body.floats:
+        _, turn = pybullet.getBasePositionAndOrientation(body.number, body.client)
+        M = _mass_matrix(body, q)
+        h = _without_gravity_of_world(body, rotation_from_xyzw(np.array(turn)).T @ gravity, gravity, q, v)
+        return M, h + damping * v
+    R = rotation_from_xyzw(q[3:7])
+    upright = R @ body.axes
+    arm, n = R @ body.center, len(body.joints)
+    # (angular, linear, joints) of the centre of mass in principal axes = Y v.
+    Y = np.zeros((6 + n, 6 + n))
+    Y[:3, 3:6] = upright.T
+    Y[3:6, :3], Y[3:6, 3:6] = upright.T, -upright.T @ _cross(arm)
+    Y[6:, 6:] = np.eye(n)
+    M = _mass_matrix(body, q[7:])
+    spin = v[3:6]
+    accelerations = np.zeros(6 + n)
+    accelerations[3:6] = upright.T @ (np.cross(spin, np.cross(spin, arm)) - gravity)
+    own = Y @ v
+    turn = pybullet.getQuaternionFromEuler([0.0, 0.0, 0.0])
+    centre = (q[:3] + arm).tolist()
+    found = _quiet_gravity(body, np.zeros(3), gravity, [*centre, *turn, *q[7:].tolist()], own.tolist(), [0.0] * (6 + n))
+    forces = np.concatenate([found[3:6], found[:3], found[6:]])
+    h = Y.T @ (forces + M @ accelerations)
+    h[6:] += damping * v[6:]
+    return Y.T @ M @ Y, h
+
+
+def has_mass_matrix(body: BulletBody) -> bool:
+    """Whether PyBullet calculates M of a body: it refuses inertias that its rounding leaves asymmetric by some 1e-15.
+
+    Args:
+        body: in its world.
+    """
+    try:
+        with quiet():
+            _mass_matrix(body, np.zeros(len(body.joints)))
+    except SystemError:
+        return False
+    return True
+
+
+def _mass_matrix(body: BulletBody, angles: Array) -> Array:
+    found = require_pybullet().calculateMassMatrix(body.number, angles.tolist(), physicsClientId=body.client)
+    return np.array(found).reshape(len(found), len(found))
+
+
+def _without_gravity_of_world(body: BulletBody, gravity: Array, before: Array, q: Array, v: Array) -> Array:
+    return _quiet_gravity(body, gravity, before, q.tolist(), v.tolist(), [0.0] * len(v))
+
+
+def _quiet_gravity(
+    body: BulletBody, gravity: Array, before: Array, q: list[float], v: list[float], a: list[float]
+) -> Array:
+    """Inverse dynamics under another gravity, with the world's own put back."""
+    pybullet = require_pybullet()
+    pybullet.setGravity(*gravity.tolist(), physicsClientId=body.client)
+    try:
+        found = pybullet.calculateInverseDynamics(body.number, q, v, a, physicsClientId=body.client)
+    finally:
+        pybullet.setGravity(*before.tolist(), physicsClientId=body.client)
+    return np.array(found)
+
+
+def _cross(x: Array) -> Array:
+    """[x]× with [x]× y = x × y."""
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
 def match(
@@ -46,10 +131,13 @@ def match(
         BridgeError: if joints are missing there, the root floats on one side only, or PyBullet cannot calculate M.
         MissingPackageError: if PyBullet is not installed.
     """
-    there = Body.of(robot, model, client=client, names=names)
+    there = BulletBody.of(robot, model, client=client, names=names)
     if not has_mass_matrix(there):
-        carried = _carried(robot, there)
-        told = [carried_units(robot, carried, p), *shortened(carried_differences(robot, carried, p))]
+        carried = _subtree_masses(robot, there)
+        told = [
+            subtree_unit_mismatch(robot, carried, p),
+            *summarize_differences(subtree_differences(robot, carried, p)),
+        ]
         raise BridgeError(
             f"PyBullet calculates no mass matrix of body {model}: it takes inertias with large numbers along the axes "
             f"of their links only, because of its rounding; "
@@ -57,30 +145,30 @@ def match(
         )
     others = [label for label in there.labels if label not in there.names.values()]
     notes = tuple(f"joint {label!r} moves there and not here" for label in others)
-    notes += (said,) if (said := suspected_ranges(robot, _ranges(there))) else ()
+    notes += (said,) if (said := range_unit_mismatch(robot, _ranges(there))) else ()
     result = compare_dynamics(
         robot, lambda q, v: dynamics(there, q, v), there.states, names=there.names, p=p, notes=notes
     )
     if result.differs(tolerance):
-        result = dataclasses.replace(result, bodies=carried_differences(robot, _carried(robot, there), p))
+        result = dataclasses.replace(result, bodies=subtree_differences(robot, _subtree_masses(robot, there), p))
     return result
 
 
-def _ranges(there: Body) -> dict[str, tuple[float, float]]:
+def _ranges(there: BulletBody) -> dict[str, tuple[float, float]]:
     """Least and greatest value of each joint that has them: without, PyBullet's least is above its greatest."""
     found: dict[str, tuple[float, float]] = {}
     for here, label in there.names.items():
         number = there.joints[there.labels.index(label)]
-        joint = bullet().getJointInfo(there.number, number, physicsClientId=there.client)
+        joint = require_pybullet().getJointInfo(there.number, number, physicsClientId=there.client)
         if joint[8] <= joint[9]:
             found[here] = float(joint[8]), float(joint[9])
     return found
 
 
-def _carried(robot: Robot, there: Body) -> dict[str, Mass]:
+def _subtree_masses(robot: Robot, there: BulletBody) -> dict[str, MassProperties]:
     """Joint here → all that moves with it there, links that are fixed to each other as one."""
-    pybullet, args = bullet(), {"physicsClientId": there.client}
-    parts: dict[int, list[Mass]] = {}
+    pybullet, args = require_pybullet(), {"physicsClientId": there.client}
+    parts: dict[int, list[MassProperties]] = {}
     # Fixed links belong to what carries them, which comes before them.
     owner = {-1: -1}
     for link in range(-1, pybullet.getNumJoints(there.number, **args)):
@@ -91,9 +179,9 @@ def _carried(robot: Robot, there: Body) -> dict[str, Mass]:
         else:
             place, turn = pybullet.getBasePositionAndOrientation(there.number, **args)
         mass, moments = (pybullet.getDynamicsInfo(there.number, link, **args)[i] for i in (0, 2))
-        R = rotation(np.array(turn))
-        parts.setdefault(owner[link], []).append(Mass(float(mass), np.array(place), (R * moments) @ R.T))
+        R = rotation_from_xyzw(np.array(turn))
+        parts.setdefault(owner[link], []).append(MassProperties(float(mass), np.array(place), (R * moments) @ R.T))
     found = {name: there.joints[there.labels.index(label)] for name, label in there.names.items()}
     if there.floats and robot.tree is not None:
         found[robot.tree.nodes[0].name] = -1
-    return {name: whole for name, link in found.items() if (whole := joined(parts[link])) is not None}
+    return {name: whole for name, link in found.items() if (whole := combined_mass(parts[link])) is not None}

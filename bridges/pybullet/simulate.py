@@ -1,4 +1,4 @@
-"""The closed loop run by PyBullet."""
+"""Simulation of a closed loop by PyBullet."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from numpy.typing import ArrayLike
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.simulation_errors import SimulationInterrupted
-from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import not_negative, step_count, vector, whole
-from ..recorder import Recorder
-from .body import Body
-from .drive import Drive
+from ...simulation.trajectory import SimulationInterrupted, Trajectory
+from ...symbolic.validation import not_negative, step_count, vector, whole
+from ..common.recorder import Recorder
+from .body import BulletBody
+from .client import require_pybullet, world
 from .export import spawn
 from .match import match
-from .package import bullet, world
+from .torque_control import TorqueControl
 
 Values = Mapping[str, float] | ArrayLike | None
 
@@ -33,7 +32,7 @@ def simulate(
     *,
     step: float,
     p: Values = None,
-    law_p: Values = None,
+    controller_p: Values = None,
     t0: float = 0.0,
     substeps: int = 1,
     damping: float = 0.0,
@@ -51,7 +50,7 @@ def simulate(
         duration: [s].
         step: interval of samples [s].
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
-        law_p: the controller's parameters, likewise.
+        controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
         substeps: PyBullet's steps in one interval.
         damping: of links [1/s]; PyBullet's own is 0.04, which is none of the robot's.
@@ -66,23 +65,23 @@ def simulate(
         SimulationInterrupted: on Ctrl-C, likewise.
         MissingPackageError: if PyBullet is not installed.
     """
-    pybullet = bullet()
+    pybullet = require_pybullet()
     parts = whole("substeps", substeps, most=MOST_SUBSTEPS, advice="take a shorter step=")
     damping = not_negative("damping", damping)
     steps = step_count(duration, step)
     h, c = duration / steps, robot.coordinates
-    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=t0)
+    recorder = Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=t0)
     start = vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     with world() as client:
         number = spawn(robot, client=client, p=recorder.p)
         match(robot, number, client=client, p=recorder.p).require()
-        body = Body.of(robot, number, client=client)
+        body = BulletBody.of(robot, number, client=client)
         body.free(damping)
         body.write(*body.states.there(*start))
         pybullet.setTimeStep(h / parts, client)
         law = None
         if controller is not None:
-            law = Drive(controller, robot, body, p=recorder.p, law_p=recorder.law_p, t0=t0)
+            law = TorqueControl(controller, robot, body, p=recorder.p, controller_p=recorder.controller_p, t0=t0)
         try:
             state, output = start, np.zeros(0)
             for k in range(steps + 1):

@@ -1,22 +1,22 @@
-"""Robots, controllers and closed loops as systems of python-control, and its mechanical state spaces as robots."""
+"""python-control: robots, controllers and closed loops as systems with named signals, and state spaces as robots."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .controller_system import drive
-from .linear import export_linearization, export_perturbations
+from .export import export, export_loop
 from .load import load
 from .match import match
 from .simulate import simulate
-from .systems import export, export_loop
+from .state_space import export_linearization, export_perturbations
 
 __all__ = [
-    "drive",
     "export",
-    "export_linearization",
     "export_loop",
+    "export_linearization",
     "export_perturbations",
     "load",
-    "match",
+    "drive",
     "simulate",
+    "match",
 ]
 
 check_exports(globals())

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
-from ..law_model import model_values
-from ..matching import TOLERANCE
+from ..common.controller_memory import model_parameters
+from ..common.model_comparison import TOLERANCE
+from .export import SAMPLES_STATE, SampledController, controller_samples, require_controller, sampled_output
+from .io_system import Numbers, build_system, checked_dt, force_names, input_names, state_names
 from .match import match
-from .sampled import SAMPLES, Samples, ask
-from .signals import force_names, input_names, state_names
-from .system import Numbers, build_system, checked_dt
-from .systems import controller_samples, require_controller
 
 if TYPE_CHECKING:
     import control
+
 
 Array = NDArray[np.float64]
 
@@ -57,16 +56,16 @@ def drive(
     """
     require_controller(controller)
     if model is not None:
-        match(controller.robot, model, p=model_values(controller, p)).require(tolerance)
+        match(controller.robot, model, p=model_parameters(controller, p)).require(tolerance)
     nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)
     samples = controller_samples(controller, period)
 
-    def output(samples: Samples | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+    def output(samples: SampledController | None, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
         if samples is None:
-            return ask(controller, t, u[:nq], u[nq:], numbers(params))
+            return sampled_output(controller, t, u[:nq], u[nq:], numbers(params))
         return samples.take(float(x[0]), t, u[:nq], u[nq:], numbers(params))
 
-    def count(samples: Samples, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
+    def count(samples: SampledController, t: float, x: Array, u: Array, params: Mapping[str, float]) -> Array:
         output(samples, t, x, u, params)
         return x + 1.0
 
@@ -74,7 +73,7 @@ def drive(
         # As an argument, for copies of a system copy those of its functions.
         None if samples is None else functools.partial(count, samples),
         functools.partial(output, samples),
-        states=() if samples is None else (SAMPLES,),
+        states=() if samples is None else (SAMPLES_STATE,),
         inputs=state_names(controller.robot),
         outputs=force_names(controller.robot) if controller.applies_force else input_names(controller.robot),
         params=numbers.nominal,

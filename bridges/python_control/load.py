@@ -1,4 +1,4 @@
-"""A state space of mechanical form → a robot."""
+"""Conversion of a state space of mechanical form to a robot."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...robots.lagrangian import lagrangian_system
+from ...robots.families.lagrangian_system import lagrangian_system
 from ...robots.robot import Robot
-from ...symbolic.arrays import reals
 from ...symbolic.errors import BridgeError, ModelError
 from ...symbolic.parameters import Parameters
-from ..suspected_units import DEGREES, LENGTHS
+from ...symbolic.validation import reals
+from ..common.unit_mismatch import DEGREES, LENGTHS
 
 if TYPE_CHECKING:
     import control
 
+
 Array = NDArray[np.float64]
-CLEAR = 1e-9
+FORM_TOLERANCE = 1e-9
 """How far entries may be from what mechanical form has, relative to the largest of their matrix."""
 
 
@@ -83,11 +84,11 @@ def load(
     M = np.eye(n) if mass_matrix is None else reals("mass_matrix", mass_matrix)
     if M.shape != (n, n) or not np.isfinite(M).all():
         raise BridgeError(f"{label}: mass_matrix must have shape ({n}, {n}) and finite entries, got shape {M.shape}")
-    if np.abs(M - M.T).max() > CLEAR * np.abs(M).max() or not np.linalg.eigvalsh((M + M.T) / 2).min() > 0.0:
+    if np.abs(M - M.T).max() > FORM_TOLERANCE * np.abs(M).max() or not np.linalg.eigvalsh((M + M.T) / 2).min() > 0.0:
         raise BridgeError(f"{label}: the mass matrix must be symmetric and positive definite, got {M.tolist()}")
     K, D, inputs = -M @ A[n:, :n], -M @ A[n:, n:], M @ B[n:]
     off = float(np.abs(K - K.T).max())
-    if off > CLEAR * max(float(np.abs(K).max()), 1e-300):
+    if off > FORM_TOLERANCE * max(float(np.abs(K).max()), 1e-300):
         hint = "give mass_matrix=" if mass_matrix is None else _other_units(M, A[n:, :n], units)
         raise BridgeError(
             f"{label}: M M⁻¹K is not symmetric, by {off:.4g}, so that no springs have these forces with "
@@ -105,7 +106,7 @@ def _other_units(M: Array, A: Array, units: Sequence[str] | None) -> str:
         scales = np.array([{"m": length, "rad": angle}.get(unit, 1.0) for unit in of_q])
         if (far or wide) and len(scales) == len(M):
             K = M @ (A / scales[:, None] * scales)
-            if np.abs(K - K.T).max() <= CLEAR * np.abs(K).max():
+            if np.abs(K - K.T).max() <= FORM_TOLERANCE * np.abs(K).max():
                 words = ", ".join(word for word in (far, wide) if word)
                 return f"it is with {words} in the system: write it in the units of the mass matrix"
     return "it may be another mass matrix"
@@ -113,14 +114,14 @@ def _other_units(M: Array, A: Array, units: Sequence[str] | None) -> str:
 
 def _require_form(label: str, A: Array, B: Array, n: int, states: Sequence[str]) -> None:
     off = A[:n] - np.hstack([np.zeros((n, n)), np.eye(n)])
-    if np.abs(off).max() > CLEAR:
+    if np.abs(off).max() > FORM_TOLERANCE:
         i, j = divmod(int(np.argmax(np.abs(off))), 2 * n)
         raise BridgeError(
             f"{label}: in mechanical form states are coordinates and then their rates, A = [[0, I], …], but the rate "
             f"of {states[i]!r} has {A[i, j]:.4g} times {states[j]!r}; order the states so with "
             "control.similarity_transform"
         )
-    if B.size and np.abs(B[:n]).max() > CLEAR * np.abs(B).max():
+    if B.size and np.abs(B[:n]).max() > FORM_TOLERANCE * np.abs(B).max():
         k = int(np.argmax(np.abs(B[:n]).max(axis=1)))
         raise BridgeError(f"{label}: an input changes {states[k]!r} itself; forces act on velocities only")
 

@@ -1,4 +1,4 @@
-"""The closed loop run by python-control."""
+"""Simulation of a closed loop by python-control."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...robots.robot import Robot
-from ...scenarios.trajectory import Trajectory
-from ...symbolic.arrays import finite, positive, step_count, vector, whole
+from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import ModelError, NotFiniteError
-from ..law_memory import remembers
-from ..recorder import Recorder
-from .systems import export, export_loop
+from ...symbolic.validation import finite, positive, step_count, vector, whole
+from ..common.controller_memory import has_memory
+from ..common.recorder import Recorder
+from .export import export, export_loop
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None
@@ -32,7 +32,7 @@ def simulate(
     *,
     step: float,
     p: Values = None,
-    law_p: Values = None,
+    controller_p: Values = None,
     t0: float = 0.0,
     held: bool | None = None,
     method: str = "DOP853",
@@ -53,7 +53,7 @@ def simulate(
         duration: [s].
         step: between samples [s]; made a little smaller if it does not divide the duration.
         p: the plant's parameters: nominal, overridden by name, or the whole vector.
-        law_p: the controller's parameters, likewise.
+        controller_p: the controller's parameters, likewise.
         t0: time of the start [s].
         held: whether the law's output is held between samples; if it has a memory, where not given.
         method: of ``scipy.integrate.solve_ivp``, in continuous time.
@@ -77,10 +77,10 @@ def simulate(
     x = np.concatenate([vector("q0", q0, c.nq), vector("v0", v0, c.nv)])
 
     def recording() -> Recorder:
-        return Recorder(robot, controller, step=h, samples=steps + 1, p=p, law_p=law_p, t0=start)
+        return Recorder(robot, controller, step=h, samples=steps + 1, p=p, controller_p=controller_p, t0=start)
 
     recorder = recording()
-    memory = controller is not None and remembers(controller, law_p)
+    memory = controller is not None and has_memory(controller, controller_p)
     if memory and held is False:
         raise ModelError(f"{type(controller).__name__} has a memory, which changes at samples: it has to be held")
     system = _system(robot, controller, h if memory or held else 0.0)
@@ -150,6 +150,6 @@ def _params(robot: Robot, controller: Controller | None, recorder: Recorder) -> 
     """All parameters by the names that the system gives them."""
     found = dict(zip(robot.parameters.names, recorder.p.tolist(), strict=True))
     if controller is not None:
-        for name, value in zip(controller.parameters.names, recorder.law_p.tolist(), strict=True):
+        for name, value in zip(controller.parameters.names, recorder.controller_p.tolist(), strict=True):
             found[f"model.{name}" if name in robot.parameters.names else name] = value
     return found

@@ -1,9 +1,12 @@
-"""URDF: robots from and to the robot description format of ROS."""
+"""URDF, the robot description format of ROS: robots from and to its files."""
 
-from ...robots.urdf import load_urdf as load
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
+from ..casadi.controller_files import load
 from .export import export
 
-__all__ = ["export", "load"]
+__all__ = [
+    "export",
+    "load",
+]
 
 check_exports(globals())

@@ -1,28 +1,277 @@
-"""Robot → URDF."""
+"""Export of a robot to URDF."""
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...robots.joints import Floating
 from ...robots.robot import Robot
-from ...scenarios.whole_file import write_whole
-from ...symbolic.errors import BridgeError, BridgeWarning, caller_level, require_name
-from ..held import held
-from ..passive import Passive, passive
-from ..poses import Poses
-from ..refused import refuse
-from ..solids import SolidTree, own_tree
-from .links import LinkWriter, to_text
+from ...robots.tree import Floating
+from ...simulation.storage.atomic_file import write_whole
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
+from ..common.body_poses import BodyPoses
+from ..common.body_tree import BodyTree, MassProperties, TreeBody, require_tree
+from ..common.joint_constraints import JointCoupling, identify_joint_constraints
+from ..common.name_matching import xml_text
+from ..common.passive_elements import PassiveElements, identify_passive_elements
+from ..common.unsupported import check_unsupported
 
 Array = NDArray[np.float64]
+
+UNBOUNDED = 1e10
+"""Written where a limit must be given and there is none [m, m/s, N or N m]."""
+GIMBAL_LOCK_COSINE = 1e-9
+"""Cosine of the pitch below which roll and yaw are the same turn."""
+
+
+class LinkWriter:
+    """Writes ``<robot>``.
+
+    Attributes:
+        told: what is left out, as sentences.
+        open: natural constraints that joints cannot keep, by name, with the reason.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        tree: BodyTree,
+        forces: PassiveElements,
+        couplings: Sequence[JointCoupling],
+        *,
+        floating_root: bool,
+    ) -> None:
+        """Plan the links.
+
+        Args:
+            robot: what is written.
+            tree: its bodies.
+            forces: of its joints.
+            couplings: joints that go together.
+            floating_root: whether the one body that floats in the world is the root.
+
+        Raises:
+            BridgeError: if there is no such body.
+        """
+        self.told: list[str] = []
+        self.open: dict[str, str] = {}
+        self._robot, self._tree, self._forces = robot, tree, forces
+        self._mimics: dict[int, tuple[int, float, float]] = {}
+        for coupling in couplings:
+            self._couple(coupling)
+        self._labels = tree.labels
+        first = [solid for solid in tree.solids if solid.parent < 0]
+        alone = len(first) == 1 and first[0].kind == "free"
+        if floating_root and not (alone and first[0].rotation.trace() == 3.0 and not first[0].position.any()):
+            raise BridgeError(
+                f"{robot.name}: floating='root' is for a robot whose bodies all hang on one that floats in the world's "
+                f"frame; on the world hang {', '.join(f'{solid.name} ({solid.kind})' for solid in first)}"
+            )
+        self._root = first[0].name if floating_root else ""
+        self._world = self._labels[self._root] if floating_root else "world"
+        self._document = ET.Element("robot")
+        self._efforts = _efforts(robot, tree)
+
+    def write(self, name: str, *, turn: Array) -> ET.Element:
+        """The whole document.
+
+        Args:
+            name: of the robot.
+            turn: of the robot in the world, shape (3, 3).
+        """
+        gravity = turn @ self._tree.gravity
+        self._document.set("name", name)
+        told = " ".join(_number(x) for x in np.where(np.abs(gravity) < 1e-15, 0.0, gravity))
+        self._document.append(ET.Comment(f" gravity {told} m/s2 in the axes of {self._world!r} "))
+        if not self._root:
+            ET.SubElement(self._document, "link", name=self._world)
+        for solid in self._tree.solids:
+            label = self._labels[solid.name]
+            parent = self._world if solid.parent < 0 else self._labels[self._tree.solids[solid.parent].name]
+            self._link(label, solid.mass)
+            if solid.name != self._root:
+                R, x = (
+                    (turn @ solid.rotation, turn @ solid.position)
+                    if solid.parent < 0
+                    else (
+                        solid.rotation,
+                        solid.position,
+                    )
+                )
+                self._joint(solid, parent, R, x)
+            for share in solid.shares:
+                self._link(share.name, share.mass)
+                joint = self._child("fixed" if share.ratio == 1.0 else _TYPES[solid.kind], share.name, label)
+                if share.ratio != 1.0:
+                    ET.SubElement(joint, "axis", xyz=_numbers(solid.axes[0]))
+                    if solid.kind == "slide":
+                        self._bounds(joint, -math.inf, math.inf, math.inf, math.inf, "prismatic")
+                    ratio = _number(share.ratio - 1.0)
+                    ET.SubElement(joint, "mimic", joint=solid.name, multiplier=ratio, offset="0")
+        return self._document
+
+    def add_frames(self, poses: BodyPoses) -> list[str]:
+        """Links without mass at the robot's frames and points.
+
+        Args:
+            poses: of its bodies.
+
+        Returns:
+            What could not be placed, as sentences.
+        """
+        robot = self._robot
+        wanted: dict[str, tuple[ca.SX | None, ca.SX]] = {
+            name: (frame.rotation, frame.position) for name, frame in robot.frames.items()
+        }
+        wanted |= {name: (None, x) for name, x in robot.points.items() if name not in wanted}
+        taken = {link.get("name") for link in self._document.iter("link")}
+        found = poses.fixed({name: place for name, place in wanted.items() if name not in taken})
+        for name, (body, R, x) in found.items():
+            if self._root and not body:
+                continue
+            ET.SubElement(self._document, "link", name=name)
+            joint = self._child("fixed", name, self._labels[body] if body else self._world, f"{name} fixed")
+            joint.append(_origin(R, x))
+        lost = [name for name in wanted if name not in found and name not in taken]
+        return [f"the points {', '.join(lost)}, which are fixed in none of its bodies"] if lost else []
+
+    def _couple(self, coupling: JointCoupling) -> None:
+        if len(coupling.shares) != 2:
+            self.open[coupling.name] = (
+                "it holds a joint where it is: fix that joint"
+                if len(coupling.shares) == 1
+                else "it ties several joints"
+            )
+            return
+        # A joint that follows may not be followed.
+        (j, b), (i, a) = sorted(coupling.shares.items())
+        if i in self._mimics or j in self._mimics or any(i == leader for leader, _, _ in self._mimics.values()):
+            self.open[coupling.name] = "it ties joints that follow others, or are followed, already"
+            return
+        self._mimics[i] = (j, -b / a, -coupling.constant / a)
+
+    def _child(self, kind: str, child: str, parent: str, name: str = "") -> ET.Element:
+        joint = ET.SubElement(self._document, "joint", name=name or child, type=kind)
+        ET.SubElement(joint, "parent", link=parent)
+        ET.SubElement(joint, "child", link=child)
+        return joint
+
+    def _joint(self, solid: TreeBody, parent: str, R: Array, x: Array) -> None:
+        limits = self._robot.limits
+        lower, upper = limits.lower[solid.at_q], limits.upper[solid.at_q]
+        if np.isfinite((lower, upper)).any() and not solid.is_relative:
+            self.told.append(f"the bounds of {solid.name!r}, an angle that is measured from the world")
+            lower, upper = -math.inf, math.inf
+        kind = _TYPES[solid.kind]
+        if solid.kind == "hinge" and not np.isfinite((lower, upper)).any():
+            kind = "continuous"
+        joint = self._child(kind, self._labels[solid.name], parent, solid.name)
+        joint.append(_origin(R, x))
+        if solid.kind == "free":
+            return
+        ET.SubElement(joint, "axis", xyz=_numbers(solid.axes[-1]))
+        speed, effort = limits.speed[solid.at_v], self._efforts[solid.at_v]
+        if solid.kind != "planar":
+            self._bounds(joint, lower, upper, speed, effort, kind)
+        elif np.isfinite(limits.upper[solid.at_q : solid.at_q + 3]).any():
+            self.told.append(f"the bounds of the planar joint {solid.name!r}")
+        self._dynamics(joint, solid)
+        if solid.at_v in self._mimics:
+            leader, multiplier, offset = self._mimics[solid.at_v]
+            name = next(s.name for s in self._tree.solids if s.at_v == leader)
+            ET.SubElement(joint, "mimic", joint=name, multiplier=_number(multiplier), offset=_number(offset))
+
+    def _bounds(self, joint: ET.Element, lower: float, upper: float, speed: float, effort: float, kind: str) -> None:
+        values: dict[str, float] = {}
+        if kind != "continuous":
+            values = {"lower": max(lower, -UNBOUNDED), "upper": min(upper, UNBOUNDED)}
+        elif math.isinf(speed) and math.isinf(effort):
+            return
+        values |= {"effort": min(effort, UNBOUNDED), "velocity": min(speed, UNBOUNDED)}
+        ET.SubElement(joint, "limit", {key: _number(value) for key, value in values.items()})
+
+    def _dynamics(self, joint: ET.Element, solid: TreeBody) -> None:
+        places = range(solid.at_v, solid.at_v + len(solid.names))
+        damping = {at: element.value for element in self._forces.dampers for at in element.shares}
+        pairs = {(damping.get(at, 0.0), float(self._forces.friction[at])) for at in places}
+        if len(pairs) > 1:
+            self.told.append(f"damping or friction of the planar joint {solid.name!r}, which differ by direction")
+        elif (pair := pairs.pop()) != (0.0, 0.0):
+            ET.SubElement(joint, "dynamics", damping=_number(pair[0]), friction=_number(pair[1]))
+
+    def _link(self, name: str, mass: MassProperties | None) -> None:
+        link = ET.SubElement(self._document, "link", name=name)
+        # Some readers give a link without mass one of their own: that it has none is said.
+        own = MassProperties(0.0, np.zeros(3), np.zeros((3, 3))) if mass is None else mass
+        inertial = ET.SubElement(link, "inertial")
+        ET.SubElement(inertial, "origin", xyz=_numbers(own.center), rpy="0 0 0")
+        ET.SubElement(inertial, "mass", value=_number(own.mass))
+        I = own.inertia
+        ET.SubElement(
+            inertial,
+            "inertia",
+            {f"i{'xyz'[i]}{'xyz'[j]}": _number(I[i, j]) for i in range(3) for j in range(i, 3)},
+        )
+
+
+_TYPES = {"hinge": "revolute", "slide": "prismatic", "planar": "planar", "free": "floating"}
+
+
+def to_text(root: ET.Element) -> str:
+    """The document as text.
+
+    Args:
+        root: its root element.
+    """
+    return '<?xml version="1.0"?>\n' + xml_text(root) + "\n"
+
+
+def _efforts(robot: Robot, tree: BodyTree) -> Array:
+    """Greatest force or torque of each joint between two links, shape (nv,); infinite where no input tells it."""
+    c = robot.coordinates
+    found = np.full(c.nv, np.inf)
+    bounded = np.flatnonzero(np.isfinite(robot.limits.effort))
+    if not bounded.size or ca.depends_on(robot.input_matrix, ca.vertcat(c.t, c.q, c.v)):
+        return found
+    B = np.linalg.solve(tree.between.T, robot.evaluate(robot.input_matrix, p=tree.p).reshape(c.nv, -1))
+    for j in bounded:
+        felt = np.flatnonzero(np.abs(B[:, j]) > 1e-12)
+        if len(felt) == 1 and np.count_nonzero(np.abs(B[felt[0]]) > 1e-12) == 1:
+            found[felt[0]] = robot.limits.effort[j] * abs(B[felt[0], j])
+    return found
+
+
+def _origin(R: Array, x: Array) -> ET.Element:
+    return ET.Element("origin", xyz=_numbers(x), rpy=_numbers(_angles(R)))
+
+
+def _angles(R: Array) -> Array:
+    """Roll, pitch and yaw of R = R_z(yaw) R_y(pitch) R_x(roll), shape (3,)."""
+    level = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], level)
+    if level < GIMBAL_LOCK_COSINE:
+        return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(_number(x) for x in np.ravel(values))
+
+
+def _number(x: float) -> str:
+    value = float(x)
+    return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
 LOOPS = ("refuse", "drop")
 
 
@@ -69,21 +318,21 @@ def export(
     for word, given, known in (("loops", loops, LOOPS), ("floating", floating, ("joint", "root"))):
         if given not in known:
             raise BridgeError(f"{word} must be one of {', '.join(map(repr, known))}, got {given!r}")
-    tree = SolidTree.of(robot, p)
-    poses = Poses(robot, tree)
-    forces = passive(robot, tree)
-    closed = held(robot, tree, poses, _neutral(robot))
+    tree = BodyTree.of(robot, p)
+    poses = BodyPoses(robot, tree)
+    forces = identify_passive_elements(robot, tree)
+    closed = identify_joint_constraints(robot, tree, poses, _neutral(robot))
     writer = LinkWriter(robot, tree, forces, closed.couplings, floating_root=floating == "root")
 
     dropped = dict(closed.left) | {pin.name: "it closes a loop" for pin in closed.pins} | writer.open
     constraints = {key: f"natural constraint {key!r}: {why}" for key, why in dropped.items()}
-    lost = _strange(robot, tree, forces)
+    lost = _unsupported_features(robot, tree, forces)
     if loops == "refuse":
         lost = constraints | lost
         hint = "or leave constraints open with loops='drop'" if constraints else ""
-        told = [lost[word] for word in refuse("URDF", robot.name, lost, ignore, hint=hint)]
+        told = [lost[word] for word in check_unsupported("URDF", robot.name, lost, ignore, hint=hint)]
     else:
-        told = [*constraints.values(), *(lost[word] for word in refuse("URDF", robot.name, lost, ignore))]
+        told = [*constraints.values(), *(lost[word] for word in check_unsupported("URDF", robot.name, lost, ignore))]
     told += writer.told
     turn = _upright(tree.gravity) if upright else np.eye(3)
     if floating == "root" and not np.array_equal(turn, np.eye(3)):
@@ -96,7 +345,7 @@ def export(
         told += writer.add_frames(poses)
     if told:
         warnings.warn(
-            f"{robot.name}: URDF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_level()
+            f"{robot.name}: URDF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel()
         )
     text = to_text(root)
     if path is not None:
@@ -111,13 +360,13 @@ def _write(file: Path, text: str) -> None:
 
 def _neutral(robot: Robot) -> Array:
     q = np.zeros(robot.coordinates.nq)
-    for node in own_tree(robot).nodes:
+    for node in require_tree(robot).nodes:
         if isinstance(node.joint, Floating):
             q[robot.coordinates.names.index(f"{node.name}.qw")] = 1.0
     return q
 
 
-def _strange(robot: Robot, tree: SolidTree, forces: Passive) -> dict[str, str]:
+def _unsupported_features(robot: Robot, tree: BodyTree, forces: PassiveElements) -> dict[str, str]:
     """What joints of URDF do not have, by the name of the joint."""
     names = {i: label for solid in tree.solids for i, label in enumerate(solid.names, solid.at_v)}
     found: dict[str, str] = {}
@@ -144,3 +393,25 @@ def _upright(gravity: Array) -> Array:
     x = np.cross(a, b)
     K = np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
     return np.asarray(np.eye(3) + K + K @ K / (1.0 + cosine))
+
+
+def friction_joints(text: str) -> list[str]:
+    """Names of the joints that have dry friction.
+
+    Args:
+        text: URDF.
+    """
+    return [
+        joint.get("name", "")
+        for joint in ET.fromstring(text).findall("joint")
+        if any(float(dynamics.get("friction", "0")) != 0.0 for dynamics in joint.findall("dynamics"))
+    ]
+
+
+def mimic_joints(text: str) -> list[str]:
+    """Names of the joints that follow others.
+
+    Args:
+        text: URDF.
+    """
+    return [joint.get("name", "") for joint in ET.fromstring(text).findall("joint") if joint.find("mimic") is not None]

@@ -1,25 +1,20 @@
 """Curves and surfaces: program paths and boundaries of obstacles."""
 
-from ...symbolic.arguments import check_exports
-from .circle import Circle, circle
+from ...symbolic.runtime_type_checks import check_exports
+from .circle import Circle
 from .curve import Curve
-from .implicit import Implicit, implicit
-from .line import Line, line
-from .parametric import Parametric, parametric
-from .spline import Spline, spline
+from .implicit import Implicit
+from .line import Line
+from .parametric import Parametric
+from .spline import Spline
 
 __all__ = [
-    "Circle",
     "Curve",
-    "Implicit",
+    "Circle",
     "Line",
-    "Parametric",
     "Spline",
-    "circle",
-    "implicit",
-    "line",
-    "parametric",
-    "spline",
+    "Implicit",
+    "Parametric",
 ]
 
 check_exports(globals())

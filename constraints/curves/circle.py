@@ -9,12 +9,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import place, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import point_coordinates, positive
 from .curve import Curve
 
-Place = Sequence[float] | NDArray[np.float64]
+PointLike = Sequence[float] | NDArray[np.float64]
 """Coordinates of a point."""
 
 
@@ -57,7 +57,7 @@ class Circle(Curve):
         return self.parameters.symbols[self.dimension]
 
 
-def circle(center: Place, radius: float, *, velocity: Place | None = None, name: str = "circle") -> Circle:
+def circle(center: PointLike, radius: float, *, velocity: PointLike | None = None, name: str = "circle") -> Circle:
     """A circle (in n dimensions: a sphere) that drifts at a constant velocity.
 
     As a path in the plane it is followed counter-clockwise. Its parameters are ``name.x``, ``name.y``, …,
@@ -72,9 +72,9 @@ def circle(center: Place, radius: float, *, velocity: Place | None = None, name:
     Raises:
         ModelError: for a radius that is not positive, numbers that are not finite, or sizes that do not fit.
     """
-    middle = place(f"center of {name!r}", center)
+    middle = point_coordinates(f"center of {name!r}", center)
     n = len(middle)
-    drift = (0.0,) * n if velocity is None else place(f"velocity of {name!r}", velocity)
+    drift = (0.0,) * n if velocity is None else point_coordinates(f"velocity of {name!r}", velocity)
     if len(drift) != n:
         raise ModelError(f"{name!r}: the centre has {n} coordinates, the velocity {len(drift)}")
     size = positive(f"radius of {name!r}", radius)

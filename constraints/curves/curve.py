@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 import casadi as ca
 
 from ...symbolic.parameters import Parameters
-from ...symbolic.pickles import Portable
+from ...symbolic.pickling import Picklable
 
 
-class Curve(Portable, ABC):
+class Curve(Picklable, ABC):
     """A curve or surface in n dimensions, f₁(x, t) = … = f_k(x, t) = 0, moving or not.
 
     A path needs k = n − 1 functions, the boundary of an obstacle one. Near the curve each function should be close to a

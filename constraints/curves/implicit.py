@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
+from ...symbolic.validation import positive
 from .curve import Curve
 
 

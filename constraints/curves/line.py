@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import place
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
-from .circle import Place, axis_names
+from ...symbolic.validation import point_coordinates
+from .circle import PointLike, axis_names
 from .curve import Curve
-from .normals import best_axis, normal_frame
+from .path_geometry import normal_frame, reference_axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Line(Curve):
         return ca.dot(x - start, end - start) / ca.norm_2(end - start)
 
 
-def line(start: Place, end: Place, *, name: str = "line") -> Line:
+def line(start: PointLike, end: PointLike, *, name: str = "line") -> Line:
     """The straight line through two points, followed from the first to the second and beyond.
 
     Its parameters are ``name.start_x``, …, ``name.end_x``, …
@@ -64,7 +64,7 @@ def line(start: Place, end: Place, *, name: str = "line") -> Line:
     Raises:
         ModelError: if the points coincide, are not finite, or differ in dimension.
     """
-    first, last = place(f"start of {name!r}", start), place(f"end of {name!r}", end)
+    first, last = point_coordinates(f"start of {name!r}", start), point_coordinates(f"end of {name!r}", end)
     if len(first) != len(last):
         raise ModelError(f"{name!r}: the start has {len(first)} coordinates, the end {len(last)}")
     if first == last:
@@ -73,5 +73,5 @@ def line(start: Place, end: Place, *, name: str = "line") -> Line:
     names = axis_names(len(first))
     values = {f"start_{a}": x for a, x in zip(names, first, strict=True)}
     values |= {f"end_{a}": x for a, x in zip(names, last, strict=True)}
-    axis = best_axis(name, direction[None, :] / np.linalg.norm(direction))
+    axis = reference_axis(name, direction[None, :] / np.linalg.norm(direction))
     return Line(name, len(first), axis, Parameters.declare(values, name))

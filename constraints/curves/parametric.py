@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import finite, room_for, whole
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.validation import finite, require_memory, whole
 from .curve import Curve
-from .foot import foot
-from .normals import best_axis, normal_frame
+from .path_geometry import foot_of_perpendicular, normal_frame, reference_axis
 
 Path = Callable[[ca.SX, ca.SX], ca.SX]
 """Parameter s and time t → place c(s, t), shape (n,) [m]."""
@@ -81,7 +80,7 @@ class Parametric(Curve):
             found = ca.densify(ca.substitute(derivatives, s, value))
             return found[:n], found[n : 2 * n], found[2 * n :]
 
-        return foot(x, [(value, ca.substitute(place, s, ca.SX(value))) for value in self.samples], at)
+        return foot_of_perpendicular(x, [(value, ca.substitute(place, s, ca.SX(value))) for value in self.samples], at)
 
 
 def parametric(
@@ -140,9 +139,9 @@ def parametric(
             raise ModelError(f"{name!r}: at s = {value:g} the path is at {where} with c′ = {tangent.ravel()}")
         tangents.append(tangent.ravel() / length)
     directions = np.array(tangents)
-    axis = best_axis(name, directions)
+    axis = reference_axis(name, directions)
     # Each is a value in the expressions of the path, and a branch of the search.
-    with room_for(1e3 * samples, f"{samples:,} samples", "take fewer; a path needs one per radian of its bends"):
+    with require_memory(1e3 * samples, f"{samples:,} samples", "take fewer; a path needs one per radian of its bends"):
         places = np.linspace(first, last, samples)
     _require_gentle_turns(name, directions, first, last, places)
     return Parametric(name, place.numel(), path, tuple(places.tolist()), axis, parameters)

@@ -11,12 +11,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError, NotFiniteInputError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.validation import reals
 from .curve import Curve
-from .foot import foot
-from .normals import best_axis, normal_frame
+from .path_geometry import foot_of_perpendicular, normal_frame, reference_axis
 
 Array = NDArray[np.float64]
 DEGREE = 5
@@ -92,7 +91,7 @@ class Spline(Curve):
         share = np.arange(0.0, 1.0, 1.0 / SAMPLES_PER_PIECE)
         inner: Array = (self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * share).ravel()
         samples = [(float(s), ca.SX(ca.DM(self.at(s)))) for s in np.append(inner, self.breaks[-1])]
-        return foot(x, samples, self._evaluate)
+        return foot_of_perpendicular(x, samples, self._evaluate)
 
     def _evaluate(self, s: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         low, high = float(self.breaks[0]), float(self.breaks[-1])
@@ -154,7 +153,7 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
     pieces = np.stack([curve(breaks[:-1], k) / math.factorial(k) for k in range(DEGREE, -1, -1)])
     samples: Array = breaks[-1] * np.arange(40 * len(breaks) + 1) / (40 * len(breaks))
     tangents = curve(samples, 1)
-    axis = best_axis(name, tangents / np.linalg.norm(tangents, axis=1)[:, None])
+    axis = reference_axis(name, tangents / np.linalg.norm(tangents, axis=1)[:, None])
     return Spline(name, array.shape[1], breaks, pieces, axis)
 
 

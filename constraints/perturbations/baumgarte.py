@@ -10,9 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .deviation import Deviation
-from .for_step import Amplifier, fastest_pair, require_share
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
+from .step_gains import SupportsAmplification, fastest_pair, require_share
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Baumgarte(Perturbation):
         return np.array([[0.0, 1.0], [-(beta**2), -2.0 * alpha]])
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier, *, share: float = 1.0) -> Self:
+    def for_step(cls, step: float, integrator: SupportsAmplification, *, share: float = 1.0) -> Self:
         """α and β with which the discretised deviation contracts fastest.
 
         Under the classical Runge–Kutta method α = 1.7294/h and β = 1.9446/h, and a small deviation is gone after one

@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import vector
 from ...symbolic.kernel import Kernel
-from ...symbolic.pickles import Portable
+from ...symbolic.pickling import Picklable
+from ...symbolic.validation import vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class LyapunovFunction:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(Portable):
+class Certificate(Picklable):
     """Proof that a perturbation equation is asymptotically stable.
 
     Attributes:

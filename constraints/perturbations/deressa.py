@@ -10,12 +10,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import not_negative, positive
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import not_negative, positive
 from .certificate import Certificate
-from .deviation import Deviation
-from .for_step import Amplifier, require_amplification
-from .perturbation import Perturbation, lyapunov_matrix
+from .perturbation import Deviation, Perturbation, lyapunov_matrix
+from .step_gains import SupportsAmplification, require_amplification
 
 NEGLIGIBLE = 1e-16
 
@@ -134,7 +133,7 @@ class Deressa(Perturbation):
         return cls(h, product / h)
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier) -> Self:
+    def for_step(cls, step: float, integrator: SupportsAmplification) -> Self:
         """α = β = 1/h, for integrators whose step multiplies a solution as Euler's explicit method does.
 
         Args:

@@ -1,4 +1,4 @@
-"""The perturbation equation that follows from energies of the deviations."""
+"""The perturbation equation that follows from energies of the deviations, quadratic or given as functions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,80 @@ from typing import Self, TypeAlias
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
-from ...symbolic.ldl import Ldl
+from ...symbolic.linear_algebra import Ldl
 from ...symbolic.parameters import Range
+from ...symbolic.validation import positive
 from .certificate import Certificate
-from .deviation import Deviation, Flow
-from .for_step import Amplifier, fastest_pair, fastest_rate, require_share
-from .given_expression import call_given
-from .lyapunov import falling, states_in_ball
-from .matrix_gains import Entries
-from .perturbation import Perturbation, lyapunov_matrix
-from .quadratic_energies import Quadratic, quadratic_values, scaled_identity
+from .coefficients import (
+    MatrixEntries,
+    call_user_function,
+    gain_matrix,
+    matrix_gain_ranges,
+    matrix_gains,
+    square_matrix,
+)
+from .lyapunov_check import sampled_lyapunov_function, states_in_ball
+from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .step_gains import SupportsAmplification, fastest_pair, fastest_rate, require_share
+
+
+@dataclass(frozen=True)
+class QuadraticEnergy:
+    """½ xᵀ A x with a symmetric matrix of gains, x = ẏ or x = y.
+
+    Attributes:
+        name: of the matrix, prefix of its gains.
+        rows: m.
+        of_rate: whether x is ẏ.
+    """
+
+    name: str
+    rows: int
+    of_rate: bool
+
+    def __call__(self, y: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
+        """The energy of a deviation.
+
+        Args:
+            y: shape (m,).
+            rate: ẏ or y′, shape (m,).
+            gains: the entries by name.
+        """
+        x = rate if self.of_rate else y
+        return ca.dot(x, gain_matrix(self.name, self.rows, gains, symmetric=True) @ x) / 2
+
+
+def quadratic_gains(given: Mapping[str, MatrixEntries]) -> tuple[int, dict[str, float], dict[str, Range]]:
+    """Number of rows, gains and their ranges of symmetric matrices of one size.
+
+    Args:
+        given: the matrices by name.
+
+    Raises:
+        ModelError: if one is not square, symmetric and finite, or they differ in size.
+    """
+    matrices = {name: square_matrix(name, matrix, symmetric=True) for name, matrix in given.items()}
+    sizes = {name: len(rows) for name, rows in matrices.items()}
+    if len(set(sizes.values())) > 1:
+        listing = ", ".join(f"{name} has {size} rows" for name, size in sizes.items())
+        raise ModelError(f"the matrices of quadratic energies must have the same size, but {listing}")
+    values: dict[str, float] = {}
+    limits: dict[str, Range] = {}
+    for name, rows in matrices.items():
+        values |= matrix_gains(name, rows, symmetric=True)
+        limits |= matrix_gain_ranges(name, rows, symmetric=True)
+    return next(iter(sizes.values())), values, limits
+
+
+def scaled_identity(value: float, rows: int) -> NDArray[np.float64]:
+    """``value`` times the unit matrix of ``rows`` rows; raises ModelError for less than one row."""
+    if rows < 1:
+        raise ModelError(f"a constraint has at least one row, got rows={rows!r}")
+    return value * np.eye(rows)
+
 
 Energy: TypeAlias = Callable[[ca.SX, ca.SX, Mapping[str, ca.SX]], ca.SX]
 """y and ẏ, shape (m,), and the gains by name → a scalar. For order 1 y is empty and y′ is the second argument."""
@@ -81,11 +142,11 @@ class Energies(Perturbation):
         if foreign := sorted({s.name() for s in ca.symvar(flow.derivative) if s.element_hash() not in known}):
             raise ModelError(f"the energies use {', '.join(foreign)}, neither deviations nor gains")
         self._require_mass()
-        falling("Energies", flow, self._energy(flow), radius=self.radius, statement="")
+        sampled_lyapunov_function("Energies", flow, self._energy(flow), radius=self.radius, statement="")
         self.stable_eigenvalues()
 
     @classmethod
-    def quadratic(cls, mass: Entries, stiffness: Entries | None, damping: Entries) -> Self:
+    def quadratic(cls, mass: MatrixEntries, stiffness: MatrixEntries | None, damping: MatrixEntries) -> Self:
         """2T_y = ẏᵀ mass ẏ, 2P_y = yᵀ stiffness y, 2D_y = ẏᵀ damping ẏ with symmetric matrices, or numbers for one row.
 
         Every entry is a gain, ``mass_0_1`` in a matrix, ``mass`` for one row.
@@ -99,11 +160,11 @@ class Energies(Perturbation):
             ModelError: for matrices that are not symmetric or differ in size, and as the class itself.
         """
         given = {"mass": mass, "damping": damping} | ({} if stiffness is None else {"stiffness": stiffness})
-        rows, values, limits = quadratic_values(given)
+        rows, values, limits = quadratic_gains(given)
         return cls(
-            Quadratic("mass", rows, of_rate=True),
-            None if stiffness is None else Quadratic("stiffness", rows, of_rate=False),
-            Quadratic("damping", rows, of_rate=True),
+            QuadraticEnergy("mass", rows, of_rate=True),
+            None if stiffness is None else QuadraticEnergy("stiffness", rows, of_rate=False),
+            QuadraticEnergy("damping", rows, of_rate=True),
             values,
             rows,
             limits=limits,
@@ -135,12 +196,12 @@ class Energies(Perturbation):
         y, rate = self._split(deviation)
         # Derivatives are taken by symbols of its own: what comes in is an expression of the motion.
         place, speed = ca.SX.sym("y", y.numel()), ca.SX.sym("dy", rate.numel())
-        T = call_given("kinetic", self.kinetic, place, speed, gains, 1)
-        D = call_given("dissipation", self.dissipation, place, speed, gains, 1)
+        T = call_user_function("kinetic", self.kinetic, place, speed, gains, 1)
+        D = call_user_function("dissipation", self.dissipation, place, speed, gains, 1)
         mass, momentum = ca.hessian(T, speed)
         force = -ca.gradient(D, speed)
         if self.potential is not None:
-            P = call_given("potential", self.potential, place, speed, gains, 1)
+            P = call_user_function("potential", self.potential, place, speed, gains, 1)
             if ca.depends_on(P, speed):
                 raise ModelError("potential depends on ẏ; a part of the energy that does belongs to kinetic")
             force += ca.gradient(T - P, place) - ca.jacobian(momentum, place) @ speed
@@ -155,13 +216,17 @@ class Energies(Perturbation):
         """
         flow = Flow.of(self)
         statement = "dV/dt = −ẏᵀ∂D_y/∂ẏ identically; that it is nowhere positive was seen at the samples"
-        function = falling("Energies", flow, self._energy(flow), radius=self.radius, statement=statement)
+        function = sampled_lyapunov_function(
+            "Energies", flow, self._energy(flow), radius=self.radius, statement=statement
+        )
         eigenvalues = self.stable_eigenvalues()
         P = lyapunov_matrix(self.state_matrix())
         return Certificate(eigenvalues, float(-eigenvalues.real.max()), P, function)
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier, *, rows: int = 1, order: int = 0, share: float = 1.0) -> Self:
+    def for_step(
+        cls, step: float, integrator: SupportsAmplification, *, rows: int = 1, order: int = 0, share: float = 1.0
+    ) -> Self:
         """Quadratic energies of unit mass with the gains of Baumgarte or of FirstOrder for this step.
 
         Args:
@@ -199,7 +264,7 @@ class Energies(Perturbation):
         flow = Flow.of(self)
         y, rate = self._split(flow.deviation)
         numbers = {name: ca.SX(value) for name, value in self.values.items()}
-        mass = ca.densify(ca.hessian(call_given("kinetic", self.kinetic, y, rate, numbers, 1), rate)[0])
+        mass = ca.densify(ca.hessian(call_user_function("kinetic", self.kinetic, y, rate, numbers, 1), rate)[0])
         states = np.zeros((flow.state.numel(), 1))
         if not mass.is_constant():
             states = np.hstack([states, states_in_ball(len(states), self.radius)[0]])

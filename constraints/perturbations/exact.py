@@ -9,8 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .deviation import Deviation
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
 
 
 @dataclass(frozen=True)

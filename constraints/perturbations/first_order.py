@@ -10,9 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from .deviation import Deviation
-from .for_step import Amplifier, fastest_rate, require_share
-from .perturbation import Perturbation
+from .perturbation import Deviation, Perturbation
+from .step_gains import SupportsAmplification, fastest_rate, require_share
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class FirstOrder(Perturbation):
         return np.array([[-self.rate]])
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier, *, share: float = 1.0) -> Self:
+    def for_step(cls, step: float, integrator: SupportsAmplification, *, share: float = 1.0) -> Self:
         """k with which the discretised deviation contracts fastest.
 
         Under the classical Runge–Kutta method k = 1.5961/h, and each step multiplies a small deviation by 0.2705: the

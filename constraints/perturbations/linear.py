@@ -11,10 +11,9 @@ import numpy as np
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
-from .deviation import Deviation
-from .for_step import Amplifier, fastest_pair, fastest_rate, require_share
-from .matrix_gains import Entries, Rows, assemble, entries, entry_ranges, square
-from .perturbation import Perturbation
+from .coefficients import MatrixEntries, MatrixRows, gain_matrix, matrix_gain_ranges, matrix_gains, square_matrix
+from .perturbation import Deviation, Perturbation
+from .step_gains import SupportsAmplification, fastest_pair, fastest_rate, require_share
 
 
 @dataclass(frozen=True)
@@ -34,36 +33,38 @@ class Linear(Perturbation):
             no negative real part.
     """
 
-    K: Entries
-    C: Entries | None = None
+    K: MatrixEntries
+    C: MatrixEntries | None = None
     order: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not fit, and unstable ones."""
-        stiffness = square("K", self.K)
+        stiffness = square_matrix("K", self.K)
         object.__setattr__(self, "K", stiffness)
         object.__setattr__(self, "order", 1 if self.C is None else 0)
         if self.C is not None:
-            damping = square("C", self.C)
+            damping = square_matrix("C", self.C)
             if len(damping) != len(stiffness):
                 raise ModelError(f"K and C must have the same size, got {len(stiffness)} and {len(damping)} rows")
             object.__setattr__(self, "C", damping)
         self.stable_eigenvalues()
 
     @property
-    def _matrices(self) -> dict[str, Rows]:
+    def _matrices(self) -> dict[str, MatrixRows]:
         given = {"K": self.K} if self.C is None else {"K": self.K, "C": self.C}
-        return {name: square(name, matrix) for name, matrix in given.items()}
+        return {name: square_matrix(name, matrix) for name, matrix in given.items()}
 
     @property
     def gains(self) -> Mapping[str, float]:
         """The entries of K, then those of C, row by row."""
-        return {key: value for name, rows in self._matrices.items() for key, value in entries(name, rows).items()}
+        return {key: value for name, rows in self._matrices.items() for key, value in matrix_gains(name, rows).items()}
 
     @property
     def ranges(self) -> Mapping[str, Range]:
         """Positive for one row, any for more."""
-        return {key: value for name, rows in self._matrices.items() for key, value in entry_ranges(name, rows).items()}
+        return {
+            key: value for name, rows in self._matrices.items() for key, value in matrix_gain_ranges(name, rows).items()
+        }
 
     @property
     def required_rows(self) -> int:
@@ -74,11 +75,13 @@ class Linear(Perturbation):
         """ÿ = −C ẏ − K y, or ẏ′ = −K y′."""
         self.require_rows(deviation)
         m = self.required_rows
-        pull = -assemble("K", m, gains) @ deviation.value
-        return pull if self.order == 1 else pull - assemble("C", m, gains) @ deviation.rate
+        pull = -gain_matrix("K", m, gains) @ deviation.value
+        return pull if self.order == 1 else pull - gain_matrix("C", m, gains) @ deviation.rate
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier, *, rows: int = 1, order: int = 0, share: float = 1.0) -> Self:
+    def for_step(
+        cls, step: float, integrator: SupportsAmplification, *, rows: int = 1, order: int = 0, share: float = 1.0
+    ) -> Self:
         """Multiples of the unit matrix, with the gains of Baumgarte or of FirstOrder for this step.
 
         Coupling cannot make the slowest eigenvalue contract faster than this.

@@ -11,14 +11,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import constant_values
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
+from ...symbolic.validation import constant_values
 from .certificate import Certificate
-from .deviation import Deviation, Flow
-from .given_expression import call_given
-from .lyapunov import falling
-from .perturbation import Perturbation, lyapunov_matrix
+from .coefficients import call_user_function
+from .lyapunov_check import sampled_lyapunov_function
+from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
 
 Expression: TypeAlias = Callable[[ca.SX, ca.SX, Mapping[str, ca.SX]], ca.SX]
 """y and ẏ, shape (m,) (ẏ of shape (0,) for order 1), and the gains by name → an expression."""
@@ -89,7 +88,7 @@ class Nonlinear(Perturbation):
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """The given g."""
         self.require_rows(deviation)
-        return call_given("g", self.g, deviation.value, deviation.rate, gains, self.rows)
+        return call_user_function("g", self.g, deviation.value, deviation.rate, gains, self.rows)
 
     def certificate(self) -> Certificate:
         """Eigenvalues and P of the linearization, if it is stable, and the Lyapunov function, if there is one.
@@ -116,7 +115,7 @@ class Nonlinear(Perturbation):
         P = lyapunov_matrix(A) if stable and (prove or (sampled and self.lyapunov is None)) else np.zeros((0, 0))
         function = None
         if sampled:
-            function = falling(
+            function = sampled_lyapunov_function(
                 "Nonlinear",
                 flow,
                 self._value(flow, P),
@@ -142,4 +141,4 @@ class Nonlinear(Perturbation):
         if self.lyapunov is None:
             return ca.dot(flow.state, ca.DM(P) @ flow.state)
         numbers = {name: ca.SX(value) for name, value in self.values.items()}
-        return call_given("lyapunov", self.lyapunov, flow.deviation.value, flow.deviation.rate, numbers, 1)
+        return call_user_function("lyapunov", self.lyapunov, flow.deviation.value, flow.deviation.rate, numbers, 1)

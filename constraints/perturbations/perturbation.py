@@ -4,22 +4,70 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import constant_values, finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Range
-from ...symbolic.pickles import Portable
+from ...symbolic.pickling import Picklable
+from ...symbolic.validation import constant_values, finite, positive
 from .certificate import Certificate
-from .deviation import Deviation, Flow
-from .for_step import Amplifier, require_amplification
+from .step_gains import SupportsAmplification, require_amplification
 
 
-class Perturbation(Portable, ABC):
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """What a perturbation equation sees of its constraint.
+
+    Attributes:
+        value: y, y′ or z, shape (m,).
+        rate: ẏ for order 0, shape (m,); empty for the others.
+        time: t [s].
+    """
+
+    value: ca.SX
+    rate: ca.SX
+    time: ca.SX
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A perturbation equation on its own, as ẋ = f(x, t) with x = (y, ẏ) for order 0 and x = y′ for order 1.
+
+    Attributes:
+        state: x, symbols, shape (n,).
+        time: t [s], a symbol.
+        derivative: f, shape (n,).
+        deviation: the parts of x.
+    """
+
+    state: ca.SX
+    time: ca.SX
+    derivative: ca.SX
+    deviation: Deviation
+
+    @classmethod
+    def of(cls, equation: Perturbation, gains: Mapping[str, ca.SX] | None = None) -> Flow:
+        """The flow of an equation of order 0 or 1.
+
+        Args:
+            equation: on as many rows as it asks for, on one if any number will do.
+            gains: the symbol of each gain; the nominal numbers if not given.
+        """
+        rows = equation.required_rows or 1
+        value, time = ca.SX.sym("y", rows), ca.SX.sym("t")
+        rate = ca.SX.sym("dy", rows) if equation.order == 0 else ca.SX(0, 1)
+        numbers = {name: ca.SX(number) for name, number in equation.gains.items()} if gains is None else gains
+        deviation = Deviation(value, rate, time)
+        highest = equation.right_side(deviation, numbers)
+        return cls(ca.vertcat(value, rate), time, ca.densify(ca.vertcat(rate, highest)), deviation)
+
+
+class Perturbation(Picklable, ABC):
     """Perturbation equation of one constraint.
 
     For order 0 it is ÿ = g(y, ẏ, t), for order 1 ẏ′ = h(y′, t), for order 2 the algebraic z = 0. A subclass is one
@@ -126,7 +174,7 @@ class Perturbation(Portable, ABC):
             )
 
     @classmethod
-    def for_step(cls, step: float, integrator: Amplifier) -> Self:
+    def for_step(cls, step: float, integrator: SupportsAmplification) -> Self:
         """The equation of this kind whose discretised deviation contracts fastest.
 
         Gains grow as 1/h (and 1/h² at y): after a large deviation they ask for large forces, so start on the
@@ -145,7 +193,7 @@ class Perturbation(Portable, ABC):
             "or Bounded"
         )
 
-    def contraction(self, step: float, integrator: Amplifier) -> float:
+    def contraction(self, step: float, integrator: SupportsAmplification) -> float:
         """By how much one step multiplies a small deviation in the long run: max |R(λ h)|; above 1 it grows.
 
         Args:

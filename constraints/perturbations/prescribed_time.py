@@ -10,13 +10,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import finite
 from .certificate import Certificate
-from .deviation import Deviation, Flow
-from .for_step import Amplifier, fastest_scale
-from .lyapunov import falling
-from .perturbation import Perturbation, lyapunov_matrix
+from .lyapunov_check import sampled_lyapunov_function
+from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
+from .step_gains import SupportsAmplification, fastest_scale
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class PrescribedTime(Perturbation):
             state = ca.vertcat(y, left * rate)
             V = ca.dot(state, ca.DM(self._scaled_lyapunov()) @ state)
             statement = "dV/dt < 0 before and after T − τ, as two negative definite matrices prove, for all deviations"
-        function = falling(
+        function = sampled_lyapunov_function(
             "PrescribedTime", flow, V, radius=1.0, statement=statement, strictly=True, until=2.0 * self.time
         )
         P = lyapunov_matrix(self.state_matrix())
@@ -123,7 +122,7 @@ class PrescribedTime(Perturbation):
 
     @classmethod
     def for_step(
-        cls, step: float, integrator: Amplifier, *, time: float = 1.0, power: float = 3.0, order: int = 0
+        cls, step: float, integrator: SupportsAmplification, *, time: float = 1.0, power: float = 3.0, order: int = 0
     ) -> Self:
         """The cap with which the discretised deviation contracts fastest from T − τ on.
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.arrays import finite, not_negative
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import finite, not_negative
 from .certificate import Certificate
-from .deviation import Deviation, Flow
-from .lyapunov import falling
-from .perturbation import Perturbation, lyapunov_matrix
+from .lyapunov_check import sampled_lyapunov_function
+from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class Sliding(Perturbation):
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """ÿ = −c ẏ − ρ sat(s/φ), or ẏ′ = −ρ sat(y′/φ)."""
         if self.order == 1:
-            return -gains["gain"] * saturated_line(deviation.value / gains["layer"])
+            return -gains["gain"] * saturation(deviation.value / gains["layer"])
         s = deviation.rate + gains["rate"] * deviation.value
-        return -gains["rate"] * deviation.rate - gains["gain"] * saturated_line(s / gains["layer"])
+        return -gains["rate"] * deviation.rate - gains["gain"] * saturation(s / gains["layer"])
 
     def certificate(self) -> Certificate:
         """Eigenvalues and P of the linearization, and V of the class, checked up to where all is saturated."""
@@ -79,7 +78,7 @@ class Sliding(Perturbation):
             V = s**2 / 2 + self.gain / 2 * y**2 / (ca.sqrt(length**2 + y**2) + length)
             statement = "dV/dt < 0 wherever y or ẏ is not zero: proven, for all deviations"
             radius = 10.0 * max(self.layer, length)
-        function = falling("Sliding", flow, V, radius=radius, statement=statement)
+        function = sampled_lyapunov_function("Sliding", flow, V, radius=radius, statement=statement)
         P = lyapunov_matrix(self.state_matrix())
         return Certificate(eigenvalues, float(-eigenvalues.real.max()), P, function)
 
@@ -122,6 +121,6 @@ class Sliding(Perturbation):
         return D
 
 
-def saturated_line(value: ca.SX) -> ca.SX:
+def saturation(value: ca.SX) -> ca.SX:
     """A ``value`` x within ±1, and ±1 beyond, shape (m,)."""
     return ca.fmax(ca.fmin(value, 1.0), -1.0)

@@ -7,8 +7,8 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters, Range
 from ..constraint import Constraint, holonomic
-from ..perturbations import Perturbation
-from .quantity import Column, Quantity, column, length_of, quantity
+from ..perturbations.perturbation import Perturbation
+from .operands import Column, Quantity, column, quantity, smooth_norm
 
 
 def distance(
@@ -42,4 +42,4 @@ def distance(
     if x.numel() != y.numel():
         raise ModelError(f"constraint {name!r}: the points have {x.numel()} and {y.numel()} coordinates")
     size, own = quantity(name, "length", length, parameters, Range.POSITIVE)
-    return holonomic(length_of(x - y) - size, perturbation=perturbation, parameters=own, name=name)
+    return holonomic(smooth_norm(x - y) - size, perturbation=perturbation, parameters=own, name=name)

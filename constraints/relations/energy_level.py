@@ -6,8 +6,8 @@ import casadi as ca
 
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..constraint import Constraint, nonholonomic
-from ..perturbations import Perturbation
-from .quantity import Quantity, column, quantity
+from ..perturbations.perturbation import Perturbation
+from .operands import Quantity, column, quantity
 
 
 def energy_level(

@@ -6,11 +6,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.validation import reals
 from ..constraint import Constraint, holonomic
-from ..perturbations import Perturbation
+from ..perturbations.perturbation import Perturbation
 
 
 def orientation(

@@ -6,13 +6,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...symbolic.arrays import reals
 from ...symbolic.coordinates import Coordinates
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.validation import reals
 from ..constraint import Constraint
-from ..perturbations import FirstOrder, Perturbation
-from .quantity import column
+from ..perturbations.first_order import FirstOrder
+from ..perturbations.perturbation import Perturbation
+from .operands import column
 
 
 def rolling(
@@ -52,7 +53,7 @@ def rolling(
     c, x = column(name, "the center", center, (2, 3)), column(name, "the contact", contact, (2, 3))
     n = c.numel()
     u = ca.SX.zeros(n) if surface_velocity is None else column(name, "the velocity of the surface", surface_velocity)
-    D = _directions(name, directions, n)
+    D = _rolling_directions(name, directions, n)
     if not isinstance(rotation, ca.SX):
         raise ModelError(f"constraint {name!r}: the rotation must be CasADi SX expressions, got {rotation!r}")
     shapes = (rotation.shape, x.numel(), u.numel(), D.size1())
@@ -69,7 +70,7 @@ def rolling(
     return Constraint(1, residual, FirstOrder() if perturbation is None else perturbation, parameters, name)
 
 
-def _directions(name: str, given: ca.SX | ArrayLike | None, n: int) -> ca.SX:
+def _rolling_directions(name: str, given: ca.SX | ArrayLike | None, n: int) -> ca.SX:
     if given is None:
         return ca.SX.eye(n)
     if isinstance(given, ca.SX):

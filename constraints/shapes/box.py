@@ -8,13 +8,13 @@ from typing import Literal
 
 import casadi as ca
 
-from ...symbolic.arrays import not_negative, place, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
-from ..curves.circle import Place, axis_names
+from ...symbolic.validation import not_negative, point_coordinates, positive
+from ..curves.circle import PointLike, axis_names
 from ..curves.curve import Curve
-from .greatest import greatest
 from .pose import Orientation, center_of, pose_values, to_local
+from .r_functions import column_maximum
 
 CORNER = 3
 """Exponent of smooth edges: the least whole one with which the curvature is continuous, and so the gentlest bend."""
@@ -51,20 +51,20 @@ class Box(Curve):
         if self.smooth:
             return self._smooth(d, outside, rounding)
         square = ca.sumsqr(outside)
-        deepest = greatest(d)
+        deepest = column_maximum(d)
         distance = ca.sqrt(ca.if_else(square > 0, square, 1))
         return ca.if_else(square > 0, distance, ca.if_else(deepest > 0, 0, deepest)) - rounding
 
     def _smooth(self, d: ca.SX, outside: ca.SX, rounding: ca.SX) -> ca.SX:
         some = ca.sum1(outside) > 0
         # Divided by the largest, so that no power of a small or large number is taken.
-        largest = ca.if_else(some, greatest(outside), 1)
+        largest = ca.if_else(some, column_maximum(outside), 1)
         total = ca.if_else(some, ca.sum1((outside / largest) ** CORNER), 1)
         k = largest * ca.power(total, 1 / CORNER)
         slope = ca.if_else(some, ca.sum1((outside / k) ** (2 * CORNER - 2)), 1)  # |∇k|²
         # |∇k| has no value at the corners of the core, where the distance to them takes over.
         blend = ca.if_else(k < rounding, 1 - k / rounding, 0) ** 3
-        return ca.if_else(some, (k - rounding) / ca.sqrt(slope * (1 - blend) + blend), greatest(d) - rounding)
+        return ca.if_else(some, (k - rounding) / ca.sqrt(slope * (1 - blend) + blend), column_maximum(d) - rounding)
 
     @property
     def smoothness(self) -> float:
@@ -92,7 +92,7 @@ class Box(Curve):
 
 
 def box(
-    center: Place,
+    center: PointLike,
     sizes: Sequence[float],
     *,
     rounding: float = 0.0,
@@ -126,8 +126,8 @@ def box(
             not finite, or numbers of coordinates that differ.
     """
     values = pose_values(name, center, orientation)
-    lengths = place(f"sizes of {name!r}", sizes)
-    n = len(place(f"center of {name!r}", center))
+    lengths = point_coordinates(f"sizes of {name!r}", sizes)
+    n = len(point_coordinates(f"center of {name!r}", center))
     if len(lengths) != n:
         raise ModelError(f"{name!r}: the centre has {n} coordinates, sizes= has {len(lengths)}")
     pairs = zip(axis_names(n), lengths, strict=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from ...symbolic.arrays import place, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
-from ..curves.circle import Place, axis_names
+from ...symbolic.validation import point_coordinates, positive
+from ..curves.circle import PointLike, axis_names
 from ..curves.curve import Curve
 
 
@@ -54,7 +54,7 @@ class Capsule(Curve):
         return symbols[:n], symbols[n : 2 * n], symbols[2 * n]
 
 
-def capsule(start: Place, end: Place, radius: float, *, name: str = "capsule") -> Capsule:
+def capsule(start: PointLike, end: PointLike, radius: float, *, name: str = "capsule") -> Capsule:
     """Everything nearer than a radius to the segment between two points, in any dimension.
 
     Its parameters are ``name.start_x``, …, ``name.end_x``, …, ``name.radius``.
@@ -68,7 +68,7 @@ def capsule(start: Place, end: Place, radius: float, *, name: str = "capsule") -
     Raises:
         ModelError: if the points coincide, are not finite or differ in dimension, or the radius is not positive.
     """
-    first, last = place(f"start of {name!r}", start), place(f"end of {name!r}", end)
+    first, last = point_coordinates(f"start of {name!r}", start), point_coordinates(f"end of {name!r}", end)
     if len(first) != len(last):
         raise ModelError(f"{name!r}: the start has {len(first)} coordinates, the end {len(last)}")
     if first == last:

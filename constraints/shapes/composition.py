@@ -9,9 +9,8 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ..curves.curve import Curve
-from .greatest import greatest
-from .r_functions import RFunction, RNorm
-from .solid import require_solid, require_solids
+from .r_functions import RFunction, RNorm, column_maximum
+from .solid_checks import require_solid, require_solids
 
 JOINT = RNorm(4)
 
@@ -55,7 +54,7 @@ class Union(Curve):
             if middle is None or place is None or radius is None:
                 return None
             radii.append(ca.sqrt(ca.sumsqr(place - middle) + 1e-300) + radius)
-        return greatest(ca.vertcat(*radii))
+        return column_maximum(ca.vertcat(*radii))
 
 
 @dataclass(frozen=True, eq=False)

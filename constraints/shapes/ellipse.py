@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from ...symbolic.arrays import finite, place, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
-from ..curves.circle import Place, axis_names
+from ...symbolic.validation import finite, point_coordinates, positive
+from ..curves.circle import PointLike, axis_names
 from ..curves.curve import Curve
-from .greatest import greatest
 from .pose import Orientation, center_of, pose_values, to_local
+from .r_functions import column_maximum
 
 LARGEST_EXPONENT = 20.0
 
@@ -46,7 +46,7 @@ class Ellipse(Curve):
         # The tiny constant keeps all derivatives finite where a coordinate vanishes.
         squares = (to_local(self.parameters, x) / axes) ** 2 + 1e-18
         # Divided by the largest, so that no power of a small or large number is taken.
-        largest = ca.sqrt(greatest(squares))
+        largest = ca.sqrt(column_maximum(squares))
         k = largest * ca.power(ca.sum1(ca.power(squares / largest**2, p / 2)), 1 / p)
         slope = ca.sum1(ca.power(squares / k**2, p - 1) / axes**2)  # |∇k|²
         # |∇k| depends on the direction only and has no value at the centre, where a lower bound of it takes over.
@@ -64,7 +64,7 @@ class Ellipse(Curve):
 
     def extent(self, t: ca.SX) -> ca.SX:
         """The largest semi-axis times n^(1/2 − 1/p) [m]."""
-        return greatest(self._semi_axes()) * float(self.dimension ** (0.5 - 1 / self.exponent))
+        return column_maximum(self._semi_axes()) * float(self.dimension ** (0.5 - 1 / self.exponent))
 
     def _semi_axes(self) -> ca.SX:
         count = len(self.parameters)
@@ -72,7 +72,7 @@ class Ellipse(Curve):
 
 
 def ellipse(
-    center: Place, semi_axes: Sequence[float], *, orientation: Orientation | None = None, name: str = "ellipse"
+    center: PointLike, semi_axes: Sequence[float], *, orientation: Orientation | None = None, name: str = "ellipse"
 ) -> Ellipse:
     """An ellipse; in n dimensions an ellipsoid.
 
@@ -92,7 +92,7 @@ def ellipse(
 
 
 def superellipse(
-    center: Place,
+    center: PointLike,
     semi_axes: Sequence[float],
     exponent: float,
     *,
@@ -116,8 +116,8 @@ def superellipse(
             sizes that do not fit.
     """
     values = pose_values(name, center, orientation)
-    sizes = place(f"semi_axes of {name!r}", semi_axes)
-    n = len(place(f"center of {name!r}", center))
+    sizes = point_coordinates(f"semi_axes of {name!r}", semi_axes)
+    n = len(point_coordinates(f"center of {name!r}", center))
     if len(sizes) != n:
         raise ModelError(f"{name!r}: the centre has {n} coordinates, semi_axes= has {len(sizes)}")
     power = finite(f"exponent of {name!r}", exponent)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from ...symbolic.arrays import place
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
-from ..curves.circle import Place, axis_names
+from ...symbolic.validation import point_coordinates
+from ..curves.circle import PointLike, axis_names
 from ..curves.curve import Curve
 
 
@@ -32,7 +32,7 @@ class HalfSpace(Curve):
         return self.parameters.symbols[: self.dimension]
 
 
-def half_space(point: Place, normal: Place, *, name: str = "half_space") -> HalfSpace:
+def half_space(point: PointLike, normal: PointLike, *, name: str = "half_space") -> HalfSpace:
     """The solid half of the space behind a plane; in two dimensions, the half-plane behind a line.
 
     Its parameters are ``name.x``, ``name.y``, …, ``name.normal_x``, ``name.normal_y``, …
@@ -45,7 +45,7 @@ def half_space(point: Place, normal: Place, *, name: str = "half_space") -> Half
     Raises:
         ModelError: for a normal that is zero, numbers that are not finite, or sizes that do not fit.
     """
-    origin, outward = place(f"point of {name!r}", point), place(f"normal of {name!r}", normal)
+    origin, outward = point_coordinates(f"point of {name!r}", point), point_coordinates(f"normal of {name!r}", normal)
     if len(origin) != len(outward):
         raise ModelError(f"{name!r}: the point has {len(origin)} coordinates, the normal {len(outward)}")
     if not any(outward):

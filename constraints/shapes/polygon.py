@@ -1,7 +1,12 @@
-"""A polygon, convex or not, with its outline as exact zero set."""
+"""A polygon, convex or not, with its outline as exact zero set.
+
+The outline is checked to be a closed line without crossings that encloses an area, and made into a tree of
+intersections and unions in which the half-plane of every edge stands once.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,15 +14,195 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import reals
 from ..curves.curve import Curve
-from .greatest import greatest
-from .half_plane_tree import Node, half_plane_tree
-from .outline import centroid, read_outline
 from .pose import center_of, to_local
-from .r_functions import RNorm
+from .r_functions import RNorm, column_maximum
 
 Array = NDArray[np.float64]
+
+THIN = 1e-9
+
+
+@dataclass(frozen=True)
+class HalfPlaneNode:
+    """The half-planes of some edges and smaller nodes, intersected or united; the children of one are the other.
+
+    Attributes:
+        edges: numbers of edges, from vertex i to the next; of several on one line only the first.
+        nodes: the smaller nodes.
+        corners: numbers of the vertices on the convex hull of its edges, in order; no last one on the whole outline.
+        union: whether they are united.
+    """
+
+    edges: tuple[int, ...]
+    nodes: tuple[HalfPlaneNode, ...]
+    corners: tuple[int, ...]
+    union: bool
+
+
+def half_plane_tree(outline: Array) -> HalfPlaneNode:
+    """The tree of a polygon, by convex hulls [Rvachev1982]_.
+
+    The polygon is the intersection of the half-planes of those edges that lie on its convex hull, and of one region for
+    each chain of edges between two neighbouring corners of the hull. That region is again the union of the half-planes
+    of the edges on the hull of the chain, and of regions for the chains between those, and so on. The chords that
+    close the chains occur nowhere, so that the zero set is the outline and nothing else.
+
+    Args:
+        outline: vertices counter-clockwise, without crossings, shape (k, 2) [m].
+    """
+    count = len(outline)
+    first = int(np.lexsort((outline[:, 1], outline[:, 0]))[0])
+    ring = [(first + i) % count for i in range(count)]
+    return _node(outline, [*ring, first], union=False)
+
+
+def _node(outline: Array, chain: list[int], *, union: bool) -> HalfPlaneNode:
+    corners = _on_hull(outline, chain)
+    edges: list[int] = []
+    nodes: list[HalfPlaneNode] = []
+    for start, end in itertools.pairwise(corners):
+        if end == start + 1:
+            if not any(_same_line(outline, chain[start], other) for other in edges):
+                edges.append(chain[start])
+        else:
+            nodes.append(_node(outline, chain[start : end + 1], union=not union))
+    around = [chain[i] for i in (corners[:-1] if chain[0] == chain[-1] else corners)]
+    return HalfPlaneNode(tuple(edges), tuple(nodes), tuple(around), union)
+
+
+def _on_hull(outline: Array, chain: list[int]) -> list[int]:
+    """Places in the chain, ascending from the first to the last, of the vertices on its convex hull.
+
+    Those on a side of the hull count as well, except on the chord from the last to the first.
+    """
+    points = outline[chain]
+    size = float(np.ptp(outline, axis=0).max())
+    closed = chain[0] == chain[-1]
+    last = len(chain) - 1
+    # Monotone chains; equal points (the repeated first vertex) are one.
+    order = sorted(range(last if closed else last + 1), key=lambda i: (points[i][0], points[i][1]))
+    sides: list[tuple[int, int]] = []
+    for run in (order, order[::-1]):
+        hull: list[int] = []
+        for i in run:
+            while len(hull) > 1 and _turn(points[hull[-2]], points[hull[-1]], points[i]) <= 0.0:
+                hull.pop()
+            hull.append(i)
+        sides += itertools.pairwise(hull)
+    found = {i for side in sides for i in side}
+    for a, b in sides:
+        if closed or {a, b} != {0, last}:
+            length = float(np.linalg.norm(points[b] - points[a]))
+            found |= {i for i in order if abs(_turn(points[a], points[b], points[i])) <= THIN * size * length}
+    return sorted(found | {0, last})
+
+
+def _turn(a: Array, b: Array, c: Array) -> float:
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _same_line(outline: Array, one: int, two: int) -> bool:
+    a, b, c, d = (outline[i % len(outline)] for i in (one, one + 1, two, two + 1))
+    size = float(np.ptp(outline, axis=0).max())
+    length = float(np.linalg.norm(b - a))
+    near = max(abs(_turn(a, b, c)), abs(_turn(a, b, d))) <= THIN * size * length
+    return near and float((b - a) @ (d - c)) > 0
+
+
+def read_outline(name: str, points: Sequence[Sequence[float]] | Array) -> Array:
+    """The vertices counter-clockwise, shape (k, 2) [m], each a true corner.
+
+    A last vertex that repeats the first is left out, for the outline closes by itself.
+
+    Args:
+        name: of the polygon, for messages.
+        points: vertices in either sense of rotation, shape (k, 2) [m].
+
+    Raises:
+        ModelError: for fewer than three vertices, repeated or superfluous ones, edges that touch or cross, or no area.
+    """
+    try:
+        array = reals("points", points)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name!r}: vertices must be rows of two numbers, got {points!r}") from error
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ModelError(f"{name!r}: vertices must have shape (k, 2), got {array.shape}: a polygon lies in the plane")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{name!r}: every vertex must be finite, got {array[~np.isfinite(array).all(axis=1)][0]}")
+    if len(array) > 1 and (array[0] == array[-1]).all():
+        array = array[:-1]
+    if len(array) < 3:
+        raise ModelError(f"{name!r} is not closed: {len(array)} different vertices enclose nothing, at least 3 do")
+    _require_simple(name, array)
+    area = signed_area(array)
+    size = float(np.ptp(array, axis=0).max())
+    if abs(area) <= THIN * size**2:
+        raise ModelError(f"{name!r} encloses no area: {abs(area):.3g} m² with an extent of {size:.3g} m")
+    outline = array if area > 0 else array[::-1]
+    for i, (before, corner, after) in enumerate(zip(np.roll(array, 1, 0), array, np.roll(array, -1, 0), strict=True)):
+        if abs(_sine(corner - before, after - corner)) <= THIN:
+            raise ModelError(f"{name!r}: vertex {i}, {corner}, lies straight between its neighbours; leave it out")
+    return outline
+
+
+def signed_area(outline: Array) -> float:
+    """Area [m²] of an ``outline`` of shape (k, 2), positive if it runs counter-clockwise."""
+    x, y = (outline - outline[0]).T
+    return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))) / 2
+
+
+def centroid(outline: Array) -> Array:
+    """Centre of the area, shape (2,) [m], of an ``outline`` of shape (k, 2)."""
+    shifted = outline - outline[0]
+    after = np.roll(shifted, -1, 0)
+    weights = shifted[:, 0] * after[:, 1] - shifted[:, 1] * after[:, 0]
+    center: Array = outline[0] + ((shifted + after) * weights[:, None]).sum(axis=0) / (3 * weights.sum())
+    return center
+
+
+def _require_simple(name: str, array: Array) -> None:
+    count = len(array)
+    size = float(np.ptp(array, axis=0).max())
+    ends = np.roll(array, -1, 0)
+    for i in range(count):
+        if np.linalg.norm(ends[i] - array[i]) <= THIN * size:
+            raise ModelError(f"{name!r}: vertices {i} and {(i + 1) % count} coincide at {array[i]}")
+    for i, j in itertools.combinations(range(count), 2):
+        if j == i + 1 or (i == 0 and j == count - 1):
+            corner = (array[i], array[j], ends[j]) if j == i + 1 else (array[j], array[i], ends[i])
+            back, on = corner[0] - corner[1], corner[2] - corner[1]
+            if abs(_sine(back, on)) <= THIN and float(back @ on) > 0:
+                raise ModelError(f"{name!r} turns back on itself at vertex {j if j == i + 1 else i}, {corner[1]}")
+        elif _gap(array[i], ends[i], array[j], ends[j]) <= THIN * size:
+            raise ModelError(
+                f"{name!r} crosses or touches itself: the edge from vertex {i} to {(i + 1) % count} and the one from "
+                f"{j} to {(j + 1) % count}"
+            )
+
+
+def _sine(a: Array, b: Array) -> float:
+    return float(a[0] * b[1] - a[1] * b[0]) / float(np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def _gap(a: Array, b: Array, c: Array, d: Array) -> float:
+    """Distance between the segments ab and cd, zero if they cross."""
+
+    def side(p: Array, q: Array, r: Array) -> float:
+        return float((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]))
+
+    if side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0:
+        return 0.0
+    return min(_distance(a, c, d), _distance(b, c, d), _distance(c, a, b), _distance(d, a, b))
+
+
+def _distance(x: Array, a: Array, b: Array) -> float:
+    share = float(np.clip((x - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0))
+    return float(np.linalg.norm(x - a - share * (b - a)))
+
 
 JOINT = RNorm(4)
 
@@ -36,7 +221,7 @@ class Polygon(Curve):
     dimension: int
     outline: Array = field(repr=False)
     hull: Array = field(repr=False)
-    tree: Node = field(repr=False)
+    tree: HalfPlaneNode = field(repr=False)
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
@@ -65,7 +250,7 @@ class Polygon(Curve):
         """Distance of the farthest vertex from the centroid [m]."""
         return self._scale() * float(np.linalg.norm(self.outline, axis=1).max())
 
-    def _region(self, node: Node, y: ca.SX) -> ca.SX:
+    def _region(self, node: HalfPlaneNode, y: ca.SX) -> ca.SX:
         parts = [_outside_of_edge(self.outline, i, y)[0] for i in node.edges]
         parts += [self._region(one, y) for one in node.nodes]
         return JOINT.all_of(parts) if node.union else JOINT.any_of(parts)
@@ -102,8 +287,8 @@ def polygon(points: Sequence[Sequence[float]] | Array, *, name: str = "polygon")
 def _convex_distance(outline: Array, y: ca.SX) -> ca.SX:
     """Signed distance to a convex polygon, counter-clockwise."""
     edges = [_outside_of_edge(outline, i, y) for i in range(len(outline))]
-    deepest = greatest(ca.vertcat(*(height for height, _ in edges)))
-    square = -greatest(ca.vertcat(*(-(height**2) - beyond**2 for height, beyond in edges)))
+    deepest = column_maximum(ca.vertcat(*(height for height, _ in edges)))
+    square = -column_maximum(ca.vertcat(*(-(height**2) - beyond**2 for height, beyond in edges)))
     distance = ca.sqrt(ca.if_else(square > 0, square, 1))
     return ca.if_else(ca.logic_and(deepest > 0, square > 0), distance, deepest)
 

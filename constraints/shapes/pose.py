@@ -10,10 +10,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, place, reals
 from ...symbolic.errors import ModelError, ShapeError
 from ...symbolic.parameters import Parameters
-from ..curves.circle import Place, axis_names
+from ...symbolic.validation import finite, point_coordinates, reals
+from ..curves.circle import PointLike, axis_names
 
 Array = NDArray[np.float64]
 Orientation = float | Sequence[float] | Sequence[Sequence[float]] | Array
@@ -22,7 +22,7 @@ Orientation = float | Sequence[float] | Sequence[Sequence[float]] | Array
 ORTHONORMAL = 1e-9
 
 
-def pose_values(name: str, center: Place, orientation: Orientation | None) -> dict[str, float]:
+def pose_values(name: str, center: PointLike, orientation: Orientation | None) -> dict[str, float]:
     """Nominal centre and angles by name: ``x``, ``y``, …, then ``angle``, or ``yaw``, ``pitch``, ``roll`` in space.
 
     In n > 3 dimensions the angles are ``angle12``, ``angle13``, …, ``angle23``, …
@@ -35,7 +35,7 @@ def pose_values(name: str, center: Place, orientation: Orientation | None) -> di
     Raises:
         ModelError: for numbers that are not finite, sizes that do not fit, or a matrix that is no rotation.
     """
-    middle = place(f"center of {name!r}", center)
+    middle = point_coordinates(f"center of {name!r}", center)
     n = len(middle)
     angles = _angles(name, n, orientation)
     return dict(zip([*axis_names(n), *angle_names(n)], [*middle, *angles], strict=True))

@@ -1,4 +1,4 @@
-"""R-functions: operations on numbers whose sign depends on the signs of their arguments alone."""
+"""R-functions: operations on numbers whose sign depends on the signs of their arguments alone; the maximum is one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,23 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import finite
+
+
+def column_maximum(values: ca.SX) -> ca.SX:
+    """The largest entry of a column.
+
+    Where several are largest its derivative is that of the first, not the mean of two that ``fmax`` has there.
+
+    Args:
+        values: shape (k,), k ≥ 1.
+    """
+    first, *others = ca.vertsplit(values)
+    for value in others:
+        first = ca.if_else(value > first, value, first)
+    return first
+
 
 POWERS = (2, 4, 6, 8)
 LEAST = 1e-300

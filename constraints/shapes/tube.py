@@ -8,9 +8,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import positive
 from ..curves.curve import Curve
 from ..curves.spline import Spline
 

@@ -1,10 +1,15 @@
-"""Looking at an Erugin field from many places: what must hold of it, and what a point meets on its way."""
+"""Verification of a field at many places: integral curves, critical points, jumps and previews of the motion."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .critical_points import CriticalPoint
-from .report import Approach, Extreme, FieldReport, Jump, RowReport
-from .verify import verify
+from .field_report import Approach, Extreme, RowReport, VelocityJump
 
-__all__ = ["Approach", "CriticalPoint", "Extreme", "FieldReport", "Jump", "RowReport", "verify"]
+__all__ = [
+    "CriticalPoint",
+    "RowReport",
+    "Approach",
+    "Extreme",
+    "VelocityJump",
+]
 
 check_exports(globals())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .probe import FieldProbe
-from .report import Extreme, Jump
-from .rows import Places, Region, Row
+from ..field.probe import FieldProbe
+from .field_report import Extreme, VelocityJump
+from .sample_points import FieldRow, SamplePoints, SearchRegion
 
 Array = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ ROOM = 0.02
 
 
 def find_jumps(
-    probe: FieldProbe, region: Region, near: Places, path: Array, rng: np.random.Generator
-) -> tuple[tuple[Jump, ...], Places]:
+    probe: FieldProbe, region: SearchRegion, near: SamplePoints, path: Array, rng: np.random.Generator
+) -> tuple[tuple[VelocityJump, ...], SamplePoints]:
     """Places where a velocity jumps, outside of obstacles, and those where it only changes most.
 
     The field is looked at along straight lines: through the region at an instant, across places of its curves, and
@@ -67,7 +67,7 @@ def find_jumps(
     lines = np.concatenate([np.hstack([a, b[:, None]]) for a, b in zip(x, s, strict=True)])
     towards = np.concatenate([np.hstack([a, b[:, None]]) for a, b in zip(y, e, strict=True)])
     places = lines[:, None] * (1 - share) + towards[:, None] * share
-    w, free = _look(probe, places.reshape(-1, n + 1))
+    w, free = _sample_velocities(probe, places.reshape(-1, n + 1))
     w, free = w.reshape(*places.shape[:2], n), free.reshape(places.shape[:2])
     change = np.linalg.norm(np.diff(w, axis=1), axis=2)
     change[~(free[:, 1:] & free[:, :-1])] = 0.0
@@ -88,7 +88,7 @@ def find_jumps(
         if not alive.any():
             break
         middle = (a[alive] + b[alive]) / 2
-        wm, whole = _look(probe, middle)
+        wm, whole = _sample_velocities(probe, middle)
         sooner = np.linalg.norm(wm - wa[alive], axis=1) >= np.linalg.norm(wb[alive] - wm, axis=1)
         keep = np.flatnonzero(alive)
         left, right = keep[sooner & whole], keep[~sooner & whole]
@@ -96,7 +96,7 @@ def find_jumps(
         a[right], wa[right] = middle[~sooner & whole], wm[~sooner & whole]
         wb[keep[~whole]] = wa[keep[~whole]]
     sizes = np.linalg.norm(wb - wa, axis=1)
-    found: list[Jump] = []
+    found: list[VelocityJump] = []
     for i in np.argsort(sizes)[::-1]:
         if not sizes[i] > least:
             break
@@ -104,14 +104,16 @@ def find_jumps(
         if gaps.size and gaps.min() < CORNER * region.size:
             continue
         between = _between(a[i, :n], path, ROOM * region.size)
-        one = Jump(a[i, :n], float(a[i, n]), b[i, :n], float(b[i, n]), wa[i], wb[i], between)
+        one = VelocityJump(a[i, :n], float(a[i, n]), b[i, :n], float(b[i, n]), wa[i], wb[i], between)
         if all(np.linalg.norm(one.place - other.place) > APART * region.size for other in found):
             found.append(one)
     steep = a[sizes <= least]
-    return tuple(found), Places(steep[:, :n], steep[:, n])
+    return tuple(found), SamplePoints(steep[:, :n], steep[:, n])
 
 
-def smallest_scale(n: int, probe: FieldProbe, rows: tuple[Row, ...], on: tuple[Places, ...]) -> tuple[float, str]:
+def smallest_scale(
+    n: int, probe: FieldProbe, rows: tuple[FieldRow, ...], on: tuple[SamplePoints, ...]
+) -> tuple[float, str]:
     """The smallest length that a field has to turn within, and what it is of.
 
     The margin, and the least radii of curvature of the program curve and of the boundaries, at places on them; corners,
@@ -126,14 +128,14 @@ def smallest_scale(n: int, probe: FieldProbe, rows: tuple[Row, ...], on: tuple[P
     found = [(row.margin, "the margin") for row in rows if row.margin > 0.0]
     for row, places in zip(rows, on, strict=True):
         if len(places) and not row.corners:
-            bends = curvatures(n, probe, row, places)
+            bends = level_curvatures(n, probe, row, places)
             largest = float(bends[np.isfinite(bends)].max(initial=0.0))
             if largest > 0.0:
                 found.append((1.0 / largest, f"the least radius of curvature of {row.name!r}"))
     return min(found, default=(float("inf"), ""))
 
 
-def curvature_jumps(probe: FieldProbe, rows: tuple[Row, ...], on: tuple[Places, ...]) -> dict[str, Extreme]:
+def curvature_jumps(probe: FieldProbe, rows: tuple[FieldRow, ...], on: tuple[SamplePoints, ...]) -> dict[str, Extreme]:
     """Where the curvature of a boundary jumps that is C¹ and no smoother, and by how much, by its name.
 
     Args:
@@ -147,7 +149,7 @@ def curvature_jumps(probe: FieldProbe, rows: tuple[Row, ...], on: tuple[Places, 
             continue
         first = places.only(places.t == places.t[0])
         n = first.x.shape[1]
-        bends = curvatures(n, probe, row, first)
+        bends = level_curvatures(n, probe, row, first)
         low, high = int(np.argmin(bends)), int(np.argmax(bends))
         a, b, t = first.x[low], first.x[high], first.t[:1]
         ka, kb = float(bends[low]), float(bends[high])
@@ -159,14 +161,14 @@ def curvature_jumps(probe: FieldProbe, rows: tuple[Row, ...], on: tuple[Places, 
                 middle = middle - values["f"].ravel()[row.indices[0]] * slope / max(float(slope @ slope), 1e-12)
             if min(np.linalg.norm(middle - a), np.linalg.norm(middle - b)) < 1e-10 * max(1.0, float(np.abs(a).max())):
                 break
-            k = float(curvatures(n, probe, row, Places(middle[None, :], t))[0])
+            k = float(level_curvatures(n, probe, row, SamplePoints(middle[None, :], t))[0])
             a, ka, b, kb = (a, ka, middle, k) if abs(k - ka) >= abs(kb - k) else (middle, k, b, kb)
         if abs(kb - ka) > 0.1 * float(bends.max()):
             found[row.name] = Extreme(abs(kb - ka), b, float(t[0]))
     return found
 
 
-def curvatures(n: int, probe: FieldProbe, row: Row, places: Places) -> Array:
+def level_curvatures(n: int, probe: FieldProbe, row: FieldRow, places: SamplePoints) -> Array:
     """Curvature of a row's level lines or surfaces at places, the largest of its functions', shape (N,) [1/m].
 
     Args:
@@ -187,7 +189,7 @@ def curvatures(n: int, probe: FieldProbe, row: Row, places: Places) -> Array:
     return found
 
 
-def room_to_turn(rows: tuple[Row, ...], functions: Array, scale: float) -> Array:
+def turning_length(rows: tuple[FieldRow, ...], functions: Array, scale: float) -> Array:
     """The length within which a point has to turn at places, shape (N,) [m].
 
     The smallest scale; less in a notch between two barriers, and near one with corners, where it is the distance.
@@ -220,7 +222,7 @@ def _between(place: Array, path: Array, room: float) -> bool:
     return bool(np.linalg.norm(shares @ offset) <= room)
 
 
-def _look(probe: FieldProbe, places: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _sample_velocities(probe: FieldProbe, places: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Velocities at places with their times, shape (N, n + 1), and whether these are free and the numbers finite."""
     values = probe.flow.at(places[:, :-1], places[:, -1])
     w, gaps = values["w"], values["O"].reshape(len(places), -1)

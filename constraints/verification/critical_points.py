@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .newton import newton
-from .probe import FieldProbe
-from .rows import Places, Region, Row
+from ..field.probe import FieldProbe
+from .sample_points import FieldRow, SamplePoints, SearchRegion, newton_search
 
 Array = NDArray[np.float64]
 Kind = Literal["minimum", "maximum", "saddle", "degenerate", "crossing", "sink", "source", "center"]
@@ -58,9 +57,9 @@ class CriticalPoint:
     trap: bool = False
 
 
-def zeros_of(
-    evaluate: Callable[[Array, Array], tuple[Array, Array]], region: Region, starts: Places
-) -> tuple[Places, Array]:
+def find_zeros(
+    evaluate: Callable[[Array, Array], tuple[Array, Array]], region: SearchRegion, starts: SamplePoints
+) -> tuple[SamplePoints, Array]:
     """Different places of a region where r(x, t) = 0, and r_x there, shape (k, n, n); in order of time and place.
 
     Every search is Newton's method; what no start leads to is not found.
@@ -70,8 +69,8 @@ def zeros_of(
         region: what lies outside of it is left out.
         starts: where the searches begin.
     """
-    x, settled = newton(evaluate, starts.x, starts.t, longest=0.05 * region.size)
-    found = Places(x, starts.t).only(settled & region.holds(x))
+    x, settled = newton_search(evaluate, starts.x, starts.t, longest=0.05 * region.size)
+    found = SamplePoints(x, starts.t).only(settled & region.holds(x))
     r, slope = evaluate(found.x, found.t)
     # With a singular or a huge Jacobian a step of least norm can settle off the zero.
     usual = np.abs(evaluate(starts.x, starts.t)[0]).max(axis=1, initial=0.0)
@@ -84,11 +83,11 @@ def zeros_of(
         apart = [found.t[i] != found.t[j] or np.linalg.norm(found.x[i] - found.x[j]) > 1e-6 * region.size for j in kept]
         if all(apart):
             kept.append(int(i))
-    return Places(found.x[kept], found.t[kept]), slope[kept]
+    return SamplePoints(found.x[kept], found.t[kept]), slope[kept]
 
 
-def critical_points(
-    probe: FieldProbe, rows: tuple[Row, ...], region: Region, starts: Places
+def find_critical_points(
+    probe: FieldProbe, rows: tuple[FieldRow, ...], region: SearchRegion, starts: SamplePoints
 ) -> tuple[CriticalPoint, ...]:
     """Critical points of f = ∏ f_i, by Newton's method on ∇f = 0.
 
@@ -107,7 +106,7 @@ def critical_points(
         values = probe.product.at(x, t)
         return values["f_x"], values["f_xx"]
 
-    found, hessians = zeros_of(evaluate, region, starts)
+    found, hessians = find_zeros(evaluate, region, starts)
     functions, rates = probe.rows.at(found.x, found.t)["f"], probe.product.at(found.x, found.t)["f_t"][:, 0]
     speeds = np.linalg.norm(probe.motion.at(found.x, found.t)["w"], axis=1)
     labels = [row.name + f"[{k}]" * (len(row.indices) > 1) for row in rows for k in range(1, len(row.indices) + 1)]
@@ -121,7 +120,7 @@ def critical_points(
             continue
         if crossing and len(meeting) < found.x.shape[1]:
             lines.add((time, meeting))
-        kind = "crossing" if crossing else kind_of_extremum(hessians[i])
+        kind = "crossing" if crossing else classify_extremum(hessians[i])
         alike = [one.place for one in points if one.kind == kind == "degenerate" and one.time == time]
         if any(np.linalg.norm(place - found.x[i]) < APART * region.size for place in alike):
             continue
@@ -132,7 +131,7 @@ def critical_points(
                 place=found.x[i],
                 time=time,
                 speed=float(speeds[i]),
-                inside=covering(rows, functions[i], ON * region.size),
+                inside=covering_barriers(rows, functions[i], ON * region.size),
                 rate=float(rates[i]),
                 meeting=meeting if crossing else (),
             )
@@ -140,8 +139,8 @@ def critical_points(
     return tuple(points)
 
 
-def stagnation_points(
-    probe: FieldProbe, rows: tuple[Row, ...], region: Region, starts: Places
+def find_stagnation_points(
+    probe: FieldProbe, rows: tuple[FieldRow, ...], region: SearchRegion, starts: SamplePoints
 ) -> tuple[CriticalPoint, ...]:
     """Places where the field vanishes, w(x, t) = 0, by Newton's method.
 
@@ -156,18 +155,18 @@ def stagnation_points(
         values = probe.motion.at(x, t)
         return values["w"], values["w_x"]
 
-    found, slopes = zeros_of(evaluate, region, starts)
+    found, slopes = find_zeros(evaluate, region, starts)
     functions = probe.rows.at(found.x, found.t)["f"]
     speeds = np.linalg.norm(probe.motion.at(found.x, found.t)["w"], axis=1)
-    inside = [covering(rows, f, ON * region.size) for f in functions]
+    inside = [covering_barriers(rows, f, ON * region.size) for f in functions]
     traps = [
-        not inside[i] and _holds(probe, rows, found.x[i], float(found.t[i]), slopes[i], 1e-5 * region.size)
+        not inside[i] and _is_trap(probe, rows, found.x[i], float(found.t[i]), slopes[i], 1e-5 * region.size)
         for i in range(len(found))
     ]
     return tuple(
         CriticalPoint(
             of="w",
-            kind=kind_of_equilibrium(slopes[i]),
+            kind=classify_equilibrium(slopes[i]),
             place=found.x[i],
             time=float(found.t[i]),
             speed=float(speeds[i]),
@@ -179,7 +178,9 @@ def stagnation_points(
     )
 
 
-def _holds(probe: FieldProbe, rows: tuple[Row, ...], place: Array, at: float, slope: Array, offset: float) -> bool:
+def _is_trap(
+    probe: FieldProbe, rows: tuple[FieldRow, ...], place: Array, at: float, slope: Array, offset: float
+) -> bool:
     """Whether points near a place with w = 0 come to rest there.
 
     The field must be at rest, w_t = 0. No eigenvalue of ∂w/∂x may have a positive real part, or be imaginary: round a
@@ -203,13 +204,13 @@ def _holds(probe: FieldProbe, rows: tuple[Row, ...], place: Array, at: float, sl
     still = [side * vectors[:, k].real for k in np.flatnonzero(np.abs(values) <= least) for side in (1, -1)]
     for direction in (*touched, *still):
         beside = (place + offset * direction)[None, :]
-        free = not covering(rows, probe.rows.at(beside, time)["f"][0], 0.0)
+        free = not covering_barriers(rows, probe.rows.at(beside, time)["f"][0], 0.0)
         if free and float(probe.motion.at(beside, time)["w"][0] @ direction) >= 0.0:
             return False
     return True
 
 
-def covering(rows: tuple[Row, ...], functions: Array, tolerance: float) -> tuple[str, ...]:
+def covering_barriers(rows: tuple[FieldRow, ...], functions: Array, tolerance: float) -> tuple[str, ...]:
     """Names of the boundaries that a place lies inside of.
 
     Args:
@@ -229,7 +230,7 @@ def eigenvalues(matrix: Array) -> NDArray[np.complex128]:
     return np.asarray(np.linalg.eigvals(matrix), dtype=np.complex128)
 
 
-def kind_of_extremum(hessian: Array) -> Kind:
+def classify_extremum(hessian: Array) -> Kind:
     """What a critical point is by the Hessian there.
 
     Args:
@@ -241,7 +242,7 @@ def kind_of_extremum(hessian: Array) -> Kind:
     return "minimum" if values.min() > 0 else "maximum" if values.max() < 0 else "saddle"
 
 
-def kind_of_equilibrium(slope: Array) -> Kind:
+def classify_equilibrium(slope: Array) -> Kind:
     """What a place with w = 0 is by ∂w/∂x there, at a frozen time.
 
     Args:

@@ -1,4 +1,4 @@
-"""Looking at a field from many places: is what must hold of it so."""
+"""Verification of a field at many places: are its curves integral curves, and what does a point meet on its way."""
 
 from __future__ import annotations
 
@@ -10,35 +10,176 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import positive, reals, room_for, vector
 from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
-from ..field import EruginField
-from .continuity import curvature_jumps, curvatures, find_jumps, room_to_turn, smallest_scale
-from .critical_points import critical_points, stagnation_points
-from .judge import judged
-from .look import extreme, look_at
-from .probe import FieldProbe
-from .report import FieldReport, point
-from .rows import Places, Region, Row, rows_of
-from .subject import Subject
-from .surroundings import surroundings
+from ...symbolic.validation import positive, reals, require_memory, vector
+from ..field.erugin_field import EruginField
+from ..field.probe import FieldProbe, VelocityField
+from .continuity import curvature_jumps, find_jumps, level_curvatures, smallest_scale, turning_length
+from .critical_points import find_critical_points, find_stagnation_points
+from .field_report import FLAT, Approach, Extreme, FieldReport, RowReport, diagnose, format_point
+from .sample_points import (
+    FieldRow,
+    SamplePoints,
+    SearchRegion,
+    default_region,
+    field_rows,
+    find_points_on,
+    least_norm_step,
+    newton_search,
+)
 
 if TYPE_CHECKING:
-    from ..rehearsal import Rehearsal
-    from ..start import Advance
+    from ..field.feasibility import BarrierSpeed
+    from ..field.preview import Preview
+
 
 Array = NDArray[np.float64]
 
-SENT = 3
+
+def find_extreme(values: Array, places: SamplePoints, *, least: bool = False) -> Extreme:
+    """The largest finite value with its place, or the smallest; NaN if there is none.
+
+    Args:
+        values: shape (N,).
+        places: where they were found.
+        least: whether the smallest is meant.
+    """
+    number = np.where(np.isfinite(values), values, np.inf if least else -np.inf)
+    if not np.isfinite(number).any():
+        return Extreme(float("nan"), np.nan * np.ones(places.x.shape[1]), float("nan"))
+    i = int(np.argmin(number) if least else np.argmax(number))
+    return Extreme(float(values[i]), places.x[i].copy(), float(places.t[i]))
+
+
+def examine_row(
+    probe: FieldProbe,
+    row: FieldRow,
+    rows: tuple[FieldRow, ...],
+    region: SearchRegion,
+    starts: SamplePoints,
+    *,
+    offsets: tuple[float, ...],
+    tolerance: float,
+    rng: np.random.Generator,
+) -> tuple[RowReport, SamplePoints]:
+    """One row at many of its places, and those of them that are free and have a gradient.
+
+    Args:
+        probe: of the field.
+        row: the row.
+        rows: all rows of the field.
+        region: where to look.
+        starts: where the searches for places on the row begin.
+        offsets: distances from it at which the approach is measured [m].
+        tolerance: largest |df_i/dt| that passes for zero [m/s].
+        rng: for directions, in three and more dimensions.
+    """
+    found = find_points_on(probe, row, region, starts)
+    others = [other.indices[0] for other in rows if not other.program and other is not row]
+    nearest = 0.999999 * row.margin
+    hidden = np.asarray((probe.rows.at(found.x, found.t)["f"][:, others] < nearest).any(axis=1))
+    seen, covered = found.only(~hidden), found.only(hidden)
+    drift, slope = _drift(probe, row, seen)
+    hidden_drift = _drift(probe, row, covered)[0]
+    # A number that is none must not pass for a small one.
+    drift = np.where(np.isfinite(drift), drift, np.inf)
+    worst = int(np.argmax(drift)) if len(drift) else -1
+    largest = (
+        Extreme(float(drift[worst]), seen.x[worst].copy(), float(seen.t[worst]))
+        if len(drift)
+        else find_extreme(drift, seen)
+    )
+    report = RowReport(
+        name=row.name,
+        role=row.role,
+        points=len(seen),
+        drift=largest,
+        faulty=int((drift > tolerance).sum()),
+        covered=len(covered),
+        covered_drift=float(hidden_drift.max()) if len(covered) else float("nan"),
+        slope=find_extreme(slope, seen, least=True),
+        zero_gradient=_flat_places(probe, row, region, starts),
+        approaches=_approaches(probe, row, seen, offsets, rng),
+    )
+    # At a corner of a boundary derivatives are none.
+    return report, seen.only(slope > FLAT)
+
+
+def _drift(probe: FieldProbe, row: FieldRow, places: SamplePoints) -> tuple[Array, Array]:
+    """Norm of df_i/dt = ∇f_i·w + f_i,t, and the smallest singular value of ∂f/∂x, at each place."""
+    chosen = list(row.indices)
+    values, w = probe.rows.at(places.x, places.t), probe.motion.at(places.x, places.t)["w"]
+    slope = values["f_x"][:, chosen]
+    rate = np.einsum("Nij,Nj->Ni", slope, w) + values["f_t"][:, chosen]
+    finite = np.isfinite(slope).all(axis=(1, 2))
+    least = np.full(len(places), np.nan)
+    least[finite] = np.linalg.svd(slope[finite], compute_uv=False).min(axis=1, initial=np.inf)
+    return np.abs(rate).max(axis=1, initial=0.0), least
+
+
+def _flat_places(probe: FieldProbe, row: FieldRow, region: SearchRegion, starts: SamplePoints) -> Array:
+    """Places where a function of the row and its gradient vanish together, by Gauss–Newton steps on (f, ∇f)."""
+    n = region.low.size
+    found: list[Array] = []
+    for index in row.indices:
+
+        def evaluate(x: Array, t: Array, i: int = index) -> tuple[Array, Array]:
+            values, curvature = probe.rows.at(x, t), probe.curvature.at(x, t)["f_xx"]
+            f, slope = values["f"][:, i], values["f_x"][:, i]
+            r = np.concatenate([f[:, None] / region.size, slope], axis=1)
+            return r, np.concatenate([slope[:, None, :] / region.size, curvature[:, n * i : n * (i + 1)]], axis=1)
+
+        x, settled = newton_search(evaluate, starts.x, starts.t, longest=0.05 * region.size)
+        ends = SamplePoints(x, starts.t).only(settled & region.holds(x))
+        flat = ends.only(np.abs(evaluate(ends.x, ends.t)[0]).max(axis=1, initial=0.0) < FLAT)
+        for place, time in zip(flat.x, flat.t, strict=True):
+            if not any(one[-1] == time and np.linalg.norm(one[:-1] - place) < 1e-4 * region.size for one in found):
+                found.append(np.append(place, time))
+    return np.array(found).reshape(-1, n + 1)
+
+
+def _approaches(
+    probe: FieldProbe, row: FieldRow, on: SamplePoints, offsets: tuple[float, ...], rng: np.random.Generator
+) -> tuple[Approach, ...]:
+    """d ln|f_i|/dt at places beside the row; of a single function on either side, of several in random directions."""
+    chosen = list(row.indices)
+    slope = probe.rows.at(on.x, on.t)["f_x"][:, chosen]
+    single = len(chosen) == 1
+    course = np.ones((len(on), 1)) if single else rng.normal(size=(len(on), len(chosen)))
+    aside = least_norm_step(slope, course)
+    aside /= np.maximum(np.linalg.norm(aside, axis=1), 1e-300)[:, None]
+    found: list[Approach] = []
+    for offset in (d * side for side in ((1, -1) if single else (1,)) for d in offsets):
+        x = on.x + offset * aside
+        values, w, product = probe.rows.at(x, on.t), probe.motion.at(x, on.t)["w"], probe.product.at(x, on.t)
+        f = values["f"][:, chosen]
+        rate = np.einsum("Nij,Nj->Ni", values["f_x"][:, chosen], w) + values["f_t"][:, chosen]
+        growth = (f * rate).sum(axis=1) / np.maximum((f**2).sum(axis=1), 1e-300)
+        total = product["f"][:, 0]
+        change = (product["f_x"] * product["P"]).sum(axis=1) / np.where(total == 0.0, np.nan, total)
+        if len(on):
+            found.append(
+                Approach(offset, (float(growth.min()), float(growth.max())), (_least(change), -_least(-change)))
+            )
+    return tuple(found)
+
+
+def _least(values: Array) -> float:
+    """Smallest of the finite numbers."""
+    finite = values[np.isfinite(values)]
+    return float(finite.min()) if len(finite) else float("nan")
+
+
+PREVIEW_STARTS = 3
 """Points that are sent along the field from places on the path, if no start is given."""
 
-SHARP = 1e-9
+CORNER_SIZE = 1e-9
 """Share of the region's size within which a field does not turn round, except at corners."""
 
 
 def verify(
-    field: Subject,
+    field: VelocityField,
     *,
     low: ArrayLike | None = None,
     high: ArrayLike | None = None,
@@ -99,13 +240,15 @@ def verify(
         raise ModelError(f"verify() needs a field, such as EruginField(path, obstacles, ...), got {field!r}")
     n, values = field.dimension, field.parameters.values(p)
     if low is None or high is None or times is None:
-        corner, opposite, three = surroundings(field, values)
+        corner, opposite, three = default_region(field, values)
         low, high = corner if low is None else low, opposite if high is None else high
         times = three if times is None else times
     instants = np.atleast_1d(reals("times", times))
-    region = Region(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
+    region = SearchRegion(vector("low", low, n), vector("high", high, n), vector("times", instants, instants.size))
     if not (region.high > region.low).all():
-        raise ModelError(f"the region from {point(region.low)} to {point(region.high)} is empty: high must exceed low")
+        raise ModelError(
+            f"the region from {format_point(region.low)} to {format_point(region.high)} is empty: high must exceed low"
+        )
     if not instants.size:
         raise ModelError("times must hold at least one instant")
     whole_numbers = (int, np.integer)
@@ -121,20 +264,22 @@ def verify(
     ]
     given = None if start is None else vector("start", start, n)
     rng, largest = np.random.default_rng(seed), positive("tolerance", tolerance)
-    probe, rows = FieldProbe.of(field, values), rows_of(field, values)
+    probe, rows = FieldProbe.of(field, values), field_rows(field, values)
     # Each place starts a search on each row, with the slopes of all functions at every place that is found.
     size = float(samples) * (1 + len(rows)) * (n + 1) * (n + 1 + len(rows))
-    with room_for(size, f"searches from {samples:,} places", "take fewer samples"):
+    with require_memory(size, f"searches from {samples:,} places", "take fewer samples"):
         starts = region.draw(samples, rng)
-    looks = [look_at(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows]
-    seen = Places(
+    looks = [
+        examine_row(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows
+    ]
+    seen = SamplePoints(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])
     )
-    advances, rehearsals, unseen = _sent_along(field, values, region, given, looks[0][1])
+    advances, previews, unseen = _preview_motions(field, values, region, given, looks[0][1])
     clear = np.asarray((probe.flow.at(seen.x, seen.t)["O"].reshape(len(seen), -1) > -1e-9 * region.size).all(axis=1))
-    path = np.concatenate([_places_of_path(field, values, region, looks[0][1]), *(x[None, :] for x, _ in rehearsals)])
+    path = np.concatenate([_path_points(field, values, region, looks[0][1]), *(x[None, :] for x, _ in previews)])
     jumps, steep = find_jumps(probe, region, seen.only(clear), path, np.random.default_rng(seed))
-    searched, seen = seen, Places(np.concatenate([seen.x, steep.x]), np.concatenate([seen.t, steep.t]))
+    searched, seen = seen, SamplePoints(np.concatenate([seen.x, steep.x]), np.concatenate([seen.t, steep.t]))
     functions, motion = probe.rows.at(seen.x, seen.t)["f"], probe.motion.at(seen.x, seen.t)
     w, whole = motion["w"], np.asarray(np.isfinite(np.hstack([functions, motion["w"]])).all(axis=1))
     # On a boundary itself rounding decides which side a place is on.
@@ -142,17 +287,17 @@ def verify(
     free, rates = seen.only(outside), np.einsum("Nij,Nj->Ni", motion["w_x"], w) + motion["w_t"]
     speeds = np.linalg.norm(w, axis=1)[outside]
     # Where w turns round within a distance that only rounding brings a place to, there is a corner.
-    turning = SHARP * region.size * np.linalg.norm(motion["w_x"], axis=(1, 2))
+    turning = CORNER_SIZE * region.size * np.linalg.norm(motion["w_x"], axis=(1, 2))
     sharp = outside & (turning > speeds.max(initial=0.0))
     smooth = outside & ~sharp
     sizes = np.linalg.norm(rates, axis=1)
     scale, of = smallest_scale(n, probe, rows, tuple(on for _, on in looks))
-    room = room_to_turn(rows, functions, scale)
-    bent = np.minimum(room, 1.0 / np.maximum(curvatures(n, probe, rows[0], seen), 1e-300))
+    room = turning_length(rows, functions, scale)
+    bent = np.minimum(room, 1.0 / np.maximum(level_curvatures(n, probe, rows[0], seen), 1e-300))
     with np.errstate(invalid="ignore", over="ignore"):
         share = sizes / max(speeds.max(initial=0.0) ** 2, 1e-300)
         turns, apparent = (np.where(np.isfinite(length), share * length, 0.0) for length in (bent, room))
-    return judged(
+    return diagnose(
         FieldReport(
             name=field.name,
             dimension=n,
@@ -163,23 +308,23 @@ def verify(
             seed=seed,
             tolerance=largest,
             rows=tuple(report for report, _ in looks),
-            speed=extreme(speeds, free),
-            slowest=extreme(speeds, free, least=True),
-            acceleration=extreme(np.linalg.norm(rates, axis=1)[smooth], seen.only(smooth)),
+            speed=find_extreme(speeds, free),
+            slowest=find_extreme(speeds, free, least=True),
+            acceleration=find_extreme(np.linalg.norm(rates, axis=1)[smooth], seen.only(smooth)),
             corners=int(sharp.sum()),
-            critical_points=critical_points(probe, rows, region, searched),
-            stagnation_points=stagnation_points(probe, rows, region, searched),
+            critical_points=find_critical_points(probe, rows, region, searched),
+            stagnation_points=find_stagnation_points(probe, rows, region, searched),
             not_finite=int((~whole).sum()),
-            first_not_finite=extreme(np.ones(int((~whole).sum())), seen.only(~whole)),
+            first_not_finite=find_extreme(np.ones(int((~whole).sum())), seen.only(~whole)),
             clearances={} if given is None else _clearances(probe, rows, given, region.times[:1]),
             jumps=jumps,
             scale=scale,
             scale_of=of,
-            turns=extreme(turns[smooth], seen.only(smooth)),
-            apparent=extreme(apparent[smooth], seen.only(smooth)),
+            turns=find_extreme(turns[smooth], seen.only(smooth)),
+            apparent=find_extreme(apparent[smooth], seen.only(smooth)),
             bends=curvature_jumps(probe, rows, tuple(on for _, on in looks)),
             speeds=advances,
-            rehearsals=rehearsals,
+            previews=previews,
             unseen=unseen,
         ),
         speed_limit=limits[0],
@@ -187,13 +332,13 @@ def verify(
     )
 
 
-def _sent_along(
-    field: Subject, values: Array, region: Region, start: Array | None, on: Places
-) -> tuple[tuple[Advance, ...], tuple[tuple[Array, Rehearsal], ...], tuple[str, ...]]:
+def _preview_motions(
+    field: VelocityField, values: Array, region: SearchRegion, start: Array | None, on: SamplePoints
+) -> tuple[tuple[BarrierSpeed, ...], tuple[tuple[Array, Preview], ...], tuple[str, ...]]:
     """How fast the boundaries of an Erugin field advance, and what comes of points that are sent along it."""
     # These look at fields with what is in this folder.
-    from ..rehearsal import Stage
-    from ..start import fastest_advances
+    from ..field.feasibility import barrier_speeds
+    from ..field.preview import PreviewSetup
 
     if not isinstance(field, EruginField) or not field.barriers:
         return (), (), ()
@@ -202,19 +347,21 @@ def _sent_along(
     limit, margin = (float(values[names.index(f"{field.name}.{key}")]) for key in ("limit", "margin"))
     middle = (region.low + region.high) / 2
     place = middle if start is None else start
-    advances = fastest_advances(field, values, first, last, place)
+    advances = barrier_speeds(field, values, first, last, place)
     if any(one.too_fast for one in advances):
         return advances, (), ()
-    outer = fastest_advances(field, values, first, last, place, level=margin)
+    outer = barrier_speeds(field, values, first, last, place, level=margin)
     advances = tuple(replace(one, at_margin=other.speed) for one, other in zip(advances, outer, strict=True))
     early, marks = on.only(on.t == first).x, _landmarks(field, values, first)
-    starts = [start] if start is not None else [*marks[:1], *early[:: max(len(early) // SENT, 1)][:SENT]]
-    found: list[tuple[Array, Rehearsal]] = []
+    starts = (
+        [start] if start is not None else [*marks[:1], *early[:: max(len(early) // PREVIEW_STARTS, 1)][:PREVIEW_STARTS]]
+    )
+    found: list[tuple[Array, Preview]] = []
     unseen: list[str] = []
     for place in starts if last > first else ():
         try:
-            stage = Stage.set_up(field, place, last - first, 0.25 * margin / limit, values, t0=first)
-            found.append((place, stage.rehearse(values)))
+            stage = PreviewSetup.set_up(field, place, last - first, 0.25 * margin / limit, values, t0=first)
+            found.append((place, stage.preview(values)))
         except ModelError as error:
             # A start inside of a barrier is told by its clearance.
             if "m deep" not in str(error):
@@ -222,7 +369,7 @@ def _sent_along(
     return advances, tuple(found), tuple(dict.fromkeys(unseen))
 
 
-def _landmarks(field: Subject, values: Array, time: float) -> Array:
+def _landmarks(field: VelocityField, values: Array, time: float) -> Array:
     """The path's landmarks at a time, shape (k, n); none if it has none."""
     t = ca.SX.sym("t")
     marks = field.path.landmarks(t)
@@ -232,13 +379,13 @@ def _landmarks(field: Subject, values: Array, time: float) -> Array:
     return np.asarray(kernel(time, values)[0], dtype=np.float64).reshape(field.dimension, -1).T
 
 
-def _places_of_path(field: Subject, values: Array, region: Region, on: Places) -> Array:
+def _path_points(field: VelocityField, values: Array, region: SearchRegion, on: SamplePoints) -> Array:
     """Places that tell where a path lies, shape (k, n): its landmarks, or else places on the program curve."""
     marks = np.concatenate([_landmarks(field, values, float(time)) for time in region.times])
     return marks if len(marks) else on.x[:: max(len(on) // 100, 1)]
 
 
-def _clearances(probe: FieldProbe, rows: tuple[Row, ...], start: Array, time: Array) -> dict[str, float]:
+def _clearances(probe: FieldProbe, rows: tuple[FieldRow, ...], start: Array, time: Array) -> dict[str, float]:
     """Every boundary's function at the start."""
     functions = probe.rows.at(start[None, :], time)["f"][0]
     return {row.name: float(functions[row.indices[0]]) for row in rows if not row.program}

@@ -1,37 +1,34 @@
-"""Ways to find the multipliers λ."""
+"""Methods for the multipliers λ, one file each."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .augmented import AugmentedMultipliers
-from .canonical import CanonicalMotion, CanonicalMultipliers
-from .capability import Capability
-from .choice import chosen_method
-from .direct import DirectMethod, DirectMotion
+from .canonical import CanonicalMultipliers
+from .forward_dynamics import ForwardDynamics
 from .ldl import LdlMultipliers
 from .least_norm import LeastNormMultipliers
-from .movable import Movable
-from .multipliers import MultiplierMethod, Multipliers
+from .method import Capability, DirectMethod, DirectMotion, MultiplierMethod, Multipliers
+from .method_selection import default_method
 from .null_space import NullSpaceMultipliers
 from .proximal import ProximalMultipliers
 from .sweep import SweepMultipliers
 from .udwadia_phohomsiri import UdwadiaPhohomsiriMultipliers
 
 __all__ = [
-    "AugmentedMultipliers",
-    "CanonicalMotion",
-    "CanonicalMultipliers",
-    "Capability",
-    "DirectMethod",
-    "DirectMotion",
-    "LdlMultipliers",
-    "LeastNormMultipliers",
-    "Movable",
     "MultiplierMethod",
     "Multipliers",
-    "NullSpaceMultipliers",
-    "ProximalMultipliers",
+    "DirectMethod",
+    "DirectMotion",
+    "Capability",
+    "ForwardDynamics",
+    "default_method",
+    "LdlMultipliers",
     "SweepMultipliers",
+    "AugmentedMultipliers",
+    "CanonicalMultipliers",
+    "LeastNormMultipliers",
+    "ProximalMultipliers",
+    "NullSpaceMultipliers",
     "UdwadiaPhohomsiriMultipliers",
-    "chosen_method",
 ]
 
 check_exports(globals())

@@ -5,18 +5,17 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
-from ...symbolic.ldl import Ldl
-from ...symbolic.samples import samples
-from ..program import Program
-from .capability import DEPENDENCE, REGULAR, Capability
+from ...symbolic.linear_algebra import Ldl
+from ...symbolic.sampling import sample_values
+from ...symbolic.validation import positive
+from ..program.program import Program
+from .forward_dynamics import ForwardDynamics, half_solved_dynamics
 from .least_norm import LeastNormMultipliers
-from .movable import Movable, halved
-from .multipliers import MultiplierMethod, Multipliers
-from .row_basis import RowBasis
-from .sweep import require_solver
-from .units import undetermined
+from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers
+from .row_orthogonalization import GramSchmidtRows
+from .sweep import require_matrix_solver
+from .velocity_units import undetermined_velocities_error
 
 SMALLEST = 1e-13
 """A singular value counts as zero below this share of the largest; what is zero but for rounding has 1e-16."""
@@ -34,7 +33,7 @@ class AugmentedMultipliers(MultiplierMethod):
         method: how K λ = r is then solved.
     """
 
-    handles_dependence = True
+    supports_dependent_rows = True
 
     @property
     def handles(self) -> frozenset[Capability]:
@@ -53,8 +52,8 @@ class AugmentedMultipliers(MultiplierMethod):
         """
         self.weight = positive("weight", weight)
         self.method = LeastNormMultipliers() if method is None else method
-        require_solver(self, self.method)
-        if not self.method.handles_dependence:
+        require_matrix_solver(self, self.method)
+        if not self.method.supports_dependent_rows:
             raise ModelError(f"{type(self.method).__name__} does not handle dependent rows; take LeastNormMultipliers")
         self.iterates, self.tolerance = self.method.iterates, self.method.tolerance
 
@@ -62,11 +61,11 @@ class AugmentedMultipliers(MultiplierMethod):
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
 
-    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
-    def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
+    def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """The model with the augmented mass matrix.
 
         Raises:
@@ -77,7 +76,7 @@ class AugmentedMultipliers(MultiplierMethod):
         every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
         C = ca.diag(self.weight * _weights(program, ca.vertcat(A, program.theta)))
         factor = Ldl.of(robot.mass_matrix + every.T @ C @ every)
-        return halved(robot, factor, factor.forward(every.T @ C @ right - robot.bias))
+        return half_solved_dynamics(robot, factor, factor.forward(every.T @ C @ right - robot.bias))
 
 
 def _weights(program: Program, rows: ca.SX) -> ca.DM:
@@ -86,7 +85,7 @@ def _weights(program: Program, rows: ca.SX) -> ca.DM:
     states = {"t": c.t, "q": c.q, "v": c.v, "a": c.a}
     names = ", ".join(c.v[i].name() for i in range(c.nv))
     weights = np.ones(rows.size1())
-    for M, values in samples({"M": robot.mass_matrix, "rows": rows}, states, program.parameters):
+    for M, values in sample_values({"M": robot.mass_matrix, "rows": rows}, states, program.parameters):
         inertia = np.abs(np.diag(M))
         size = float(inertia.sum()) / max(int(np.count_nonzero(inertia)), 1) or 1.0
         lengths = np.sum(values**2, axis=1)
@@ -100,4 +99,4 @@ def _weights(program: Program, rows: ca.SX) -> ca.DM:
             return ca.DM(weights)
         share = np.abs(vectors[:, 0] / scale)
         names = ", ".join(c.v[int(i)].name() for i in np.flatnonzero(share > 0.1 * share.max()))
-    raise undetermined(robot, names)
+    raise undetermined_velocities_error(robot, names)

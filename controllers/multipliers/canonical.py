@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ...robots.canonical import CanonicalForm, canonical_form
+from ...robots.hamiltonian.canonical_form import CanonicalForm, canonical_form
 from ...symbolic.errors import ModelError
-from ...symbolic.ldl import Ldl
-from ..program import Program
-from .capability import Capability
+from ...symbolic.linear_algebra import Ldl
+from ..program.program import Program
+from .forward_dynamics import ExplicitDynamics, ForwardDynamics, nan_where_singular
 from .ldl import LdlMultipliers
-from .movable import GivenMotion, Movable, sound
-from .multipliers import MultiplierMethod, Multipliers
-from .row_basis import RowBasis
-from .sweep import require_solver
+from .method import Capability, MultiplierMethod, Multipliers
+from .row_orthogonalization import GramSchmidtRows
+from .sweep import require_matrix_solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +111,8 @@ class CanonicalMultipliers(MultiplierMethod):
             ModelError: for a method that puts something else in the place of M.
         """
         self.method = LdlMultipliers() if method is None else method
-        require_solver(self, self.method)
-        self.handles_dependence, self.iterates = self.method.handles_dependence, self.method.iterates
+        require_matrix_solver(self, self.method)
+        self.supports_dependent_rows, self.iterates = self.method.supports_dependent_rows, self.method.iterates
         self.tolerance = self.method.tolerance
 
     @property
@@ -125,23 +124,23 @@ class CanonicalMultipliers(MultiplierMethod):
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
 
-    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
-    def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
+    def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """The robot with H_pp in place of M⁻¹ and S in place of its free acceleration.
 
         Raises:
             ModelError: for a robot without a canonical form, or with a singular mass matrix.
         """
         del theta, beta
-        motion = CanonicalMotion.of(regular_form(program))
+        motion = CanonicalMotion.of(regular_canonical_form(program))
         mobility, free = motion.in_velocities(motion.mobility), motion.in_velocities(motion.free)
-        return GivenMotion(program.robot, _Hessian(mobility), sound(program.robot.factor, free))
+        return ExplicitDynamics(program.robot, _Hessian(mobility), nan_where_singular(program.robot.factor, free))
 
 
-def regular_form(program: Program) -> CanonicalForm:
+def regular_canonical_form(program: Program) -> CanonicalForm:
     """The canonical form of a program's robot.
 
     Args:

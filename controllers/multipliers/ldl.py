@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...symbolic.ldl import Ldl
-from .multipliers import MultiplierMethod, Multipliers
+from ...symbolic.linear_algebra import Ldl
+from .method import MultiplierMethod, Multipliers
 
 
 class LdlMultipliers(MultiplierMethod):

@@ -1,13 +1,13 @@
-"""Least-norm multipliers of rows of which some depend on others."""
+"""Least-norm multipliers for dependent rows."""
 
 from __future__ import annotations
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
-from ...symbolic.semidefinite import TOLERANCE, SemidefiniteLdl
-from .multipliers import MultiplierMethod, Multipliers
-from .row_basis import NEAREST, RowBasis
+from ...symbolic.linear_algebra import PIVOT_TOLERANCE, SemidefiniteLdl
+from ...symbolic.validation import positive
+from .method import MultiplierMethod, Multipliers
+from .row_orthogonalization import NEAREST, GramSchmidtRows
 
 
 class LeastNormMultipliers(MultiplierMethod):
@@ -28,7 +28,7 @@ class LeastNormMultipliers(MultiplierMethod):
             nevertheless, or its status is not OK.
     """
 
-    handles_dependence = True
+    supports_dependent_rows = True
 
     def __init__(self, tolerance: float = NEAREST) -> None:
         """Fix the tolerance.
@@ -43,10 +43,10 @@ class LeastNormMultipliers(MultiplierMethod):
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """λ = L (LᵀL)⁻¹ Lᵀ λ₀ with K = L D Lᵀ, and λ₀ zero in the rows that were left out; K shows half the digits."""
-        factor = SemidefiniteLdl.of(matrix, scale, tolerance=max(self.tolerance, TOLERANCE))
+        factor = SemidefiniteLdl.of(matrix, scale, tolerance=max(self.tolerance, PIVOT_TOLERANCE))
         return Multipliers(factor.solve(right), factor.pivots)
 
-    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
         """Least-norm λ with Cᵀλ = C⁻¹ r."""
         del matrix, scale
         return Multipliers(rows.weights(rows.along(right), 0, right.numel()), rows.left**2)

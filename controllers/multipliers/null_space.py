@@ -1,4 +1,4 @@
-"""Multipliers by what the rows leave free: Larin's generalized velocities."""
+"""Null-space multipliers: accelerations in Larin's generalized velocities, which the rows leave free."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import casadi as ca
 
 from ...robots.robot import Robot
 from ...symbolic.errors import ModelError
-from ...symbolic.ldl import Ldl
-from ..program import Program
-from .capability import REGULAR, Capability
-from .direct import DirectMethod, DirectMotion
-from .movable import sound
-from .row_reflections import RowReflections
-from .units import FULL, velocity_units
+from ...symbolic.linear_algebra import Ldl
+from ..program.program import Program
+from .forward_dynamics import nan_where_singular
+from .method import REGULAR, Capability, DirectMethod, DirectMotion
+from .row_orthogonalization import HouseholderRows
+from .velocity_units import FULL, velocity_units
 
 
 class NullSpaceMultipliers(DirectMethod):
@@ -49,13 +48,13 @@ class NullSpaceMultipliers(DirectMethod):
         S = ca.SX(velocity_units(program))
         rows = ca.vertcat(A, theta) @ ca.diag(S)
         M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
-        V = RowReflections.of_rows(rows)
+        V = HouseholderRows.of_rows(rows)
         along = V.along(ca.vertcat(b, beta))
         turned, pushed = V.turned(V.turned(M).T).T, V.turned(force)
         free = ca.SX(0, 1)
         if k + m < n:
             reduced = Ldl.of(turned[k + m :, k + m :])
-            free = sound(reduced, reduced.solve(pushed[k + m :, :] - turned[k + m :, : k + m] @ along))
+            free = nan_where_singular(reduced, reduced.solve(pushed[k + m :, :] - turned[k + m :, : k + m] @ along))
         motion = ca.vertcat(along, free) * _whole(robot, V.remainders[:k, :], rows[:k, :])
         weights = V.weights((turned @ motion - pushed)[: k + m, :])
         lengths = ca.sum2(rows**2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...symbolic.arrays import positive, whole
-from ...symbolic.ldl import Ldl
-from .multipliers import MultiplierMethod, Multipliers
+from ...symbolic.linear_algebra import Ldl
+from ...symbolic.validation import positive, whole
+from .method import MultiplierMethod, Multipliers
 
 MOST_STEPS = 1000
 """Each step is written out."""
@@ -28,7 +28,7 @@ class ProximalMultipliers(MultiplierMethod):
         steps: how many are taken.
     """
 
-    handles_dependence = True
+    supports_dependent_rows = True
     iterates = True
 
     def __init__(self, epsilon: float = 1e-8, steps: int = 6) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...robots.constrained_factor import half_moved_by
 from ...robots.formulations.articulated import ArticulatedFactor
 from ...robots.robot import Robot
-from ...robots.tree import Tree
+from ...robots.tree.tree import Tree
 from ...symbolic.errors import ModelError
-from ...symbolic.samples import samples
-from ..program import Program
-from .capability import DEPENDENCE, REGULAR, Capability
+from ...symbolic.sampling import sample_values
+from ..program.program import Program
+from .forward_dynamics import ForwardDynamics, HalfSolvedDynamics, half_solved_dynamics
 from .ldl import LdlMultipliers
-from .movable import HalvedMotion, Movable, halved
-from .multipliers import MultiplierMethod, Multipliers
-from .row_basis import RowBasis
+from .method import DEPENDENCE, REGULAR, Capability, MultiplierMethod, Multipliers
+from .row_orthogonalization import GramSchmidtRows
 
 ANOTHER = 1e-11
 """Share of |M| |x| by which M x may miss its right side for an x by the sweep; a hundred links have 2e-15."""
@@ -43,8 +41,8 @@ class SweepMultipliers(MultiplierMethod):
             ModelError: for a method that puts something else in the place of M.
         """
         self.method = LdlMultipliers() if method is None else method
-        require_solver(self, self.method)
-        self.handles_dependence, self.iterates = self.method.handles_dependence, self.method.iterates
+        require_matrix_solver(self, self.method)
+        self.supports_dependent_rows, self.iterates = self.method.supports_dependent_rows, self.method.iterates
         self.tolerance = self.method.tolerance
 
     @property
@@ -56,11 +54,11 @@ class SweepMultipliers(MultiplierMethod):
         """As ``method`` does."""
         return self.method.solve(matrix, right, scale)
 
-    def solve_rows(self, rows: RowBasis, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
+    def solve_rows(self, rows: GramSchmidtRows, matrix: ca.SX, right: ca.SX, scale: ca.SX) -> Multipliers:
         """As ``method`` does."""
         return self.method.solve_rows(rows, matrix, right, scale)
 
-    def movable(self, program: Program, theta: ca.SX, beta: ca.SX) -> Movable:
+    def forward_dynamics(self, program: Program, theta: ca.SX, beta: ca.SX) -> ForwardDynamics:
         """The robot with the sweep in place of its factorization.
 
         Raises:
@@ -68,17 +66,17 @@ class SweepMultipliers(MultiplierMethod):
         """
         del theta, beta
         robot = program.robot
-        if reason := sweep_refusal(robot):
+        if reason := sweep_unsupported_reason(robot):
             raise ModelError(f"SweepMultipliers cannot serve {robot.name}: {reason}. Take LdlMultipliers")
         if isinstance(robot.factor, ArticulatedFactor):
-            start = half_moved_by(robot, ca.SX.zeros(robot.coordinates.nv))
-            return HalvedMotion(robot.constrained_factor, start)
+            start = robot.half_solve(ca.SX.zeros(robot.coordinates.nv))
+            return HalfSolvedDynamics(robot.constrained_factor, start)
         assert robot.tree is not None
         factor = ArticulatedFactor.of(robot.tree)
-        return halved(robot, factor, factor.forward(-robot.bias))
+        return half_solved_dynamics(robot, factor, factor.forward(-robot.bias))
 
 
-def require_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
+def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
     """Raise ModelError unless a method does nothing but solve K λ = r.
 
     Args:
@@ -86,14 +84,14 @@ def require_solver(owner: MultiplierMethod, method: MultiplierMethod) -> None:
         method: what it was given.
     """
     plain = isinstance(method, MultiplierMethod) and method.handles in (REGULAR, REGULAR | DEPENDENCE)
-    if not plain or type(method).movable is not MultiplierMethod.movable:
+    if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
         raise ModelError(
             f"{type(owner).__name__} needs a method that solves K λ = r and nothing else, such as LdlMultipliers(), "
             f"LeastNormMultipliers() or ProximalMultipliers(); got {method!r}"
         )
 
 
-def sweep_refusal(robot: Robot) -> str:
+def sweep_unsupported_reason(robot: Robot) -> str:
     """Why the sweep cannot serve a robot, as a clause; empty if it can.
 
     Args:
@@ -114,7 +112,7 @@ def _has_another_mass_matrix(robot: Robot, tree: Tree) -> bool:
     ones = ca.SX.ones(c.nv, 1)
     x = ArticulatedFactor.of(tree).solve(ones)
     looked_at = {"missed": M @ x - ones, "size": ca.fabs(M) @ ca.fabs(x) + 1}
-    for missed, size in samples(looked_at, {"t": c.t, "q": c.q, "v": c.v}, robot.parameters):
+    for missed, size in sample_values(looked_at, {"t": c.t, "q": c.q, "v": c.v}, robot.parameters):
         if np.isfinite(missed).all() and (np.abs(missed) > ANOTHER * size).any():
             return True
     return False

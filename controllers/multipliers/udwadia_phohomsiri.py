@@ -6,15 +6,12 @@ import itertools
 
 import casadi as ca
 
-from ...symbolic.arrays import positive
-from ...symbolic.semidefinite import TOLERANCE
-from ..program import Program
-from .capability import DEPENDENCE, REGULAR, Capability
-from .direct import DirectMethod, DirectMotion
-from .multipliers import verdicts
-from .row_basis import NEAREST, RowBasis
-from .row_reflections import RowReflections
-from .units import FULL, velocity_units
+from ...symbolic.linear_algebra import PIVOT_TOLERANCE
+from ...symbolic.validation import positive
+from ..program.program import Program
+from .method import DEPENDENCE, REGULAR, Capability, DirectMethod, DirectMotion, check_rows
+from .row_orthogonalization import NEAREST, GramSchmidtRows, HouseholderRows
+from .velocity_units import FULL, velocity_units
 
 
 class UdwadiaPhohomsiriMultipliers(DirectMethod):
@@ -35,7 +32,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
             nevertheless, or its status is not OK.
     """
 
-    handles_dependence = True
+    supports_dependent_rows = True
 
     def __init__(self, tolerance: float = NEAREST) -> None:
         """Fix the tolerance.
@@ -63,15 +60,15 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         M, force = ca.diag(S) @ robot.mass_matrix @ ca.diag(S), -S * robot.bias
         scale = _scales(program, rows)
         # Natural rows that are redundant by design are so as far as q is on them.
-        spare = self.tolerance if robot.redundant == "refused" else max(TOLERANCE, self.tolerance)
-        V = RowBasis.of_rows(rows, scale, [spare] * k + [self.tolerance] * theta.size1())
+        spare = self.tolerance if robot.redundant == "refused" else max(PIVOT_TOLERANCE, self.tolerance)
+        V = GramSchmidtRows.of_rows(rows, scale, [spare] * k + [self.tolerance] * theta.size1())
 
         def free(x: ca.SX) -> ca.SX:
             return x - V.basis.T @ (V.basis @ x)
 
         whole = ca.vertcat(free(M), V.basis)  # (n + k + m, n)
         wanted = ca.vertcat(free(force), V.along(ca.vertcat(b, beta)))
-        columns = RowReflections.of_rows(whole.T)
+        columns = HouseholderRows.of_rows(whole.T)
         a = columns.weights(columns.turned(wanted)[:n, :])
         lengths = ca.sum1(whole**2).T
         for j in range(n):
@@ -84,7 +81,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         every, right = ca.vertcat(A, theta), ca.vertcat(b, beta)
         lengths, made = ca.sqrt(ca.sum2(rows**2)), ca.fabs(every)
         size = ca.fabs(right) + made @ ca.fabs(acceleration)
-        pivots, misses = verdicts(V, right - every @ acceleration, size, lengths, scale, ca.sum2(made), k)
+        pivots, misses = check_rows(V, right - every @ acceleration, size, lengths, scale, ca.sum2(made), k)
         share = [ca.if_else(lengths[i] > 0, V.kept[i] * V.left[i] / lengths[i], 0) for i in range(k, count)]
         off = [program.active[i] == 0 if switched else ca.SX(0) for i, switched in enumerate(program.switched)]
         left = ca.vertcat(ca.SX(0, 1), *(ca.if_else(o, -1, s) for o, s in zip(off, share, strict=True)))

@@ -1,18 +1,18 @@
 """Program control of plants that are not known exactly: integral action, adaptation, bounded disturbances."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .adaptive import AdaptiveProgramController
-from .disturbance import linear_bound, row_disturbance
-from .integral import Integral, IntegralProgramController
-from .unknowns import Estimate
+from .disturbance_bounds import row_disturbance, ultimate_bound
+from .integral import IntegralMemory, IntegralProgramController
+from .parameter_estimate import ParameterEstimate
 
 __all__ = [
-    "AdaptiveProgramController",
-    "Estimate",
-    "Integral",
     "IntegralProgramController",
-    "linear_bound",
+    "IntegralMemory",
+    "AdaptiveProgramController",
+    "ParameterEstimate",
     "row_disturbance",
+    "ultimate_bound",
 ]
 
 check_exports(globals())

@@ -1,9 +1,10 @@
-"""Program control of a plant whose masses, inertias or friction are not known: they are estimated on the way."""
+"""Adaptive program control: unknown masses, inertias or friction are estimated during the motion."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -11,19 +12,95 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
+from ...symbolic.linear_algebra import Ldl
 from ...symbolic.parameters import Parameters, Range
-from ...symbolic.samples import samples
+from ...symbolic.sampling import sample_values
+from ...symbolic.validation import positive, vector
+from ..control_allocation import LeastEffortAllocation
 from ..controller import Controller, Observation
-from ..least_effort import LeastEffort
-from ..program import Program
+from ..program.program import Program
 from ..regressor import Regressor
-from ..status import Status, dependent_row, judge
+from ..status import Status, describe_dependent_row, tick_status
 from ..traits import Trait
-from .program_velocity import ProgramVelocity
-from .unknowns import Estimate, Unknowns
+from .parameter_estimate import ParameterEstimate, UnknownParameters
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceVelocity:
+    """v_r with A v_r = b′ and Θ v_r = w − k y, and what follows from it.
+
+    Attributes:
+        velocity: v_r(t, q), shape (nv,).
+        acceleration: its rate along the motion, shape (nv,).
+        pivots: of the program's rows, shape (m,): zero where one depends on natural ones or those before it.
+        relative_pivots: the same relative to the largest row of the same constraint, shape (m,).
+    """
+
+    velocity: ca.SX
+    acceleration: ca.SX
+    pivots: ca.SX
+    relative_pivots: ca.SX
+
+    @classmethod
+    def of(cls, program: Program, rate: ca.SX, null: ca.SX) -> ReferenceVelocity:
+        """Velocities of rows of order 0 and of order 1 linear in the velocities.
+
+        A row of order 0 gives φ_q N v_r = −φ_t − k φ, one of order 1 ψ = Θ v − w gives Θ v_r = w. With s = v − v_r then
+        Θ s = ẏ + k y, or y′. Of all such v_r it is the nearest to z, in the units of v.
+
+        Args:
+            program: the rows.
+            rate: k [1/s].
+            null: z in t, q and parameters, shape (nv,).
+
+        Raises:
+            ModelError: for rows of order 2, rows nonlinear in v, or rows with a condition.
+        """
+        robot = program.robot
+        natural = [_row(robot, constraint, constraint.name, ca.SX(0), "natural ") for constraint in robot.natural]
+        wanted = [_row(robot, constraint, constraint.name, rate, "") for constraint in program.constraints]
+        rows = ca.vertcat(ca.SX(0, robot.coordinates.nv), *(theta for theta, _ in (*natural, *wanted)))
+        right = ca.vertcat(ca.SX(0, 1), *(w for _, w in (*natural, *wanted)))
+        K = rows @ rows.T
+        factor = Ldl.of(K)
+        velocity = ca.densify(null + rows.T @ factor.solve(right - rows @ null))
+        first = sum(theta.size1() for theta, _ in natural)
+        certain = factor.certain_pivots(K)
+        pivots = ca.vertcat(ca.SX(0, 1), *(certain[first + i] for i in range(len(program.rows))))
+        relative: list[ca.SX] = []
+        for i, block in enumerate(program.blocks):
+            largest = K[first + block[0], first + block[0]]
+            for j in block[1:]:
+                largest = ca.fmax(largest, K[first + j, first + j])
+            relative.append(ca.if_else(largest > 0, pivots[i] / largest, 0))
+        return cls(velocity, ca.densify(robot.coordinates.rate(velocity)), pivots, ca.vertcat(*relative))
+
+
+def _row(robot: Robot, constraint: Constraint, name: str, rate: ca.SX, kind: str) -> tuple[ca.SX, ca.SX]:
+    """Θ and w − k y of one constraint."""
+    c = robot.coordinates
+    if constraint.when is not None:
+        raise ModelError(
+            f"{kind}constraint {name!r} is on only at times; velocities that a program asks for must not jump: use a "
+            "ProgramController, or a controller for each phase"
+        )
+    if constraint.order == 2:
+        raise ModelError(
+            f"{kind}constraint {name!r} has order 2: it says nothing of velocities. Write it as a relation of "
+            "velocities (order 1) or places (order 0)"
+        )
+    residual = ca.densify(constraint.residual(c))
+    velocity_level = residual if constraint.order == 1 else c.rate(residual)
+    theta = ca.jacobian(velocity_level, c.v)
+    if ca.depends_on(theta, c.v):
+        raise ModelError(
+            f"{kind}constraint {name!r} is not linear in the velocities, so that it does not say which they must be"
+        )
+    w = -ca.substitute(velocity_level, c.v, ca.SX.zeros(c.nv))
+    return ca.densify(theta), ca.densify(w if constraint.order == 1 else w - rate * residual)
+
 
 Array = NDArray[np.float64]
 
@@ -95,17 +172,17 @@ class AdaptiveProgramController(Controller):
                 f"{{'m2': (0.5, 5.0)}}, got {unknown!r}"
             )
         robot = program.robot
-        self.require_served(robot)
+        self.check_supported(robot)
         self.program, self.robot = program, robot
         self._tolerance = positive("tolerance", tolerance)
         k = positive("rate", rate)
         gains = {"rate": k, "damping": k if damping is None else positive("damping", damping), "adaptation": 1.0}
         own = Parameters.declare(gains, "adaptive", ranges=dict.fromkeys(gains, Range.POSITIVE))
         null = self._null(null_velocity)
-        self._motion = ProgramVelocity.of(program, own["adaptive.rate"], null)
+        self._motion = ReferenceVelocity.of(program, own["adaptive.rate"], null)
         wanted = self._motion
         self.regressor = Regressor.of(robot, unknown, wanted.velocity, wanted.acceleration, products=products)
-        self._unknown = Unknowns.of(self.regressor.products, unknown, robot.nominal)
+        self._unknown = UnknownParameters.of(self.regressor.products, unknown, robot.nominal)
         self.bounds = self._unknown.bounds
         if adaptation is None:
             chosen = self._rule(Parameters.collect([program.parameters, own]), gains["damping"])
@@ -151,7 +228,7 @@ class AdaptiveProgramController(Controller):
     def reset(self) -> None:
         """Begin again with the model's values."""
         numbers = self.parameters.values()
-        self.memory = Estimate(
+        self.memory = ParameterEstimate(
             None, self._unknown.first(self.parameters.names, numbers), np.zeros(len(self.regressor.products))
         )
 
@@ -162,14 +239,14 @@ class AdaptiveProgramController(Controller):
         first = self._unknown.first(self.parameters.names, numbers) if memory.time is None else memory.values
         _, relative, _, told, _ = map(np.atleast_1d, self._tick(time, q, v, numbers, first))
         slope = np.asarray(-numbers[-1] * self._unknown.widths**2 * told, dtype=np.float64)
-        if judge(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
+        if tick_status(bool(np.isfinite(slope).all()), relative, self._tolerance) is not Status.OK:
             # At a place that is singular nothing is learnt; control says what is wrong.
             slope = np.zeros_like(slope)
         values = first
         if memory.time is not None and time > memory.time:
             moved = first + (time - memory.time) * (memory.slope + slope) / 2.0
             values = self._unknown.projected(moved)
-        self.memory = Estimate(time, np.array(values), slope)
+        self.memory = ParameterEstimate(time, np.array(values), slope)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """The input u, shape (nu,), with the estimates as of the last sample.
@@ -187,9 +264,9 @@ class AdaptiveProgramController(Controller):
             NotFiniteError: if the output is not finite although the rows are independent.
         """
         output, relative, *_ = self._evaluate(t, q, v, p)
-        status = judge(bool(np.isfinite(output).all()), relative, self._tolerance)
+        status = tick_status(bool(np.isfinite(output).all()), relative, self._tolerance)
         if status is Status.SINGULAR:
-            said = dependent_row(self.program.rows, relative)
+            said = describe_dependent_row(self.program.rows, relative)
             raise SingularProgramError(f"at t = {float(t):g}: {said} {status.sentence}")
         if status is not Status.OK:
             raise NotFiniteError(f"at t = {float(t):g}: {status.sentence}")
@@ -226,8 +303,8 @@ class AdaptiveProgramController(Controller):
         return self._evaluate(t, q, v, p)[4]
 
     @property
-    def _remembered(self) -> Estimate:
-        assert isinstance(self.memory, Estimate)
+    def _remembered(self) -> ParameterEstimate:
+        assert isinstance(self.memory, ParameterEstimate)
         return self.memory
 
     def _evaluate(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None) -> list[Array]:
@@ -254,7 +331,7 @@ class AdaptiveProgramController(Controller):
         robot, Y = self.robot, self.regressor.matrix @ ca.DM(np.diag(self._unknown.widths))
         size = ca.trace(Y.T @ robot.factor.solve(Y))
         states = {"t": robot.t, "q": robot.q, "v": robot.v}
-        sizes = [float(value[0, 0]) for (value,) in samples({"size": size}, states, parameters)]
+        sizes = [float(value[0, 0]) for (value,) in sample_values({"size": size}, states, parameters)]
         largest = max((value for value in sizes if np.isfinite(value)), default=0.0)
         return damping**2 / largest if largest > 0.0 else damping
 
@@ -264,7 +341,7 @@ class AdaptiveProgramController(Controller):
         estimates = ca.SX.sym("estimates", len(Y.products))
         s = robot.v - Y.velocity
         force = Y.matrix @ estimates + Y.rest - p["adaptive.damping"] * (robot.mass_matrix @ s)
-        effort = LeastEffort.of(robot)
+        effort = LeastEffortAllocation.of(robot)
         symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": p.symbols, "estimates": estimates}
         outputs = {
             "output": effort.inputs(force),

@@ -1,4 +1,4 @@
-"""Program control with integral action: a constant disturbance leaves no deviation."""
+"""Program control with integral action, and the gains for which it is stable."""
 
 from __future__ import annotations
 
@@ -11,25 +11,106 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...constraints import Perturbation
 from ...constraints.constraint import Constraint
+from ...constraints.perturbations.perturbation import Flow
 from ...robots.robot import Robot
-from ...symbolic.arrays import not_negative, positive
-from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.errors import ModelError, NotFiniteError, unknown_name
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import constant_values, not_negative, positive
 from ..controller import Controller, Observation
-from ..program import Program
-from ..program_controller import ProgramController
-from ..solution import Solution
+from ..program.program import Program
+from ..program.program_controller import ProgramController
+from ..program.solution import Solution
 from ..status import Status
 from ..traits import Trait
-from .integral_gain import checked_gain, extended
 
 Array = NDArray[np.float64]
+
+
+def extended(matrix: ca.SX, order: int, gain: ca.SX) -> ca.SX:
+    """State matrix of a perturbation equation with −k_i ∫y dt on its right side.
+
+    Args:
+        matrix: A of the equation alone, of x = (y, ẏ) for order 0 and x = y′ for order 1.
+        order: 0 or 1.
+        gain: k_i.
+
+    Returns:
+        That of (x, ∫y dt).
+    """
+    n = matrix.size1()
+    m = n // (2 - order)
+    unit, none = ca.SX.eye(m), ca.SX.zeros(n - m, m)
+    upper = ca.horzcat(matrix, ca.vertcat(none, -gain * unit))
+    lower = ca.horzcat(unit, ca.SX.zeros(m, n - m), ca.SX.zeros(m, m))
+    return ca.densify(ca.vertcat(upper, lower))
+
+
+def stable_integral_gain(label: str, equation: Perturbation, gain: float | None, *, bounded: bool) -> float:
+    """k_i with which the equation is stable, the default if none is given.
+
+    Args:
+        label: of the constraint, for messages.
+        equation: of order 0 or 1.
+        gain: k_i; None for 4r³/27 (order 0) or r²/4 (order 1), r the decay rate of the equation without integral.
+        bounded: whether the pull of the integral has a bound, without which an equation that is not linear, although
+            stable near zero, may diverge from afar.
+
+    Raises:
+        ModelError: if an eigenvalue with this gain has no negative real part, the equation changes with time, or it is
+            not linear and gain or bound are missing.
+    """
+    if gain == 0.0:
+        return 0.0
+    flow = Flow.of(equation)
+    slope = ca.jacobian(flow.derivative, flow.state)
+    if ca.depends_on(ca.vertcat(ca.vec(slope), flow.derivative), flow.time):
+        raise ModelError(
+            f"the perturbation equation of {label!r} changes with time, so that no eigenvalues tell whether it is "
+            "stable with an integral: take one with constant gains, such as Baumgarte or FirstOrder"
+        )
+    if ca.depends_on(slope, flow.state) and (gain is None or not bounded):
+        raise ModelError(
+            f"the perturbation equation of {label!r} is not linear, and its eigenvalues promise nothing far from zero: "
+            f"give both a gain={{{label!r}: …}} and a bound={{{label!r}: …}} below what its pull can be"
+        )
+    matrix = equation.state_matrix()
+    if gain is None:
+        decay = float(-np.linalg.eigvals(matrix).real.max())
+        gain = 4.0 * decay**3 / 27.0 if equation.order == 0 else decay**2 / 4.0
+    whole = constant_values(extended(ca.SX(ca.DM(matrix)), equation.order, ca.SX(gain)))
+    assert whole is not None
+    eigenvalues = np.linalg.eigvals(whole)
+    if (eigenvalues.real < 0.0).all() and _routh(matrix, equation.order, gain):
+        return gain
+    found = np.array2string(eigenvalues, precision=6)
+    if _of_one_row(matrix, equation.order):
+        c, k = -float(matrix[1, 1]), -float(matrix[1, 0])
+        raise ModelError(
+            f"integral action on {label!r} is unstable: s³ + {c:g} s² + {k:g} s + k_i asks for 0 < k_i < {c * k:g} "
+            f"(Routh), got k_i = {gain:g}, with the eigenvalues {found}. Take a smaller gain, or a faster equation"
+        )
+    raise ModelError(
+        f"integral action on {label!r} is unstable with k_i = {gain:g}: the eigenvalues of its equation are {found}; "
+        "every real part must be negative. Take a smaller gain, or a faster equation"
+    )
+
+
+def _of_one_row(matrix: Array, order: int) -> bool:
+    return order == 0 and matrix.shape == (2, 2)
+
+
+def _routh(matrix: Array, order: int, gain: float) -> bool:
+    """Routh's condition where the equation has one row; true where it has more, which the eigenvalues judge."""
+    return not _of_one_row(matrix, order) or bool(gain < matrix[1, 1] * matrix[1, 0])
+
+
 ByConstraint = float | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Integral:
+class IntegralMemory:
     """What integral action remembers.
 
     Attributes:
@@ -113,7 +194,7 @@ class IntegralProgramController(Controller):
                 )
         wanted, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
         gains = {
-            f"{label}.integral": checked_gain(
+            f"{label}.integral": stable_integral_gain(
                 label, constraint.perturbation, wanted[label], bounded=bounds[label] is not None
             )
             for label, constraint in zip(labels, program.constraints, strict=True)
@@ -178,16 +259,18 @@ class IntegralProgramController(Controller):
         """Put the integrals at zero."""
         self._inner.reset()
         nothing = np.zeros(len(self.program.rows))
-        self.memory = Integral(None, nothing, nothing.copy(), nothing.copy(), self._inner.memory)
+        self.memory = IntegralMemory(None, nothing, nothing.copy(), nothing.copy(), self._inner.memory)
 
     def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
         """Integrate over the interval since the last sample."""
         time, q, v, numbers = self.arguments(t, q, v, p)
         memory = self._remembered
         inner, whole = self._restored(numbers, time)
-        y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
-        # Where the deviation is no number nothing is integrated; control says what is wrong.
-        y = np.where(np.isfinite(y), y, 0.0)
+        try:
+            y = inner.deviation(time, q, v, np.zeros(self.robot.coordinates.nv), whole)
+        except NotFiniteError:
+            # Nothing is integrated; control says what is wrong.
+            y = np.zeros(len(memory.values))
         room = True
         if inner.law is None or inner.switches:
             told = inner.observe(time, q, v, whole)
@@ -204,7 +287,7 @@ class IntegralProgramController(Controller):
         slope = np.where(room | (values * y < 0.0), y, 0.0)
         # What the inner controller remembers of this sample is what it does with the integral as it is now.
         inner.advance(time, q, v, np.concatenate([numbers, values]))
-        self.memory = Integral(time, y.copy(), values.copy(), slope, inner.memory)
+        self.memory = IntegralMemory(time, y.copy(), values.copy(), slope, inner.memory)
 
     def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
         """The input u, shape (nu,), or the force R, shape (nv,), when ideal, with the integrals of the last sample.
@@ -272,8 +355,8 @@ class IntegralProgramController(Controller):
         return ProgramController.refusal(robot)
 
     @property
-    def _remembered(self) -> Integral:
-        assert isinstance(self.memory, Integral)
+    def _remembered(self) -> IntegralMemory:
+        assert isinstance(self.memory, IntegralMemory)
         return self.memory
 
     def _within(self, values: Array, numbers: Array) -> Array:

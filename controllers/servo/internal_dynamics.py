@@ -1,4 +1,4 @@
-"""What a servo-program does not determine: its zero dynamics, and whether they are stable."""
+"""Internal dynamics of a servo-program: zeros, growth of perturbations along a motion, and stability."""
 
 from __future__ import annotations
 
@@ -9,14 +9,44 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
-from ...symbolic.errors import ModelError, NotFiniteError, caller_level
-from ...symbolic.samples import sampled_parameters
-from .eigenvalues import eigenvalues
-from .on_program import ProgramMotion
+from ...symbolic.errors import ModelError, NotFiniteError, caller_stacklevel
+from ...symbolic.sampling import sample_parameters
+from ...symbolic.validation import positive
+from .program_manifold import ProgramManifold
 from .relative_degree import RelativeDegree
 
 Array = NDArray[np.float64]
+
+EXACT = 1e-12
+"""Noise of a balanced matrix, as a share of its norm."""
+CLUSTER = 1e-4
+"""No eigenvalue is off by more than this share of the norm, however many come together."""
+
+
+def eigenvalues(matrix: Array, noise: float) -> tuple[NDArray[np.complex128], Array]:
+    """Eigenvalues, and the error to be reckoned with in each, both of shape (n,).
+
+    To first order, noise ε in a matrix moves a simple eigenvalue by ε/|yᴴx|, with its normalized left and right
+    eigenvectors y and x. A multiple one is moved by a root of ε, and its yᴴx is as small; there a share of the norm is
+    the bound. Balancing comes first: else one stiff spring would hide whatever is slow beside it [GolubVanLoan2013]_
+    section 7.2.
+
+    Args:
+        matrix: shape (n, n).
+        noise: of its entries, beyond that of the balanced matrix.
+    """
+    from scipy import linalg  # a tenth of a second to import
+
+    if not matrix.size:
+        return np.zeros(0, dtype=np.complex128), np.zeros(0)
+    balanced: Array = np.asarray(linalg.matrix_balance(matrix, permute=False)[0], dtype=np.float64)
+    found = linalg.eig(balanced, left=True, right=True)
+    values, left, right = (np.asarray(part, dtype=np.complex128) for part in found)
+    alike: Array = np.abs((left.conj() * right).sum(axis=0))
+    size = float(np.linalg.norm(balanced))
+    off = (EXACT * size + noise) / np.maximum(alike, np.finfo(np.float64).tiny)
+    return values, np.minimum(off, CLUSTER * size + noise)
+
 
 SHOWN = 1e-6
 """Parts of a zero below this share of the largest one are not written out."""
@@ -81,7 +111,7 @@ class InternalDynamics:
             array.setflags(write=False)
 
     @classmethod
-    def none(cls, motion: ProgramMotion) -> InternalDynamics:
+    def none(cls, motion: ProgramManifold) -> InternalDynamics:
         """Of a flat output.
 
         Args:
@@ -103,12 +133,12 @@ class InternalDynamics:
             )
             hint = neither if self.stability is Stability.MARGINAL else ""
             return f"{head}, perturbations grow at {rates} 1/s over {self.duration:g} s{hint}."
-        zeros = ", ".join(_written(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
+        zeros = ", ".join(_format_zero(zero, float(np.abs(self.zeros).max())) for zero in self.zeros)
         hint = "" if self.stability is not Stability.MARGINAL else "; the linearization decides nothing"
         return f"{head}, zeros {zeros} 1/s{hint}."
 
 
-def _written(zero: complex, largest: float) -> str:
+def _format_zero(zero: complex, largest: float) -> str:
     """A zero as text, without the parts that are rounding."""
     tiny = SHOWN * largest
     real = "" if abs(zero.real) <= tiny and abs(zero.imag) > tiny else f"{zero.real:+.4g}"
@@ -116,7 +146,7 @@ def _written(zero: complex, largest: float) -> str:
     return f"{real}{imaginary}" if abs(zero) > tiny else "0"
 
 
-def internal_at(motion: ProgramMotion, t: float, x: Array, p: Array) -> InternalDynamics:
+def internal_dynamics_at_rest(motion: ProgramManifold, t: float, x: Array, p: Array) -> InternalDynamics:
     """Zeros at a state of rest on the program.
 
     On the program F is tangent to the set of states that obey it, so ∂F/∂x maps the tangent space Z into itself: the
@@ -150,8 +180,8 @@ def internal_at(motion: ProgramMotion, t: float, x: Array, p: Array) -> Internal
     )
 
 
-def internal_along(
-    motion: ProgramMotion, t: float, x: Array, p: Array, duration: float, step: float
+def internal_dynamics_along(
+    motion: ProgramManifold, t: float, x: Array, p: Array, duration: float, step: float
 ) -> InternalDynamics:
     """Growth of perturbations that stay on the program, along its motion.
 
@@ -204,7 +234,7 @@ def internal_along(
     nq = motion.robot.coordinates.nq
     return InternalDynamics(
         dimension=Z.shape[1],
-        stability=_verdict(quarters, float(grown.max())) if Z.shape[1] else Stability.NONE,
+        stability=_stability_along(quarters, float(grown.max())) if Z.shape[1] else Stability.NONE,
         zeros=np.zeros(0, dtype=np.complex128),
         exponents=-np.sort(-grown / duration),
         t=t,
@@ -225,7 +255,7 @@ def _transported(first: Array, last: Array) -> Array:
     return left @ right if values.min(initial=1.0) > APART else np.full(left.shape, np.nan)
 
 
-def _verdict(quarters: list[tuple[Array, float]], most: float) -> Stability:
+def _stability_along(quarters: list[tuple[Array, float]], most: float) -> Stability:
     """Stability along a motion.
 
     Args:
@@ -247,7 +277,9 @@ def _verdict(quarters: list[tuple[Array, float]], most: float) -> Stability:
     return Stability.UNSTABLE if most > margin else Stability.STABLE if most < -margin else Stability.MARGINAL
 
 
-def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool) -> InternalDynamics | None:
+def check_internal_dynamics_at_rest(
+    motion: ProgramManifold, degree: RelativeDegree, allowed: bool
+) -> InternalDynamics | None:
     """What is left inside at rest near the place for which a law was built; None if no rest is found there.
 
     Args:
@@ -260,16 +292,16 @@ def judged_at_rest(motion: ProgramMotion, degree: RelativeDegree, allowed: bool)
     """
     if degree.is_flat:
         return InternalDynamics.none(motion)
-    name, p = motion.robot.name, sampled_parameters(motion.parameters, np.random.default_rng(0))
+    name, p = motion.robot.name, sample_parameters(motion.parameters, np.random.default_rng(0))
     x = motion.rest(0.0, np.concatenate([motion.q, np.zeros(motion.v.size)]), p)
-    found = None if x is None else internal_at(motion, 0.0, x, p)
+    found = None if x is None else internal_dynamics_at_rest(motion, 0.0, x, p)
     if found is None and not allowed:
         warnings.warn(
             f"the program of {name} leaves {degree.internal_dimension} dimensions inside, and no state of rest was "
             "found on it at t = 0, at which they could be judged: look at internal_dynamics(controller, q, v, "
             "duration=…), then pass allow_unstable_internal=True",
             InternalDynamicsWarning,
-            stacklevel=caller_level(),
+            stacklevel=caller_stacklevel(),
         )
     if found is not None and found.stability is Stability.UNSTABLE and not allowed:
         raise ModelError(

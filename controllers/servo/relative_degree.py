@@ -1,4 +1,4 @@
-"""How often the rows of a program must be differentiated before the inputs reach them, as a report."""
+"""Relative degree: the derivatives of each row until inputs reach it, as a report."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import vector
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
-from ..program import Program
-from .build_structure import build_structure
-from .gains import row_gains
-from .laws import orders, static_matrix
-from .places import ZERO, Places
-from .structure import Structure
+from ...symbolic.validation import vector
+from ..program.program import Program
+from .dynamic_extension import build_servo_structure
+from .linearizing_law import equation_orders, row_gains, static_matrix
+from .servo_structure import ZERO, NearbyStates, ServoStructure
 
 Array = NDArray[np.float64]
 TANGENT = 1e-9
@@ -140,7 +138,7 @@ def relative_degree(program: Program, *, near: ArrayLike, near_velocity: ArrayLi
     return report(structure_of(program, near, near_velocity))
 
 
-def structure_of(program: Program, near: ArrayLike, near_velocity: ArrayLike | None) -> Structure:
+def structure_of(program: Program, near: ArrayLike, near_velocity: ArrayLike | None) -> ServoStructure:
     """The program differentiated, whether or not it can be controlled.
 
     Args:
@@ -153,10 +151,10 @@ def structure_of(program: Program, near: ArrayLike, near_velocity: ArrayLike | N
     c = program.robot.coordinates
     q = vector("near", near, c.nq)
     v = np.zeros(c.nv) if near_velocity is None else vector("near_velocity", near_velocity, c.nv)
-    return build_structure(program, Places(program.robot, q, v, program.parameters))
+    return build_servo_structure(program, NearbyStates(program.robot, q, v, program.parameters))
 
 
-def report(structure: Structure) -> RelativeDegree:
+def report(structure: ServoStructure) -> RelativeDegree:
     """What was found, as numbers.
 
     Args:
@@ -165,8 +163,8 @@ def report(structure: Structure) -> RelativeDegree:
     program, c = structure.program, structure.program.robot.coordinates
     rows = structure.rows
     plain = ca.SX(0, structure.inputs.numel()) if structure.plain is None else structure.plain
-    dimension = c.nq + c.nv - _held_by_nature(structure.places)
-    ruled = orders(structure, integrators=False)
+    dimension = c.nq + c.nv - _natural_dimension(structure.places)
+    ruled = equation_orders(structure, integrators=False)
     return RelativeDegree(
         rows=program.rows,
         degrees=tuple(row.degree for row in rows),
@@ -176,7 +174,7 @@ def report(structure: Structure) -> RelativeDegree:
         margins=() if structure.failure else _margins(structure, ruled),
         structural_rank=ca.sprank(ca.sparsify(plain)),
         integrators=structure.integrators,
-        extended=orders(structure, integrators=True),
+        extended=equation_orders(structure, integrators=True),
         orders=ruled,
         state_dimension=dimension,
         internal_dimension=None if structure.failure else dimension - sum(ruled),
@@ -184,7 +182,7 @@ def report(structure: Structure) -> RelativeDegree:
     )
 
 
-def _margins(structure: Structure, ruled: tuple[int, ...]) -> tuple[float, ...]:
+def _margins(structure: ServoStructure, ruled: tuple[int, ...]) -> tuple[float, ...]:
     """What is left of each row of A at the place itself, as a share of what is left of it nearby."""
     gains = row_gains(structure.program.rows, ruled, None, None)
     extra = Parameters.collect(gain.parameters for gain in gains)
@@ -193,12 +191,12 @@ def _margins(structure: Structure, ruled: tuple[int, ...]) -> tuple[float, ...]:
     nearby = structure.places.values({"A": A}, structure.extended)["A"]
     if not np.isfinite(here).all() or not len(nearby):
         return (math.nan,) * len(here)
-    usual = np.mean([_left(one * structure.scales) for one in nearby], axis=0)
-    shares = _left(here * structure.scales) / np.where(usual > 0.0, usual, 1.0)
+    usual = np.mean([_remaining_lengths(one * structure.scales) for one in nearby], axis=0)
+    shares = _remaining_lengths(here * structure.scales) / np.where(usual > 0.0, usual, 1.0)
     return tuple(map(float, shares))
 
 
-def _left(rows: Array) -> Array:
+def _remaining_lengths(rows: Array) -> Array:
     """Length of what is left of each row outside the rows before it."""
     left: list[float] = []
     basis = np.zeros((0, rows.shape[1]))
@@ -212,7 +210,7 @@ def _left(rows: Array) -> Array:
     return np.array(left)
 
 
-def natural_rows(places: Places) -> ca.SX:
+def natural_rows(places: NearbyStates) -> ca.SX:
     """What natural constraints say of a state: residuals of orders 0 and 1, and the rates of the former.
 
     Args:
@@ -224,7 +222,7 @@ def natural_rows(places: Places) -> ca.SX:
     return ca.densify(ca.vertcat(ca.SX(0, 1), *rows))
 
 
-def _held_by_nature(places: Places) -> int:
+def _natural_dimension(places: NearbyStates) -> int:
     """How many dimensions natural constraints take from the state."""
     c, rows = places.robot.coordinates, natural_rows(places)
     if not rows.numel():

@@ -1,9 +1,10 @@
-"""The controller of a program that the inputs reach only after more derivatives."""
+"""The servo-controller: control of a program that the inputs reach only after more derivatives."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import casadi as ca
@@ -12,24 +13,102 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
 from ...robots.robot import Robot
-from ...symbolic.arrays import positive, vector
 from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
+from ...symbolic.validation import positive, vector
 from ..controller import Controller, Law, Observation
-from ..program import Program
-from ..status import Status, dependent_row, judge
+from ..program.program import Program
+from ..sample_clock import elapsed
+from ..status import Status, describe_dependent_row, tick_status
 from ..traits import Trait
-from ..wrappers.clock import elapsed
-from .build_structure import build_structure
-from .gains import Poles, row_gains
-from .integrators import IntegratorMemory
-from .internal_dynamics import judged_at_rest
-from .laws import dynamic, orders, quasi_static
-from .on_program import Feedforward, ProgramMotion
+from .dynamic_extension import build_servo_structure
+from .internal_dynamics import (
+    InternalDynamics,
+    check_internal_dynamics_at_rest,
+    internal_dynamics_along,
+    internal_dynamics_at_rest,
+)
+from .linearizing_law import Poles, dynamic_law, equation_orders, quasi_static_law, row_gains
+from .program_manifold import Feedforward, ProgramManifold
 from .relative_degree import natural_rows, report, structure_of
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class IntegratorMemory:
+    """Contents of integrators at a sample, and how they change.
+
+    Attributes:
+        time: of the sample [s]; None before the first.
+        held: contents, shape (n,).
+        rate: of the contents at the sample, shape (n,).
+        slope: of those rates at the sample, by the last three samples, shape (n,).
+        curve: half of their second derivative, likewise, shape (n,).
+        interval: since the sample before [s]; zero at the first.
+    """
+
+    time: float | None
+    held: Array
+    rate: Array
+    slope: Array
+    curve: Array
+    interval: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Copy the arrays and make them read-only."""
+        for name in ("held", "rate", "slope", "curve"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def empty(cls, count: int) -> IntegratorMemory:
+        """Before the first sample.
+
+        Args:
+            count: n.
+        """
+        nothing = np.zeros(count)
+        return cls(None, nothing, nothing, nothing, nothing)
+
+    def at(self, time: float) -> Array:
+        """Contents at a time after the sample, with rates that go on as they do, shape (n,).
+
+        Args:
+            time: [s].
+        """
+        s = 0.0 if self.time is None else time - self.time
+        return np.asarray(self.held + s * self.rate + s**2 / 2 * self.slope + s**3 / 3 * self.curve)
+
+    def advanced(self, time: float, rates: Callable[[Array], Array], start: Array | None) -> IntegratorMemory:
+        """At the next sample, by the Adams–Moulton rule of order 3: rates lie on a parabola through three samples.
+
+        Args:
+            time: of the sample [s], not before the last one.
+            rates: contents there → their rates there, both of shape (n,).
+            start: contents at the first sample, shape (n,); None at others.
+        """
+        before = self.time
+        if before is None or start is not None or time == before:
+            held = self.held if start is None else start
+            return IntegratorMemory(time, held, rates(held), np.zeros(held.size), np.zeros(held.size))
+        h = time - before
+        # Foreseen by the parabola of the intervals before, then corrected by that which ends here.
+        foreseen = rates(self.at(time))
+        held = self.held + h / 2 * (self.rate + foreseen) - h**3 / 6 * self._bend(foreseen, h)
+        rate = rates(held)
+        curve = self._bend(rate, h)
+        return IntegratorMemory(time, held, rate, (rate - self.rate) / h + h * curve, curve, h)
+
+    def _bend(self, rate: Array, h: float) -> Array:
+        """The second divided difference of the rates at the two samples before and one a time h later."""
+        if self.interval == 0.0:
+            return np.zeros(rate.size)
+        last = self.slope - self.interval * self.curve
+        return np.asarray(((rate - self.rate) / h - last) / (h + self.interval))
+
 
 EXTENSIONS = ("quasi-static", "integrators")
 LOST = """\
@@ -93,7 +172,7 @@ class ServoController(Controller):
         """
         if not isinstance(program, Program):
             raise ModelError(f"a ServoController realises a Program, got {type(program).__name__}")
-        self.require_served(program.robot)
+        self.check_supported(program.robot)
         if extension not in EXTENSIONS:
             raise ModelError(f"extension must be one of {', '.join(map(repr, EXTENSIONS))}, got {extension!r}")
         self.program, self.robot = program, program.robot
@@ -103,17 +182,17 @@ class ServoController(Controller):
         if structure.failure:
             raise ModelError(str(self.relative_degree))
         kept = extension == "integrators" and any(structure.integrators)
-        whole = build_structure(program, structure.places, "inputs") if kept else structure
+        whole = build_servo_structure(program, structure.places, "inputs") if kept else structure
         if whole.failure:
             raise ModelError(f"integrators before the inputs do not help: {whole.failure}")
-        self.orders = orders(whole, integrators=kept)
+        self.orders = equation_orders(whole, integrators=kept)
         gains = row_gains(program.rows, self.orders, rates, poles)
         own = Parameters.collect([self.robot.parameters, *(k.parameters for k in program.constraints)])
         self.parameters = Parameters.collect([own, *(gain.parameters for gain in gains)])
         self._linearizations = tuple((row, g.companion) for row, g in zip(program.rows, gains, strict=True))
-        static = row_gains(program.rows, orders(structure, integrators=False), None, None) if kept else gains
-        plain = quasi_static(structure, static)
-        self._servo = dynamic(whole, gains) if kept else plain
+        static = row_gains(program.rows, equation_orders(structure, integrators=False), None, None) if kept else gains
+        plain = quasi_static_law(structure, static)
+        self._servo = dynamic_law(whole, gains) if kept else plain
         self._extended = whole.extended if kept else ca.SX(0, 1)
         self._empty = IntegratorMemory.empty(whole.extended.numel()) if kept else None
         self._deviation = program.deviation
@@ -123,8 +202,8 @@ class ServoController(Controller):
         extra = Parameters.collect(gain.parameters for gain in static)
         numbers = ca.SX(ca.DM(extra.values()))
         output, errors = (ca.substitute(e, extra.symbols, numbers) for e in (plain.output, plain.errors))
-        self.motion = ProgramMotion(self.robot, own, (places.q, places.v), output, errors, natural_rows(places))
-        self.internal = judged_at_rest(self.motion, self.relative_degree, allow_unstable_internal)
+        self.motion = ProgramManifold(self.robot, own, (places.q, places.v), output, errors, natural_rows(places))
+        self.internal = check_internal_dynamics_at_rest(self.motion, self.relative_degree, allow_unstable_internal)
         self.reset()
 
     @classmethod
@@ -169,7 +248,7 @@ class ServoController(Controller):
         return self._tolerance
 
     @property
-    def rank_loss(self) -> str:
+    def rank_loss_message(self) -> str:
         """That a row has lost its relative degree."""
         return LOST
 
@@ -225,9 +304,9 @@ class ServoController(Controller):
         """
         arguments = self.arguments(t, q, v, p)
         output, relative, _, _ = self._tick(arguments, self._contents(arguments))
-        status = judge(bool(np.isfinite(output).all()), relative, self._tolerance)
+        status = tick_status(bool(np.isfinite(output).all()), relative, self._tolerance)
         if status is Status.SINGULAR:
-            row = dependent_row(self.program.rows, relative)
+            row = describe_dependent_row(self.program.rows, relative)
             raise SingularProgramError(f"at t = {arguments[0]:g}: {row} {LOST}")
         if status is not Status.OK:
             raise NotFiniteError(f"at t = {arguments[0]:g}: {status.sentence}")
@@ -304,3 +383,51 @@ class ServoController(Controller):
     @functools.cached_property
     def _looked(self) -> Kernel:
         return Kernel("servo_told", self._symbols, {"held": self._servo.held, "y": self._deviation}, compiled=False)
+
+
+def internal_dynamics(
+    controller: ServoController,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    *,
+    t: float = 0.0,
+    duration: float | None = None,
+    step: float = 1e-3,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> InternalDynamics:
+    """What a program leaves over while all its rows are obeyed, and whether that is stable.
+
+    At rest: the zeros of the linearization, with time standing still at ``t``. Along a motion of the program, which
+    starts at the state on the program nearest to the given one: the mean rates at which perturbations grow that leave
+    all rows obeyed.
+
+    Args:
+        controller: of the program.
+        q: coordinates to start from, shape (nq,); those near which the controller was built if not given.
+        v: velocities likewise, shape (nv,).
+        t: time [s].
+        duration: of the motion to look at [s]; at rest if not given.
+        step: of its integration [s].
+        p: parameters of the controller: nominal, overridden by name, or the whole vector.
+
+    Raises:
+        ModelError: for no servo-controller, or if there is no rest on the program near the given state.
+        NotConvergedError: if no state on the program is found.
+        NotFiniteError: if the motion diverges.
+    """
+    if not isinstance(controller, ServoController):
+        raise ModelError(f"internal_dynamics looks at a ServoController, got {type(controller).__name__}")
+    motion = controller.motion
+    time, q0, v0, numbers = controller.arguments(t, motion.q if q is None else q, motion.v if v is None else v, p)
+    own, start = numbers[: len(motion.parameters)], np.concatenate([q0, v0])
+    if controller.relative_degree.is_flat:
+        return InternalDynamics.none(motion)
+    if duration is not None:
+        return internal_dynamics_along(motion, time, motion.on_program(time, start, own), own, duration, step)
+    x = motion.rest(time, start, own)
+    if x is None:
+        raise ModelError(
+            f"no state of rest found on the program at t = {time:g} s near the given one: the program moves there, or "
+            "its place is out of reach. Give duration= to look along its motion, or another q"
+        )
+    return internal_dynamics_at_rest(motion, time, x, own)

@@ -1,4 +1,4 @@
-"""Bounded motions of programs whose internal dynamics are unstable, as boundary value problems."""
+"""Stable inversion: bounded motions despite unstable internal dynamics, as boundary value problems."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import finite, positive, room_for, whole
 from ...symbolic.errors import ModelError, NotConvergedError
+from ...symbolic.validation import finite, positive, require_memory, whole
 from .servo_controller import ServoController
 
 Array = NDArray[np.float64]
@@ -88,7 +88,9 @@ def stable_inversion(
             raise ModelError(f"no state of rest found on the program at t = {time:g} s: give it time before and after")
         rests.append(rest)
         place = rest
-    before, after = (_left(controller, time, rest, own) for time, rest in zip((first, last), rests, strict=True))
+    before, after = (
+        _boundary_rows(controller, time, rest, own) for time, rest in zip((first, last), rests, strict=True)
+    )
     inside = controller.relative_degree.internal_dimension or 0
     if len(before[0]) + len(after[1]) != inside or len(before[0]) != len(after[0]):
         raise ModelError(
@@ -108,7 +110,9 @@ def stable_inversion(
     def ends(a: Array, b: Array) -> Array:
         return np.concatenate([rows(a), before[0] @ (a - rests[0]), after[1] @ (b - rests[1])])
 
-    with room_for(50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "take fewer"):
+    with require_memory(
+        50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "take fewer"
+    ):
         mesh = np.linspace(first, last, nodes)
     share = (mesh - first) / (last - first)
     guess = rests[0][:, None] + (rests[1] - rests[0])[:, None] * share
@@ -123,7 +127,7 @@ def stable_inversion(
     return InvertedMotion(t, x[:, :nq].copy(), x[:, nq:].copy(), u, float(np.max(found.rms_residuals)))
 
 
-def _left(controller: ServoController, t: float, x: Array, p: Array) -> tuple[Array, Array]:
+def _boundary_rows(controller: ServoController, t: float, x: Array, p: Array) -> tuple[Array, Array]:
     """Rows that take out of x − x₀ its components along stable and along unstable zeros, each as real rows."""
     motion = controller.motion
     Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]

@@ -1,30 +1,26 @@
-"""What lies between a control law and a machine: sampling, delay, limits, sensors, motors; around any controller."""
+"""Wrappers for what lies between a control law and a machine: sampling, delay, limits, sensors, failures."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
+from .actuators import MotorLag, RateLimit, Saturation
 from .delay import Delay
-from .dropout import Dropout
-from .encoders import Encoders
-from .measured import Measured
-from .motor_lag import MotorLag
-from .noise import Noise
-from .rate_limit import RateLimit
+from .fallback import Fallback
+from .noise import MeasurementNoise, Noise
 from .sample_and_hold import SampleAndHold
-from .saturation import Saturation
-from .supervised import Supervised
+from .sensors import Dropout, Encoders
 from .wrapper import Wrapper
 
 __all__ = [
-    "Delay",
-    "Dropout",
-    "Encoders",
-    "Measured",
-    "MotorLag",
-    "Noise",
-    "RateLimit",
-    "SampleAndHold",
-    "Saturation",
-    "Supervised",
     "Wrapper",
+    "SampleAndHold",
+    "Delay",
+    "Saturation",
+    "RateLimit",
+    "MotorLag",
+    "Encoders",
+    "Dropout",
+    "Noise",
+    "MeasurementNoise",
+    "Fallback",
 ]
 
 check_exports(globals())

@@ -1,22 +1,235 @@
-"""Random errors of measurement and of the output."""
+"""Noise of measurements and outputs: drawn at each sample, or smooth in time and symbolic."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.errors import ModelError
-from ..controller import Controller
-from .entries import finite_entries, frozen, not_negative_entries
+from ...robots.signals import BandNoise, Signal, SignalExpressions
+from ...symbolic.errors import ModelError, require_name
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters
+from ..controller import Controller, Law, Observation
+from ..status import Status
 from .signal_wrapper import SignalWrapper
+from .vector_arguments import finite_vector, nonnegative_vector, read_only_copy
+from .wrapper import Values, Wrapper
 
 Array = NDArray[np.float64]
 
 
+class MeasurementNoise(Wrapper[None]):
+    """u = law(t, q + n(t), v + w(t)), with n and w functions of time whose numbers are parameters.
+
+    A symbolic law stays one, so that a simulation remains one compiled kernel; equal parameters give all laws the same
+    errors. What the law tells of its deviation is that of the true state; its pivots, and which rows are on, are what
+    it finds itself, at the state that it sees.
+
+    Unlike :class:`Noise`, which is drawn anew at each sample, errors here are smooth functions of time, with a band of
+    their own that does not change with the step. Coordinates that are tied to each other, such as those of a
+    quaternion, leave what ties them by as much as the errors: give these zeros.
+
+    Attributes:
+        drawn: lowest and highest value, by name, of the parameters that chance draws evenly between them.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        q: float | Sequence[float] | Signal = 0.0,
+        v: float | Sequence[float] | Signal | Literal["derivative"] = 0.0,
+        band: tuple[float, float] = (1.0, 20.0),
+        terms: int = 8,
+        seed: int = 0,
+        name: str = "noise",
+    ) -> None:
+        """Let a law see errors.
+
+        Args:
+            controller: the law.
+            q: n, root mean square of a :class:`~erugin.robots.BandNoise`, a number or shape (nq,) [unit of q]; or any
+                other signal of nq components. Its parameters are ``noise.q.phase1`` for a coordinate ``q``, and so on.
+            v: w, likewise, independent of n, a number or shape (nv,), with parameters ``noise.rate.q.phase1`` and so
+                on; or ``"derivative"`` for w = dn/dt, the velocity of a sensor of positions alone, which is about
+                2π f times as large.
+            band: lowest and highest frequency of both [Hz].
+            terms: cosines of each component.
+            seed: draws the nominal phases and frequencies, of n as a BandNoise of twice the seed has them, of w as one
+                of the seed after that.
+            name: what the names of parameters begin with.
+
+        Raises:
+            ModelError: for no controller, a wrong size, ``"derivative"`` where velocities are not the rates of
+                coordinates, or no error at all.
+            ParameterError: if the law has parameters of these names already.
+        """
+        super().__init__(controller)
+        c = self.robot.coordinates
+        if isinstance(v, str):
+            if v != "derivative":
+                raise ModelError(f"v must be a root mean square, a Signal or 'derivative', got {v!r}")
+            if not c.are_rates:
+                raise ModelError(
+                    f"the velocities of {self.robot.name} are not the rates of its coordinates, so v='derivative' has "
+                    "no meaning: give their own root mean square"
+                )
+        require_name("measurement noise", name)
+        moving = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
+        # Band, terms and seed are looked at as they were given, even where no noise is built of them.
+        BandNoise(0.0, band, terms, seed)
+        self._q = _build_signal("q", q, lambda size: BandNoise(size, band, terms, 2 * seed), c.t, name, c.names)
+        if isinstance(v, str):
+            self._v = SignalExpressions(ca.jtimes(self._q.value, c.t, ca.SX(1)))
+        else:
+            own = f"{name}.rate"
+            self._v = _build_signal("v", v, lambda size: BandNoise(size, band, terms, 2 * seed + 1), c.t, own, moving)
+        self._own = Parameters.collect([self._q.parameters, self._v.parameters])
+        if not len(self._own):
+            raise ModelError("Measured needs an error to measure with: give q= or v=, other than zero")
+        self.parameters = Parameters.collect([controller.parameters, self._own])
+        self.drawn: Mapping[str, tuple[float, float]] = {**self._q.drawn, **self._v.drawn}
+        self.reset()
+
+    @functools.cached_property
+    def _law(self) -> Law | None:
+        law, c = self.inner.law, self.robot.coordinates
+        if law is None:
+            return None
+        old, new = ca.vertcat(c.q, c.v), ca.vertcat(c.q + self._q.value, c.v + self._v.value)
+        output, pivots, relative, active = ca.substitute(
+            [law.output, law.pivots, law.relative_pivots, law.active], [old], [new]
+        )
+        return replace(law, output=output, pivots=pivots, relative_pivots=relative, active=active)
+
+    @property
+    def law(self) -> Law | None:
+        """The law as expressions, at the state that it sees, if it has any."""
+        return self._law
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Let the law take in a sample as it sees it.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            NotFiniteInputError: if it has a number that is not finite.
+        """
+        self.recall()
+        try:
+            self.inner.advance(*self.seen(t, q, v, p))
+        finally:
+            self.remember(None)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """What the law says to the state that it sees.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            EruginError: what the law raises.
+        """
+        self.recall()
+        return self.inner.control(*self.seen(t, q, v, p))
+
+    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
+        """What the law tells of the state that it sees.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        self.recall()
+        return self.inner.observe(*self.seen(t, q, v, p))
+
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """Of the law inside, at the true state.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            a: accelerations, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return super().deviation(t, q, v, a, self._split(p)[0])
+
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Of the law inside, at the state that it sees.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return super().verdict(*self.seen(t, q, v, p))
+
+    def seen(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[float, Array, Array, Array]:
+        """t, q + n and v + w, and the parameters of the law inside.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        inner, own = self._split(p)
+        time, x, w = self.state(t, q, v)
+        of_q, of_v = map(np.atleast_1d, self._errors(time, own))
+        return time, x + of_q, w + of_v, inner
+
+    def _split(self, p: Values) -> tuple[Array, Array]:
+        """Parameters of the law inside, which come first, and of the errors."""
+        values = self._nominal if p is None else self.parameters.values(p)
+        return values[: len(self.inner.parameters)], values[len(self.inner.parameters) :]
+
+    @functools.cached_property
+    def _errors(self) -> Kernel:
+        return Kernel(
+            "measured",
+            {"t": self.robot.t, "p": self._own.symbols},
+            {"q": self._q.value, "v": self._v.value},
+            compiled=False,
+        )
+
+
+def _build_signal(
+    word: str,
+    given: float | Sequence[float] | Signal,
+    noise: Callable[[float | Sequence[float]], Signal],
+    t: ca.SX,
+    name: str,
+    components: tuple[str, ...],
+) -> SignalExpressions:
+    """The signal; nothing, and no parameters, for a plain zero."""
+    try:
+        signal = given if isinstance(given, Signal) else noise(given)
+        if not isinstance(given, Signal) and not np.any(given):
+            return SignalExpressions(ca.SX.zeros(len(components)))
+        return signal.build(t, name, components)
+    except ModelError as error:
+        raise ModelError(f"{word}= of Measured: {error}") from error
+
+
 @dataclass(frozen=True, eq=False)
-class Draw:
+class NoiseSample:
     """What is remembered.
 
     Attributes:
@@ -32,7 +245,7 @@ class Draw:
     u: Array
 
 
-class Noise(SignalWrapper[Draw]):
+class Noise(SignalWrapper[NoiseSample]):
     """u = law(t, q + σ_q ξ, v + σ_v ξ′) + σ_u ξ″, with ξ normal, drawn at every sample and constant until the next.
 
     It is white from sample to sample, so that its power in a band grows with the step: σ² h. The same seed gives the
@@ -66,26 +279,28 @@ class Noise(SignalWrapper[Draw]):
         c = self.robot.coordinates
         spreads: list[Array] = []
         for name, value, size in (("q", q, c.nq), ("v", v, c.nv), ("u", u, self.size)):
-            finite_entries(name, value, size, "a standard deviation each")
-            spreads.append(not_negative_entries(name, value, size, "a standard deviation each"))
+            finite_vector(name, value, size, "a standard deviation each")
+            spreads.append(nonnegative_vector(name, value, size, "a standard deviation each"))
         self.q, self.v, self.u = spreads
         self.seed = require_seed(seed)
         self.reset()
 
-    def read(self, own: Draw | None, t: float, q: Array, v: Array) -> Draw:
+    def read(self, own: NoiseSample | None, t: float, q: Array, v: Array) -> NoiseSample:
         """Draw the errors of a sample, all of them in a fixed order, whichever are used."""
         index = 0 if own is None else own.index + 1
         drawn = generator(self.seed, self.depth, index).standard_normal(len(q) + len(v) + self.size)
         first, second, third = np.split(drawn, [len(q), len(q) + len(v)])
-        return Draw(index, frozen(self.q * first), frozen(self.v * second), frozen(self.u * third))
+        return NoiseSample(
+            index, read_only_copy(self.q * first), read_only_copy(self.v * second), read_only_copy(self.u * third)
+        )
 
-    def measured(self, own: Draw | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def measured(self, own: NoiseSample | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """The state with its errors."""
         if own is None:
             raise self.no_sample_yet()
         return q + own.q, v + own.v
 
-    def shaped(self, own: Draw | None, t: float, command: Array) -> tuple[Array, str]:
+    def shaped(self, own: NoiseSample | None, t: float, command: Array) -> tuple[Array, str]:
         """The output with its error."""
         if own is None:
             raise self.no_sample_yet()

@@ -1,4 +1,4 @@
-"""A law that is computed at ticks, and held between them."""
+"""Sample and hold: a law computed at ticks and held between them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import instant, positive
 from ...symbolic.errors import EruginError
+from ...symbolic.validation import finite_time, positive
 from ..controller import Controller, Observation
-from .clock import Clock
-from .entries import frozen
-from .refusals import is_callers_mistake, refused
-from .wrapper import Values, Wrapper
+from ..sample_clock import SampleClock
+from .vector_arguments import read_only_copy
+from .wrapper import Values, Wrapper, is_usage_error, tick_error
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HoldMemory:
     """What is remembered.
 
     Attributes:
@@ -28,12 +27,12 @@ class Held:
         error: why it refused; None if it did not.
     """
 
-    clock: Clock
+    clock: SampleClock
     told: Observation | None
     error: EruginError | None
 
 
-class SampleAndHold(Wrapper[Held]):
+class SampleAndHold(Wrapper[HoldMemory]):
     """u(t) = law(t_k, q(t_k), v(t_k)) for t_k ≤ t < t_{k+1}, with t_k = t₀ + k T and t₀ the first sample.
 
     The law inside sees one sample per tick. Where no sample of a simulation falls on a tick, the first one after it is
@@ -68,19 +67,23 @@ class SampleAndHold(Wrapper[Held]):
             ModelError: if samples come less often than ticks.
             EruginError: what the law inside raises.
         """
-        own, time, who = self.recall(), instant("t", t), type(self).__name__
-        clock = Clock(time, time) if own is None else own.clock.at(time, self.period, who)
+        own, time, who = self.recall(), finite_time("t", t), type(self).__name__
+        clock = SampleClock(time, time) if own is None else own.clock.at(time, self.period, who)
         ticks = own is None or clock.index > own.clock.index
         if own is None or ticks:
             try:
                 self.inner.advance(time, q, v, p)
                 told = self.inner.observe(time, q, v, p)
             except EruginError as error:
-                if not is_callers_mistake(error):
-                    self.remember(Held(clock, None, error))
+                if not is_usage_error(error):
+                    self.remember(HoldMemory(clock, None, error))
                 raise
             self.remember(
-                Held(clock, replace(told, output=frozen(told.output)), refused(self.inner, told, time, q, v, p))
+                HoldMemory(
+                    clock,
+                    replace(told, output=read_only_copy(told.output)),
+                    tick_error(self.inner, told, time, q, v, p),
+                )
             )
             return
         self.remember(replace(own, clock=clock))

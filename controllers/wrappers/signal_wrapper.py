@@ -1,4 +1,4 @@
-"""The abstract wrapper that changes what a law sees, or what becomes of its output."""
+"""The abstract wrappers of signals: changes of the measured state, of the output, or of both."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from ...symbolic.errors import EruginError, NotFiniteInputError
 from ..controller import Observation
 from ..status import Status
-from .wrapper import Own, Values, Wrapper
+from .wrapper import MemoryT, Values, Wrapper
 
 Array = NDArray[np.float64]
 
 
-class SignalWrapper(Wrapper[Own]):
+class SignalWrapper(Wrapper[MemoryT]):
     """u(t) = shaped(t, c), c = law(t, measured(t, q, v)).
 
     A sample is first read, then taken in by the law; then what the law says, just before and just after, becomes known
     to what shapes the output. A sample that the law refuses counts as one: clocks go on, and noise is drawn; one that
     is not finite is handed on to the law and changes nothing here.
 
-    What changes one of the two only is a :class:`~erugin.controllers.wrappers.sensor.Sensor` or a
-    :class:`~erugin.controllers.wrappers.drive.Drive`.
+    What changes one of the two only is a :class:`~erugin.controllers.wrappers.signal_wrapper.SensorWrapper` or a
+    :class:`~erugin.controllers.wrappers.signal_wrapper.ActuatorWrapper`.
     """
 
     takes_commands: ClassVar[bool] = False
     """Whether what shapes the output must know what the law says at samples."""
 
-    def read(self, own: Own | None, t: float, q: Array, v: Array) -> Own | None:
+    def read(self, own: MemoryT | None, t: float, q: Array, v: Array) -> MemoryT | None:
         """What is remembered once a sample is read.
 
         Args:
@@ -43,7 +43,7 @@ class SignalWrapper(Wrapper[Own]):
         return own
 
     @abstractmethod
-    def measured(self, own: Own | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def measured(self, own: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """What the law sees of a state.
 
         Args:
@@ -53,7 +53,7 @@ class SignalWrapper(Wrapper[Own]):
             v: velocities, shape (nv,).
         """
 
-    def take(self, own: Own | None, t: float, before: Array, after: Array) -> Own | None:
+    def take(self, own: MemoryT | None, t: float, before: Array, after: Array) -> MemoryT | None:
         """What is remembered once the law has taken in a sample.
 
         Args:
@@ -65,7 +65,7 @@ class SignalWrapper(Wrapper[Own]):
         return own
 
     @abstractmethod
-    def shaped(self, own: Own | None, t: float, command: Array) -> tuple[Array, str]:
+    def shaped(self, own: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
         """What becomes of the law's output, and a sentence if it does not get what it asks for.
 
         Args:
@@ -104,7 +104,7 @@ class SignalWrapper(Wrapper[Own]):
         finally:
             self.remember(new)
 
-    def _until(self, own: Own | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
+    def _until(self, own: MemoryT | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
         """What the law said just before a sample; None if it says the same just after, or said nothing."""
         if not self.takes_commands or own is None or self.inner.memory is None:
             return None
@@ -146,10 +146,10 @@ class SignalWrapper(Wrapper[Own]):
         told = self.inner.observe(time, *self.measured(own, time, x, w), p)
         if not np.isfinite(told.output).all():
             return told
-        return changed(told, *self.shaped(own, time, told.output))
+        return replace_output(told, *self.shaped(own, time, told.output))
 
 
-def changed(told: Observation, output: Array, said: str) -> Observation:
+def replace_output(told: Observation, output: Array, said: str) -> Observation:
     """What the law inside told, with the output that is applied instead.
 
     Args:
@@ -161,3 +161,32 @@ def changed(told: Observation, output: Array, said: str) -> Observation:
         return replace(told, output=output)
     status = Status.HELD if told.status is Status.HELD else Status.LIMITED
     return replace(told, output=output, status=status, message=" ".join(filter(None, (said, told.message))))
+
+
+class ActuatorWrapper(SignalWrapper[MemoryT]):
+    """u(t) = shaped(t, law(t, q, v))."""
+
+    def measured(self, own: MemoryT | None, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """The state as it is.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+        """
+        return q, v
+
+
+class SensorWrapper(SignalWrapper[MemoryT]):
+    """u(t) = law(t, measured(t, q, v))."""
+
+    def shaped(self, own: MemoryT | None, t: float, command: Array) -> tuple[Array, str]:
+        """The law's output as it is.
+
+        Args:
+            own: what is remembered; None before there is any.
+            t: time [s].
+            command: what the law says, shape (n,).
+        """
+        return command, ""

@@ -1,4 +1,4 @@
-"""The abstract wrapper: a controller around a controller."""
+"""The abstract wrapper, a controller around a controller, and the failures of the controller inside."""
 
 from __future__ import annotations
 
@@ -11,21 +11,77 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint
-from ...symbolic.arrays import instant, vector
-from ...symbolic.errors import ModelError
-from ..controller import Controller
-from ..status import Status
+from ...symbolic.errors import (
+    ContradictoryProgramError,
+    EruginError,
+    ModelError,
+    NotConvergedError,
+    NotFiniteError,
+    SingularProgramError,
+)
+from ...symbolic.validation import finite_time, vector
+from ..controller import Controller, Observation
+from ..status import Status, describe_dependent_row, tick_status
 from ..traits import Trait
-from .entries import per_entry
+from .vector_arguments import vector_argument
+
+Values = Mapping[str, float] | ArrayLike | None
+TERMINAL_ERRORS: tuple[type[EruginError], ...] = (SingularProgramError, ContradictoryProgramError, NotFiniteError)
+
+
+def tick_error(
+    controller: Controller, told: Observation, t: float, q: ArrayLike, v: ArrayLike, p: Values
+) -> EruginError | None:
+    """Why an observation is none that can be applied; None if it can.
+
+    Args:
+        controller: that told it.
+        told: what it told.
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        p: parameters: nominal, overridden by name, or the whole vector.
+    """
+    status = tick_status(bool(np.isfinite(told.output).all()), told.relative_pivots, controller.tolerance)
+    if status is Status.OK:
+        return None
+    if status is Status.SINGULAR:
+        found, said = controller.verdict(t, q, v, p)
+        kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
+        if kind is not None:
+            return kind(f"at t = {t:g}: {said}")
+    row = describe_dependent_row(controller.rows, told.relative_pivots) if status is Status.SINGULAR else ""
+    error = SingularProgramError if status is Status.SINGULAR else NotFiniteError
+    return error(" ".join(filter(None, (f"at t = {t:g}:", row, status.sentence))))
+
+
+def terminal_error(error: EruginError, message: str) -> EruginError:
+    """An error that ends a run, of the same kind where there is one.
+
+    Args:
+        error: what was raised.
+        message: what to say instead.
+    """
+    kind = next((kind for kind in TERMINAL_ERRORS if isinstance(error, kind)), NotConvergedError)
+    return kind(message)
+
+
+def is_usage_error(error: EruginError) -> bool:
+    """Whether an error tells of a call that is wrong in every state, and so of nothing that a machine can suffer.
+
+    Args:
+        error: what was raised.
+    """
+    return isinstance(error, ValueError) and not isinstance(error, NotFiniteError)
+
 
 Array = NDArray[np.float64]
-Values = Mapping[str, float] | ArrayLike | None
-Own = TypeVar("Own")
+MemoryT = TypeVar("MemoryT")
 """What a wrapper remembers itself."""
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered(Generic[Own]):
+class WrapperMemory(Generic[MemoryT]):
     """The memory of a wrapper.
 
     Attributes:
@@ -33,11 +89,11 @@ class Remembered(Generic[Own]):
         inner: memory of the controller inside.
     """
 
-    own: Own | None
+    own: MemoryT | None
     inner: object | None
 
 
-class Wrapper(Controller, Generic[Own]):
+class Wrapper(Controller, Generic[MemoryT]):
     """Something that lies between a control law and a machine, around any controller, another wrapper too.
 
     Rows, their deviations, tolerance and parameters are those of the law inside. The memory holds that of the law
@@ -93,9 +149,9 @@ class Wrapper(Controller, Generic[Own]):
         return self.inner.linearizations
 
     @property
-    def rank_loss(self) -> str:
+    def rank_loss_message(self) -> str:
         """Of the law inside."""
-        return self.inner.rank_loss
+        return self.inner.rank_loss_message
 
     def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
         """Of the law inside, at the true state.
@@ -127,18 +183,18 @@ class Wrapper(Controller, Generic[Own]):
         self.inner.reset()
         self.remember(None)
 
-    def remember(self, own: Own | None) -> None:
+    def remember(self, own: MemoryT | None) -> None:
         """Replace the memory by this and what the law inside remembers now.
 
         Args:
             own: the wrapper's part; None before there is any.
         """
         inner = self.inner.memory
-        self.memory = None if own is None and inner is None else Remembered(own, inner)
+        self.memory = None if own is None and inner is None else WrapperMemory(own, inner)
 
-    def recall(self) -> Own | None:
+    def recall(self) -> MemoryT | None:
         """The wrapper's part of the memory; the law inside gets its own back."""
-        memory = cast("Remembered[Own] | None", self.memory)
+        memory = cast("WrapperMemory[MemoryT] | None", self.memory)
         # Nothing to remember is a memory too: that of a law that has seen no sample yet.
         self.inner.memory = None if memory is None else memory.inner
         return None if memory is None else memory.own
@@ -154,7 +210,7 @@ class Wrapper(Controller, Generic[Own]):
         Raises:
             ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
         """
-        time, c = instant("t", t), self.robot.coordinates
+        time, c = finite_time("t", t), self.robot.coordinates
         return time, vector("q", q, c.nq), vector("v", v, c.nv)
 
     def no_sample_yet(self) -> ModelError:
@@ -192,4 +248,4 @@ class Wrapper(Controller, Generic[Own]):
         Raises:
             ModelError: for another shape, or a NaN.
         """
-        return per_entry(name, value, self.size, "one for each output")
+        return vector_argument(name, value, self.size, "one for each output")

@@ -7,19 +7,27 @@ from pathlib import Path
 import numpy as np
 
 from erugin.controllers import Controller
-from erugin.controllers.rivals import EnergyShaping, Lqr, TimeVaryingLqr, Weights, optimal_motion, region_level
+from erugin.controllers.baselines import (
+    BrysonWeights,
+    EnergyShaping,
+    Lqr,
+    TimeVaryingLqr,
+    attraction_level,
+    optimal_motion,
+)
 from erugin.controllers.wrappers import SampleAndHold, Saturation
 from erugin.robots.examples import realaigym_acrobot
-from erugin.scenarios import Trajectory, simulate
-from erugin.scenarios.plots.swing_up import swing_ups
+from erugin.scenarios import simulate
+from erugin.simulation import Trajectory
+from erugin.views.swing_up import draw_swing_ups
 
 STEP, DURATION, UPRIGHT = 2e-3, 10.0, [np.pi, 0.0]
 NAMES = ("q1", "q2", "v_q1", "v_q2")
 
 
-def weights(state: tuple[float, ...], torque: float) -> Weights:
+def weights(state: tuple[float, ...], torque: float) -> BrysonWeights:
     """From the diagonals of Q and R."""
-    return Weights({name: x**-0.5 for name, x in zip(NAMES, state, strict=True)}, {"M2": torque**-0.5})
+    return BrysonWeights({name: x**-0.5 for name, x in zip(NAMES, state, strict=True)}, {"M2": torque**-0.5})
 
 
 def regulator(design: str, effort: float) -> Lqr:
@@ -50,7 +58,7 @@ def scored(run: Trajectory) -> str:
 def main() -> None:
     """The benchmark's runs: torque cut off at the limit and held for 2 ms."""
     upright = regulator("C.1", 6.0)
-    level = 0.8 * region_level(upright)
+    level = 0.8 * attraction_level(upright)
     laws: dict[str, Controller] = {
         "energy shaping, published gains, C.0": EnergyShaping(regulator("C.0", 5.0), level=15.0),
         "energy shaping, own gains, C.1": EnergyShaping(upright, level=level, stiffness=5.0, damping=6.0, energy=4.0),
@@ -68,7 +76,7 @@ def main() -> None:
     for name, run in runs.items():
         print(f"{name:44} {scored(run)}")
     drawn = {name.replace(", ", "\n", 1): runs[name] for name in list(runs)[:3]}
-    swing_ups(drawn, until=6.0).savefig(Path(__file__).with_name("acrobot.png"))
+    draw_swing_ups(drawn, until=6.0).savefig(Path(__file__).with_name("acrobot.png"))
 
 
 if __name__ == "__main__":

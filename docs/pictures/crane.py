@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from erugin.constraints import holonomic
-from erugin.controllers import Program, ServoController
-from erugin.controllers.servo import transition
+from erugin.controllers import Program, transition
+from erugin.controllers.servo import ServoController
 from erugin.robots.examples import altmann_heiland_crane
 from erugin.scenarios import simulate
 

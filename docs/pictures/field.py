@@ -6,13 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from erugin.constraints import EruginField, circle, line, spline, verify
-from erugin.constraints.shapes import ellipse, moving, polygon
-from erugin.scenarios import move_along
-from erugin.scenarios.plots.field import draw_field
-from erugin.scenarios.plots.field_animation import animate_field
-from erugin.scenarios.plots.field_space import draw_field_in_space
-from erugin.scenarios.plots.field_view import FieldView
+from erugin.constraints import EruginField, circle, ellipse, line, moving, polygon, spline, verify
+from erugin.simulation import move_along
+from erugin.views.plane_field import FieldView, animate_field, draw_field
+from erugin.views.space_field import draw_field_in_space
 
 HERE = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from erugin.scenarios.plots.style import lines, new_figure
+from erugin.views.style import label_axes, new_figure
 from tests.viviani import RATE, drawing
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     torques = figure.add_subplot(1, 2, 2)
     for i, values in enumerate(share.T):
         torques.plot(motion.t, values, linewidth=1.4, label=f"joint {i + 1}")
-    lines(torques, "torque, share of its limit [%]", xlabel="time [s]")
+    label_axes(torques, "torque, share of its limit [%]", xlabel="time [s]")
     torques.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     figure.savefig(Path(__file__).with_suffix(".png"))
 

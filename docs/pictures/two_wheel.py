@@ -7,12 +7,12 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.controllers.rivals import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
+from erugin.controllers.baselines import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
 from erugin.robots.examples import turtlebot3_burger
 from erugin.scenarios import simulate
-from erugin.scenarios.plots.two_wheel import two_wheel_tracking
+from erugin.views.two_wheel_tracking import draw_two_wheel_tracking
 
 RATE, SPEED = 1.5, 0.25
 
@@ -25,7 +25,7 @@ def main() -> None:
     motion = PlanarMotion(robot, place)
     ahead = robot.p[robot.parameters.names.index("half_track")]
     nose = place + ahead * ca.vertcat(ca.cos(motion.heading), ca.sin(motion.heading))
-    program = Program(robot, trajectory(robot.points["nose"], nose, perturbation=Baumgarte(RATE)))
+    program = Program(robot, tracking(robot.points["nose"], nose, perturbation=Baumgarte(RATE)))
     laws: dict[str, Controller] = {
         "program, nose": ProgramController(program, realization="actuated"),
         "Kanayama": Kanayama.critically_damped(motion, rate=RATE, speed=SPEED),
@@ -39,7 +39,7 @@ def main() -> None:
         near = run.t[np.flatnonzero(away > 0.03)[-1]]
         torque = np.abs(run.u).max()
         print(f"{name:32} 3 cm off until {near:5.2f} s, at the end {away[-1]:.2e} m, torque {torque:.4f} N m")
-    two_wheel_tracking(motion, runs).savefig(Path(__file__).with_name("two_wheel_tracking.png"))
+    draw_two_wheel_tracking(motion, runs).savefig(Path(__file__).with_name("two_wheel_tracking.png"))
 
 
 if __name__ == "__main__":

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from erugin.robots import contact_force, friction_needed
-from erugin.scenarios.plots.walk import Step, walk
+from erugin.robots import contact_force, required_friction
+from erugin.views.ground_forces import WalkStep, draw_walk
 from tests.walkers import MARGIN, ROCK, Stance, stance, two_steps
 
 PARTS = {"leg A": ("pole", "end1", "end2"), "leg B": ("end2", "end4", "tip"), "trunk": ("end2", "end3")}
 
 
-def step_of(now: Stance) -> Step:
+def step_of(now: Stance) -> WalkStep:
     """What is shown of a stance, with the inputs of its law."""
     law = now.controller.law
     if law is None:
         raise RuntimeError("the program of a stance is an expression")
     force = contact_force(now.robot, now.foot, u=law.output)
     torque = law.output[now.robot.input_names.index(f"ankle {now.name}")]
-    return Step(now.swing, force, torque / force[1], (float(now.rock[0]), float(now.rock[1]), ROCK), MARGIN)
+    return WalkStep(now.swing, force, torque / force[1], (float(now.rock[0]), float(now.rock[1]), ROCK), MARGIN)
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     for segment, now, step in zip(motion.segments, stances, steps, strict=True):
         force, pressure = segment.evaluate(step.force), segment.evaluate(step.pressure)
         law = now.controller.law
-        friction = segment.evaluate(friction_needed(now.robot, now.foot, u=law.output if law else None))
+        friction = segment.evaluate(required_friction(now.robot, now.foot, u=law.output if law else None))
         gap = np.linalg.norm(segment.evaluate(now.swing) - now.rock, axis=1) - ROCK
         print(
             f"{now.name}: {segment.t[0]:.3f} to {segment.t[-1]:.3f} s, upwards {force[:, 1].min():.0f} to "
@@ -41,7 +41,7 @@ def main() -> None:
     blow = motion.impacts[1]
     if blow is not None:
         print(f"impact: {blow.energy_loss:.2f} J lost, impulse {blow.by_constraint['foot B']}, {dict(blow.friction)}")
-    walk(motion, steps, PARTS).savefig(Path(__file__).with_suffix(".png"))
+    draw_walk(motion, steps, PARTS).savefig(Path(__file__).with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,14 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Controller, Program, ProgramController, Reference
-from erugin.controllers.rivals import Aim, ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.baselines import ComputedTorque, MpcObjective, OperationalSpace, PDGravity
 from erugin.robots import Link, assemble
 from erugin.robots.examples import five_bar
 from erugin.robots.signals import BandNoise
-from erugin.scenarios.rivals import AlongMotion
-from erugin.scenarios.sampling import Distribution
+from erugin.scenarios import Distribution
+from erugin.scenarios.motion_tracking import MotionTracking
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
@@ -43,7 +43,7 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
     q0 = assemble(robot, [2.2, 0.9, 0.9, 2.2]).q
     at = robot.evaluate(tip, q=q0) + np.array([0.0, 0.01])
     target = ca.vertcat(ca.cos(3 * robot.t) - 1.0, ca.sin(3 * robot.t)) * 0.06 + ca.SX(ca.DM(at))
-    program = Program(robot, trajectory(tip, target, perturbation=Baumgarte(RATE), name="tip"))
+    program = Program(robot, tracking(tip, target, perturbation=Baumgarte(RATE), name="tip"))
     clean = Setup(
         *(robot, ProgramController(program, realization="actuated"), q0, np.zeros(4), duration, step),
         error=ca.norm_2(tip - target),
@@ -54,11 +54,11 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
         return ComputedTorque(setup.robot, reference, rate=RATE, coordinates=list(CRANKS))
 
     rivals: dict[str, MakeController] = {
-        "computed torque": AlongMotion(computed_torque),
-        "PD and gravity": AlongMotion(lambda setup, reference: PDGravity(setup.robot, reference, rate=RATE)),
+        "computed torque": MotionTracking(computed_torque),
+        "PD and gravity": MotionTracking(lambda setup, reference: PDGravity(setup.robot, reference, rate=RATE)),
         "operational space": lambda _: OperationalSpace(robot, tip, target, rate=RATE),
         "time-varying LQR": partial(regulator_along, rate=RATE),
-        "predictive": lambda _: predictive(Aim.reach(robot, tip, target), RATE),
+        "predictive": lambda _: predictive(MpcObjective.reach(robot, tip, target), RATE),
     }
     return hard(
         clean,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.scenarios.comparison import Comparison
-from erugin.scenarios.comparison.quantity import Quantity
+from erugin.scenarios import Comparison
+from erugin.scenarios.comparison.quantities import Quantity
 from erugin.scenarios.comparison.trial import ENDING, OK, STATUS
 from erugin.scenarios.study.results import Results
 

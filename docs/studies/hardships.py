@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from erugin.controllers import Controller
-from erugin.controllers.wrappers import Measured
-from erugin.robots.disturbed import disturbed
+from erugin.controllers.wrappers import MeasurementNoise
+from erugin.robots.disturbance import disturb
 from erugin.robots.signals import BandNoise
-from erugin.scenarios.sampling import Distribution, Scaled, Uniform
+from erugin.scenarios import Distribution, Scaled, Uniform
 from erugin.scenarios.setup import MakeController, Setup
 
 
@@ -32,7 +32,7 @@ class Sensed:
         """The law; the hard setup is not looked at, for no law knows of the hardships."""
         law = self.clean.controller if self.make is None else self.make(self.clean)
         assert law is not None
-        return Measured(law, **self.errors)  # type: ignore[arg-type]
+        return MeasurementNoise(law, **self.errors)  # type: ignore[arg-type]
 
 
 def hard(
@@ -54,9 +54,9 @@ def hard(
         varied: what seeds vary besides forces and errors.
         rivals: laws to compare with, by name.
     """
-    plant = disturbed(setup.robot, force, on)
+    plant = disturb(setup.robot, force, on)
     own = Sensed(setup, None, errors)(setup)
-    assert isinstance(own, Measured)
+    assert isinstance(own, MeasurementNoise)
     chance: dict[str, Distribution] = {f"plant.{name}": Uniform(*ends) for name, ends in plant.drawn.items()}
     chance |= {f"law.{name}": Uniform(*ends) for name, ends in own.drawn.items()}
     return dataclasses.replace(

@@ -7,12 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.controllers import Controller, Motion, Reference, linearize
-from erugin.controllers.rivals import Aim, NonlinearMPC, SlidingMode, SlotineLi, TimeVaryingLqr, Weights
+from erugin.controllers import Controller, NominalMotion, Reference, linearize
+from erugin.controllers.baselines import (
+    BrysonWeights,
+    MpcObjective,
+    NonlinearMPC,
+    SlidingMode,
+    SlotineLi,
+    TimeVaryingLqr,
+)
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
 from erugin.scenarios.setup import Setup
-from erugin.scenarios.trajectory import Trajectory
+from erugin.simulation.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 PERIOD = 0.02
@@ -46,13 +53,13 @@ def regulator_along(
     """
     motion, robot = own_motion(setup), setup.robot
     kept = np.unique(np.append(np.arange(0, len(motion), every), len(motion) - 1))
-    nominal = Motion(robot, motion.t[kept], motion.q[kept], motion.v[kept], motion.u[kept])
+    nominal = NominalMotion(robot, motion.t[kept], motion.q[kept], motion.v[kept], motion.u[kept])
     rule = weights(robot, motion.q[0], motion.v[0], rate, free)
     n = len(linearize(robot, motion.q[0], motion.v[0]).states) if independent is None else len(independent)
     return TimeVaryingLqr(robot, nominal, weights=rule, final=np.zeros((n, n)), independent=independent)
 
 
-def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] = ()) -> Weights:
+def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] = ()) -> BrysonWeights:
     """An error e of places, ω e of speeds, and the largest input that ω² e of any one coordinate needs.
 
     Args:
@@ -65,10 +72,10 @@ def weights(robot: Robot, q: Array, v: Array, rate: float, free: Sequence[str] =
     needed = np.linalg.pinv(robot.evaluate(robot.input_matrix, q=q)) @ robot.evaluate(robot.mass_matrix, q=q)
     speeds = [name for name in linearize(robot, q, v).states if name not in robot.coordinates.names]
     errors = dict.fromkeys(speeds, rate * ERROR) | dict.fromkeys(free, 1e4 * ERROR)
-    return Weights(errors, otherwise=ERROR, effort=float(np.abs(needed).max()) * rate**2 * ERROR)
+    return BrysonWeights(errors, otherwise=ERROR, effort=float(np.abs(needed).max()) * rate**2 * ERROR)
 
 
-def predictive(aim: Reference | Aim, rate: float) -> Controller:
+def predictive(aim: Reference | MpcObjective, rate: float) -> Controller:
     """Nonlinear MPC, computed at 50 Hz and held.
 
     Args:

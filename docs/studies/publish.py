@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from erugin.scenarios.comparison import Comparison, Estimate
+from erugin.scenarios import Comparison
+from erugin.scenarios.comparison import Estimate
 from erugin.scenarios.comparison.tables import duration, number
-from erugin.scenarios.plots.style import write_whole
+from erugin.simulation.storage.atomic_file import write_whole
 
 DOCS = Path(__file__).resolve().parent.parent
 PAGE, PICTURES = DOCS / "comparison.md", DOCS / "pictures"

@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from erugin.scenarios.comparison import Comparison, Trial
-from erugin.scenarios.comparison.tick_time import tick_time
+from erugin.scenarios import Comparison, Study, Trial
+from erugin.scenarios.comparison.compare import tick_time
 from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.study import Study
 from erugin.scenarios.study.results import Results
 from erugin.symbolic.errors import StudyError
 

@@ -4,11 +4,11 @@ from functools import partial
 
 import erugin.scenarios.catalogue.two_link_arm as task
 from erugin.controllers import Controller, Reference
-from erugin.controllers.rivals import Barrier, CbfFilter, ComputedTorque
+from erugin.controllers.baselines import BarrierFunction, CbfFilter, ComputedTorque
 from erugin.robots.signals import BandNoise
-from erugin.scenarios.catalogue.two_link_task import AWAY, MARGIN, RATE
-from erugin.scenarios.rivals import AlongMotion
-from erugin.scenarios.sampling import Distribution, Normal, Shifted, Uniform
+from erugin.scenarios import Distribution, Normal, Shifted, Uniform
+from erugin.scenarios.catalogue.two_link_arm import AWAY, MARGIN, RATE
+from erugin.scenarios.motion_tracking import MotionTracking
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
@@ -41,21 +41,25 @@ def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
         step: of the integration and of the laws [s].
     """
     clean = task.two_link_arm_moving_obstacle(duration=duration, step=step)
-    side = int(clean.law_p["field.side"])
+    side = int(clean.controller_p["field.side"])
 
     def filtered(setup: Setup, reference: Reference) -> Controller:
         law = ComputedTorque(setup.robot, reference, rate=RATE)
         # The disc of that module, whose symbols are those of the setup in any process; a copy would have others.
         disc, tip = task.DISC, setup.robot.points["tip"]
-        return CbfFilter(law, Barrier.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=side), rate=RATE)
+        return CbfFilter(
+            law, BarrierFunction.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=side), rate=RATE
+        )
 
     rivals: dict[str, MakeController] = {
         **clean.rivals,
-        "Slotine-Li": AlongMotion(partial(slotine_li, rate=RATE)),
-        "sliding mode": AlongMotion(partial(sliding_mode, rate=RATE, uncertain={"m1": 2.5 * SHARE, "m2": 1.8 * SHARE})),
+        "Slotine-Li": MotionTracking(partial(slotine_li, rate=RATE)),
+        "sliding mode": MotionTracking(
+            partial(sliding_mode, rate=RATE, uncertain={"m1": 2.5 * SHARE, "m2": 1.8 * SHARE})
+        ),
         "time-varying LQR": partial(regulator_along, rate=RATE),
-        "barrier filter": AlongMotion(filtered, AWAY),
-        "predictive": AlongMotion(lambda _, reference: predictive(reference, RATE)),
+        "barrier filter": MotionTracking(filtered, AWAY),
+        "predictive": MotionTracking(lambda _, reference: predictive(reference, RATE)),
     }
     return hard(
         clean,

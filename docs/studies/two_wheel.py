@@ -4,19 +4,19 @@ from functools import partial
 
 import casadi as ca
 
-from erugin.constraints import Baumgarte, trajectory
+from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController
-from erugin.controllers.rivals import (
-    Aim,
+from erugin.controllers.baselines import (
     DynamicFeedbackLinearization,
     Kanayama,
+    MpcObjective,
     OperationalSpace,
     PlanarMotion,
     PurePursuit,
 )
 from erugin.robots.examples import turtlebot3_burger
 from erugin.robots.signals import BandNoise
-from erugin.scenarios.sampling import Distribution, Shifted, Uniform
+from erugin.scenarios import Distribution, Shifted, Uniform
 from erugin.scenarios.scenario import scenario
 from erugin.scenarios.setup import MakeController, Setup
 
@@ -52,7 +52,7 @@ def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
     motion = PlanarMotion(robot, place)
     nose = robot.points["nose"]
     target = place + robot.parameters["half_track"] * ca.vertcat(ca.cos(motion.heading), ca.sin(motion.heading))
-    program = Program(robot, trajectory(nose, target, perturbation=Baumgarte(RATE), name="nose"))
+    program = Program(robot, tracking(nose, target, perturbation=Baumgarte(RATE), name="nose"))
     q0, v0 = motion.start()
     clean = Setup(
         *(robot, ProgramController(program, realization="actuated"), q0, v0, duration, step),
@@ -65,7 +65,7 @@ def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
         "pure pursuit": lambda _: PurePursuit.of_rate(motion, rate=RATE, speed=SPEED),
         "operational space": lambda _: OperationalSpace(robot, nose, target, rate=RATE),
         "time-varying LQR": partial(regulator_along, rate=RATE, independent=STATES, free=["phi_r"]),
-        "predictive": lambda _: predictive(Aim.reach(robot, nose, target), RATE),
+        "predictive": lambda _: predictive(MpcObjective.reach(robot, nose, target), RATE),
     }
     return hard(
         clean,

@@ -1,10 +1,16 @@
-"""Equations of motion term by term, as text and as mathematics."""
+"""Equations of motion term by term, as text and as LaTeX."""
 
-from ...symbolic.arguments import check_exports
-from .derive import equations_of
-from .rows import Entry, Expression, Relation, Row
-from .structured import Equations
+from ...symbolic.runtime_type_checks import check_exports
+from .derivation import equations_of
+from .equations_of_motion import EquationsOfMotion, Expression, LegendEntry, MotionEquation, Relation
 
-__all__ = ["Entry", "Equations", "Expression", "Relation", "Row", "equations_of"]
+__all__ = [
+    "equations_of",
+    "EquationsOfMotion",
+    "MotionEquation",
+    "Relation",
+    "Expression",
+    "LegendEntry",
+]
 
 check_exports(globals())

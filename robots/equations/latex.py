@@ -1,12 +1,11 @@
-"""Nodes as LaTeX for mathematics."""
+"""Formulas as LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .quotient import Quotient
-from .text import NAMES, RAISED, summands
-from .tree import Call, Node, Number, Power, Product, Sum, Symbol, is_negative
+from .formula import Call, Formula, Number, Power, Product, Sum, Symbol, is_negative
+from .text import NAMES, RAISED, Quotient, summands
 
 OWN = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "ln", "min", "max"})
 """Functions that LaTeX has a command for."""
@@ -26,7 +25,7 @@ BRACKETS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def latex(node: Node) -> str:
+def latex(node: Formula) -> str:
     r"""``node`` as LaTeX: l_{1}^{2} \left(m_{2} + m_{1} n_{1}^{2}\right)."""
     if isinstance(node, Call):
         return _call(node, last=True)
@@ -35,7 +34,7 @@ def latex(node: Node) -> str:
     return first + signed[0][1] + "".join(f" {'-' if negative else '+'} {term}" for negative, term in signed[1:])
 
 
-def unsigned_latex(term: Node) -> str:
+def unsigned_latex(term: Formula) -> str:
     """A summand without its sign."""
     if isinstance(term, Sum):
         return _parenthesized(term)
@@ -54,12 +53,12 @@ def unsigned_latex(term: Node) -> str:
     return _joined([fraction], behind) if behind else fraction
 
 
-def _is_derivative(node: Node) -> bool:
+def _is_derivative(node: Formula) -> bool:
     base = node.base if isinstance(node, Power) else node
     return isinstance(base, Symbol) and base.order > 0
 
 
-def _joined(numbers: Sequence[str], factors: Sequence[Node], *, last: bool = True) -> str:
+def _joined(numbers: Sequence[str], factors: Sequence[Formula], *, last: bool = True) -> str:
     """Numbers, then factors; the last of all needs no parentheses around its symbol, and a sum none if it is alone."""
     if not numbers and len(factors) == 1 and isinstance(factors[0], Sum):
         return latex(factors[0])
@@ -75,7 +74,7 @@ def _joined(numbers: Sequence[str], factors: Sequence[Node], *, last: bool = Tru
     return result
 
 
-def _factor(node: Node, *, last: bool = False) -> str:
+def _factor(node: Formula, *, last: bool = False) -> str:
     match node:
         case Sum() | Product():
             return _parenthesized(node)
@@ -89,7 +88,7 @@ def _factor(node: Node, *, last: bool = False) -> str:
             return _parenthesized(node) if node.function in RELATIONS else _call(node, last=last)
 
 
-def _parenthesized(node: Node) -> str:
+def _parenthesized(node: Formula) -> str:
     return rf"\left({latex(node)}\right)"
 
 
@@ -103,12 +102,12 @@ def _power(node: Power, *, last: bool) -> str:
     return f"{_base(base)}^{{{exponent}}}"
 
 
-def _base(node: Node) -> str:
+def _base(node: Formula) -> str:
     atomic = isinstance(node, Symbol) or (isinstance(node, Call) and node.function in BRACKETS)
     return _factor(node) if atomic else _parenthesized(node)
 
 
-def _applied(name: str, arguments: tuple[Node, ...], *, last: bool) -> str:
+def _applied(name: str, arguments: tuple[Formula, ...], *, last: bool) -> str:
     if last and len(arguments) == 1 and isinstance(arguments[0], Symbol):
         return f"{name} {arguments[0].latex}"
     return rf"{name}\left({', '.join(latex(x) for x in arguments)}\right)"

@@ -17,26 +17,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...symbolic.errors import ModelError
-from .constants import exact
-from .terms import (
-    HIGHEST,
+from .formula import FUNCTIONS, Symbol
+from .trigonometric_sums import (
+    MAX_EXPONENT,
+    PI_ATOM,
     Frozen,
     Key,
     Rational,
     Terms,
+    Waves,
     add,
     common_monomial,
     common_number,
     constant,
+    exact_number,
     exponents,
-    lead,
+    leading_key,
     pack,
     scale,
     single,
 )
-from .tree import Symbol
-from .values import FUNCTIONS
-from .waves import PI_ATOM, Waves
 
 ODD = frozenset({"SIGN", "TAN", "ASIN", "ATAN", "SINH", "TANH", "ASINH", "ATANH", "ERF", "ERFINV"})
 EVEN = frozenset({"FABS", "COSH"})
@@ -121,10 +121,10 @@ class Ring:
             whole[key] = whole.get(key, 0) + half
         items = {key: number for key, number in whole.items() if number}
         peak = a.peak + b.peak
-        if peak > HIGHEST:
+        if peak > MAX_EXPONENT:
             peak = max((abs(e) for m, _ in items for _, e in exponents(m)), default=0)
-            if peak > HIGHEST:
-                raise NotReducedError(f"an exponent is greater than {HIGHEST}")
+            if peak > MAX_EXPONENT:
+                raise NotReducedError(f"an exponent is greater than {MAX_EXPONENT}")
         result = Terms(items, peak)
         return self._reduced(result) if self._reducible else result
 
@@ -134,7 +134,7 @@ class Ring:
             return self.power(self.reciprocal(a), -n)
         if len(a.items) == 1:
             ((monomial, wave), number), *_ = a.items.items()
-            if not wave and n * a.peak <= HIGHEST and n <= HIGHEST:
+            if not wave and n * a.peak <= MAX_EXPONENT and n <= MAX_EXPONENT:
                 result = Terms({(n * monomial, 0): number**n}, n * a.peak)
                 return self._reduced(result) if self._reducible else result
         if n > HIGHEST_POWER:
@@ -153,7 +153,7 @@ class Ring:
         if not a.items:
             raise NotReducedError("a division by zero")
         divisor = common_monomial(m for m, _ in a.items)
-        number = common_number(a.items.values()) * (1 if a.items[lead(a.items)] > 0 else -1)
+        number = common_number(a.items.values()) * (1 if a.items[leading_key(a.items)] > 0 else -1)
         items = {(m - divisor, t): x / number for (m, t), x in a.items.items()}
         outside = single(-divisor, 0, 1 / number)
         rest = Terms(items, 2 * a.peak)
@@ -195,7 +195,7 @@ class Ring:
         sign = 1
         if function in ODD | EVEN:
             (a,) = arguments
-            if a.items[lead(a.items)] < 0:
+            if a.items[leading_key(a.items)] < 0:
                 arguments, sign = (scale(a, -1),), -1 if function in ODD else 1
         atom = self._atom(Atom(function, tuple(a.freeze() for a in arguments)))
         return single(pack(atom), 0, sign)
@@ -216,7 +216,7 @@ class Ring:
             value = math.nan
         if not math.isfinite(value):
             raise NotReducedError(f"{function.lower()} of {', '.join(map(repr, arguments))}")
-        return constant(exact(value))
+        return constant(exact_number(value))
 
     def _reduced(self, a: Terms) -> Terms:
         """Groups in numerators multiplied out, and whole powers of roots taken out of them."""

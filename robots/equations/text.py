@@ -1,12 +1,73 @@
-"""Nodes as text in Unicode."""
+"""Formulas as Unicode text, and how products are written as a sign, a numerator and a denominator."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
-from .quotient import Quotient
-from .tree import Call, Node, Number, Power, Product, Sum, Symbol, is_negative
+from .formula import Call, Formula, Number, Power, Product, Sum, Symbol, is_negative
+
+FRACTIONS = (2, 3, 4, 6, 8, 12)
+"""Denominators that are printed; 9.81 and 0.05 stay decimals."""
+
+LARGEST_PRINTED = 1000
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A product as it is written.
+
+    Attributes:
+        negative: whether a minus sign stands in front.
+        number: what is above the line, as mantissa and power of ten.
+        above: factors above the line, without numbers.
+        divisor: an integer below the line.
+        below: factors below the line, without numbers.
+    """
+
+    negative: bool
+    number: tuple[str, int]
+    above: tuple[Formula, ...]
+    divisor: int
+    below: tuple[Formula, ...]
+
+    @classmethod
+    def of(cls, node: Formula) -> Quotient:
+        """Split any node; what is not a product is one with a single factor."""
+        factors = node.factors if isinstance(node, Product) else (node,)
+        value = Fraction(1)
+        above: list[Formula] = []
+        below: list[Formula] = []
+        for factor in factors:
+            if isinstance(factor, Number):
+                value *= factor.value
+            elif isinstance(factor, Power) and factor.exponent < 0:
+                below.append(factor.base if factor.exponent == -1 else Power(factor.base, -factor.exponent))
+            else:
+                above.append(factor)
+        number, divisor = _decimal(abs(value))
+        return cls(value < 0, number, tuple(above), divisor, tuple(below))
+
+
+def _decimal(value: Fraction) -> tuple[tuple[str, int], int]:
+    """Mantissa, power of ten and divisor of a number that is not negative."""
+    p, q = value.as_integer_ratio()
+    simple = q in FRACTIONS or not _terminates(q)
+    if (q == 1 or simple) and p < 10**DIGITS and q < LARGEST_PRINTED:
+        return (str(p), 0), q
+    mantissa, _, power = f"{float(value):.{DIGITS}g}".partition("e")
+    return (mantissa, int(power or 0)), 1
+
+
+def _terminates(denominator: int) -> bool:
+    """Whether fractions with this denominator are decimals that come to an end."""
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    return denominator == 1
+
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -30,7 +91,7 @@ RAISED = frozenset({"SIN", "COS", "TAN", "SINH", "COSH", "TANH"})
 """Functions whose powers are written sin² x."""
 
 
-def text(node: Node) -> str:
+def text(node: Formula) -> str:
     """``node`` as text: l₁² (m₂ + m₁ n₁²)."""
     if isinstance(node, Call):
         return _call(node)
@@ -39,12 +100,12 @@ def text(node: Node) -> str:
     return first + signed[0][1] + "".join(f" {'−' if negative else '+'} {term}" for negative, term in signed[1:])
 
 
-def summands(node: Node) -> tuple[Node, ...]:
+def summands(node: Formula) -> tuple[Formula, ...]:
     """The terms of a sum; anything else is its own only term."""
     return node.terms if isinstance(node, Sum) else (node,)
 
 
-def unsigned_text(term: Node) -> str:
+def unsigned_text(term: Formula) -> str:
     """A summand without its sign."""
     if isinstance(term, Sum):
         return f"({text(term)})"
@@ -70,7 +131,7 @@ def _joined(factors: list[str]) -> str:
     return result
 
 
-def _factor(node: Node) -> str:
+def _factor(node: Formula) -> str:
     """A factor of a product, in parentheses where it needs them."""
     match node:
         case Sum() | Product():
@@ -97,7 +158,7 @@ def _power(node: Power) -> str:
     return _base(base) + raised
 
 
-def _base(node: Node) -> str:
+def _base(node: Formula) -> str:
     atomic = isinstance(node, Symbol) or (isinstance(node, Call) and node.function in BRACKETS)
     return _factor(node) if atomic else f"({text(node)})"
 

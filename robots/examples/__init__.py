@@ -1,68 +1,70 @@
 """Ready-made robots with numbers from papers and public data."""
 
-from ...symbolic.arguments import check_exports
-from .acrobot import realaigym_acrobot
+from ...symbolic.runtime_type_checks import check_exports
+from .arms import flexible_joint_arm, franka_panda, motor_driven_arm
 from .body_model import body_model, body_posture
-from .bricard import bricard_mechanism
-from .butterworth_ladder import butterworth_ladder
-from .electric_circuit import GROUND, Branch, electric_circuit
-from .five_bar import five_bar
-from .flexible_joint_arm import flexible_joint_arm
-from .four_bar import four_bar, iftomm_four_bars, pinocchio_four_bar
-from .franka_panda import franka_panda
+from .electric_circuit import GROUND, Branch, butterworth_ladder, electric_circuit
 from .growth_model import cobb_douglas_economy, growth_model
 from .leg import leg, leg_posture
+from .linkages import (
+    andrews_squeezer,
+    bricard_mechanism,
+    five_bar,
+    flores_slider_crank,
+    four_bar,
+    iftomm_four_bars,
+    klann_leg,
+    pinocchio_four_bar,
+    six_bar,
+    slider_crank,
+)
 from .magnetic_levitation import khalil_suspension, magnetic_levitation
-from .motor_arm import motor_driven_arm
 from .overhead_crane import altmann_heiland_crane, overhead_crane
+from .pendulums import realaigym_acrobot, spherical_pendulum
 from .quaternion_body import heavy_top, quaternion_body
 from .redundant_chain import redundant_chain, torn_oscillator
-from .six_bar import klann_leg, six_bar
-from .slider_crank import flores_slider_crank, slider_crank
-from .spherical_pendulum import spherical_pendulum
-from .squeezer import andrews_squeezer
 from .two_wheel import fukao_robot, maxon_re40, turtlebot3_burger
 from .walker import walker, walker_posture
 
 __all__ = [
-    "GROUND",
-    "Branch",
-    "altmann_heiland_crane",
-    "andrews_squeezer",
-    "body_model",
-    "body_posture",
-    "bricard_mechanism",
-    "butterworth_ladder",
-    "cobb_douglas_economy",
-    "electric_circuit",
-    "five_bar",
+    "spherical_pendulum",
+    "realaigym_acrobot",
     "flexible_joint_arm",
-    "flores_slider_crank",
-    "four_bar",
+    "motor_driven_arm",
     "franka_panda",
-    "fukao_robot",
-    "growth_model",
-    "heavy_top",
+    "redundant_chain",
+    "torn_oscillator",
+    "four_bar",
     "iftomm_four_bars",
-    "khalil_suspension",
+    "pinocchio_four_bar",
+    "five_bar",
+    "six_bar",
     "klann_leg",
+    "slider_crank",
+    "flores_slider_crank",
+    "andrews_squeezer",
+    "bricard_mechanism",
+    "fukao_robot",
+    "turtlebot3_burger",
+    "maxon_re40",
+    "overhead_crane",
+    "altmann_heiland_crane",
+    "magnetic_levitation",
+    "khalil_suspension",
+    "quaternion_body",
+    "heavy_top",
     "leg",
     "leg_posture",
-    "magnetic_levitation",
-    "maxon_re40",
-    "motor_driven_arm",
-    "overhead_crane",
-    "pinocchio_four_bar",
-    "quaternion_body",
-    "realaigym_acrobot",
-    "redundant_chain",
-    "six_bar",
-    "slider_crank",
-    "spherical_pendulum",
-    "torn_oscillator",
-    "turtlebot3_burger",
+    "body_model",
+    "body_posture",
     "walker",
     "walker_posture",
+    "Branch",
+    "GROUND",
+    "electric_circuit",
+    "butterworth_ladder",
+    "growth_model",
+    "cobb_douglas_economy",
 ]
 
 check_exports(globals())

@@ -1,4 +1,7 @@
-"""Segments of the human body: masses, centres of mass, inertias and lengths of [DeLeva1996]_, Table 4."""
+"""Segments of the human body by [DeLeva1996]_, Table 4, and telescopic links that carry them.
+
+A segment has mass, centre of mass, inertia and length.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from ...symbolic.arrays import finite, not_negative, positive
+import numpy as np
+from numpy.typing import NDArray
+
 from ...symbolic.errors import ModelError, unknown_name
+from ...symbolic.validation import finite, not_negative, positive
+from ..families.telescopic_links import TelescopicLink
 
 Sex = Literal["female", "male"]
 Row = tuple[float, float, float, float, float, float]
@@ -188,3 +195,84 @@ def _whole(sex: Sex) -> float:
     """Sum of the printed shares of all segments of a body [%]."""
     shares = {name: row[1] for (name, _, _), row in TABLE[sex].items()}
     return sum(count * shares[name] for name, count in WHOLE.items())
+
+
+PerLink = float | Mapping[str, float]
+"""One number for all links, or numbers by the link's name."""
+
+
+def telescopic_links(
+    segments: Mapping[str, Segment],
+    *,
+    stiffness: PerLink,
+    damping: PerLink | None,
+    hinge_mass: PerLink | None,
+    added: PerLink | None,
+) -> tuple[TelescopicLink, ...]:
+    """One telescopic link per segment, as long at rest as the segment.
+
+    Args:
+        segments: parts of the body by the link's name, each from the joint where the link begins.
+        stiffness: of the springs along the links [N/m]; of each link.
+        damping: of the changes of length [N s/m]; None, or a name left out, for none.
+        hinge_mass: point masses of the joints at the far ends [kg]; None, or a name left out, for none.
+        added: mass of the machine on each link as a share of the segment's mass, distributed as the segment is: mass
+            and inertia are (1 + share) times the segment's; None, or a name left out, for none.
+
+    Raises:
+        ModelError: for a name that is not a link's, a link without stiffness, or a number out of its range.
+    """
+    springs = _link_values("stiffness [N/m]", stiffness, segments)
+    dampers = _link_values("damping [N s/m]", damping, segments)
+    joints = _link_values("hinge_mass [kg]", hinge_mass, segments)
+    shares = _link_values("added mass, a share", added, segments)
+    missing = [name for name in segments if name not in springs]
+    if missing:
+        raise ModelError(f"stiffness [N/m] must be given for every link; it is missing for {', '.join(missing)}")
+    return tuple(
+        TelescopicLink(
+            mass=part.mass * (1.0 + shares.get(name, 0.0)),
+            inertia=part.inertia * (1.0 + shares.get(name, 0.0)),
+            center_ratio=part.center_ratio,
+            stiffness=springs[name],
+            rest_length=part.length,
+            hinge_mass=joints.get(name),
+            damping=dampers.get(name),
+        )
+        for name, part in segments.items()
+    )
+
+
+def rest_posture(
+    segments: Mapping[str, Segment], angles: Mapping[str, float], *, pole: tuple[float, float] | None
+) -> NDArray[np.float64]:
+    """Coordinates q of given angles and of all links at their rest lengths.
+
+    Args:
+        segments: parts of the body by the link's name, in the order of the links.
+        angles: of each link, from the horizontal [rad].
+        pole: x, y of the pole of a floating base [m]; None for a pinned one.
+
+    Returns:
+        (φ₁ … φ_n, l₁ … l_n), after (x, y) if there is a pole.
+
+    Raises:
+        ModelError: for a name that is not a link's, or a number that is not finite.
+    """
+    known = _link_values("angle [rad]", angles, segments, signed=True)
+    place = [] if pole is None else [finite("pole x [m]", pole[0]), finite("pole y [m]", pole[1])]
+    return np.array(place + [known[name] for name in segments] + [part.length for part in segments.values()])
+
+
+def _link_values(
+    what: str, given: PerLink | None, segments: Mapping[str, Segment], *, signed: bool = False
+) -> dict[str, float]:
+    if given is None:
+        return {}
+    check = finite if signed else not_negative
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(segments, check(what, given))
+    for name in given:
+        if name not in segments:
+            raise ModelError(f"{what}: " + unknown_name("link", str(name), segments))
+    return {name: check(f"{what} of the {name}", value) for name, value in given.items()}

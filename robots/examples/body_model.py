@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
-from ..exoskeleton import exoskeleton
+from ..families.exoskeleton import exoskeleton
 from ..formulations import Formulation
 from ..robot import Robot
-from .anthropometry import Segment, Sex, segment
-from .body_links import PerLink, posture, telescopic_links
+from .anthropometry import PerLink, Segment, Sex, rest_posture, segment, telescopic_links
 
 PARENTS = MappingProxyType(
     {
@@ -176,7 +175,7 @@ def body_posture(
     upward = ("support shin", "support thigh", "trunk", "head")
     upright = {name: math.pi / 2 if name in upward else -math.pi / 2 for name in LINKS}
     upright["swing foot"] = -math.asin(ANKLE_HEIGHT * height / parts["swing foot"].length)
-    return posture(parts, upright | dict(angles or {}), pole=pole)
+    return rest_posture(parts, upright | dict(angles or {}), pole=pole)
 
 
 def _number(name: str) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...symbolic.arrays import not_negative, positive
 from ...symbolic.parameters import Parameters, Range
-from ..lagrangian import lagrangian_system
+from ...symbolic.validation import not_negative, positive
+from ..families.lagrangian_system import lagrangian_system
 from ..robot import Robot
 
 

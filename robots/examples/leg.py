@@ -1,4 +1,4 @@
-"""A leg that stands on the ground: the two telescopic links of [ChigarevBorisov2015]_ with the size of a human's."""
+"""The supporting leg of [ChigarevBorisov2015]_: two telescopic links of human size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
-from ..exoskeleton import exoskeleton
+from ...symbolic.validation import positive
+from ..families.exoskeleton import exoskeleton
 from ..formulations import Formulation
 from ..robot import Robot
-from .anthropometry import Segment, Sex, segment
-from .body_links import PerLink, posture, telescopic_links
+from .anthropometry import PerLink, Segment, Sex, rest_posture, segment, telescopic_links
 
 LINKS = ("shin", "thigh")
 """Names of the links, from the ankle up."""
@@ -108,4 +107,4 @@ def leg_posture(
     """
     # Lengths do not depend on the mass.
     parts = leg_segments(body_mass=1.0, height=height, sex=sex)
-    return posture(parts, {"shin": shin, "thigh": thigh}, pole=None)
+    return rest_posture(parts, {"shin": shin, "thigh": thigh}, pole=None)

@@ -7,10 +7,10 @@ from typing import Literal
 import casadi as ca
 
 from ...constraints.constraint import holonomic
-from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
-from ..lagrangian import lagrangian_system
+from ...symbolic.validation import finite, positive
+from ..families.lagrangian_system import lagrangian_system
 from ..robot import Robot
 
 Form = Literal["angle", "rope"]

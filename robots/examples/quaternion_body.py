@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...constraints.constraint import Constraint, holonomic
-from ...symbolic.arrays import finite, positive, reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import finite, positive, reals
+from ..families.lagrangian_system import lagrangian_system
 from ..frame import Frame
-from ..inertia import require_inertia
-from ..lagrangian import lagrangian_system
 from ..robot import Robot
+from ..tree.body import require_inertia
 
 MOMENTS = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 

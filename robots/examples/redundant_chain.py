@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...constraints.constraint import Constraint, holonomic
-from ...symbolic.arrays import finite, positive
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
-from ..lagrangian import lagrangian_system
-from ..planar_manipulator import Link, checked_links
+from ...symbolic.validation import finite, positive
+from ..families.lagrangian_system import lagrangian_system
+from ..families.planar_manipulator import Link, link_chain
 from ..robot import Robot
 
 
@@ -34,7 +34,7 @@ def redundant_chain(links: Sequence[Link], *, gravity: float = 9.81) -> Robot:
     Raises:
         ModelError: for no links, or a last link whose turning has no inertia.
     """
-    links, p = checked_links(links, gravity, "chain")
+    links, p = link_chain(links, gravity, "chain")
     if links[-1].center == 0.0 and links[-1].inertia == 0.0:
         raise ModelError("the last link is a point mass at its own joint: nothing determines how it turns")
     n = len(links)

@@ -6,8 +6,8 @@ import math
 from typing import Literal
 
 from ..dc_motor import DCMotor
+from ..families.two_wheel_robot import two_wheel_robot
 from ..robot import Robot
-from ..two_wheel_robot import two_wheel_robot
 
 Form = Literal["full", "reduced"]
 

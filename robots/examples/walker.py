@@ -1,4 +1,4 @@
-"""A body that walks: two legs and a trunk of telescopic links, with a drive in every joint and along every link."""
+"""A walking robot: two legs and a trunk of telescopic links, with a drive in every joint and along every link."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite, place
-from ..contact import Contact
-from ..drive import with_drive
-from ..exoskeleton import exoskeleton
+from ...symbolic.validation import finite, point_coordinates
+from ..contact.contact import Contact
+from ..families.exoskeleton import exoskeleton
+from ..families.telescopic_links import TelescopicLink
 from ..robot import Robot
-from ..telescopic import TelescopicLink
+from ..variants import with_drive
 
 SHIN, THIGH, TRUNK = 0.43, 0.42, 0.6
 """Lengths of the links at rest [m]."""
@@ -61,7 +61,7 @@ def walker_posture(hip: tuple[float, float], other: float, *, lean: float) -> ND
     Raises:
         ModelError: for a number that is not finite, or feet that the legs do not reach.
     """
-    x, y = place("hip", hip)
+    x, y = point_coordinates("hip", hip)
     (shin_a, thigh_a), (shin_b, thigh_b) = (_leg(x - foot, y) for foot in (0.0, finite("other", other)))
     angles = [shin_a, thigh_a, math.pi / 2 - finite("lean", lean), thigh_b - math.pi, shin_b - math.pi]
     return np.array([0.0, 0.0, *angles, SHIN, THIGH, TRUNK, THIGH, SHIN])

@@ -1,6 +1,6 @@
-"""Equations of motion of a tree of bodies, derived in several ways."""
+"""Formulations: several ways to derive the equations of motion of a tree of bodies."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .articulated import Articulated
 from .formulation import Formulation
 from .lagrange import Lagrange
@@ -8,17 +8,17 @@ from .local_frames import LocalFrames
 from .newton_euler import NewtonEuler
 from .recurrent import Recurrent
 
-FORMULATIONS: tuple[Formulation, ...] = (NewtonEuler(), Lagrange(), LocalFrames(), Recurrent(), Articulated())
-"""One of each."""
-
 __all__ = [
-    "FORMULATIONS",
-    "Articulated",
     "Formulation",
+    "Articulated",
+    "NewtonEuler",
     "Lagrange",
     "LocalFrames",
-    "NewtonEuler",
     "Recurrent",
 ]
+
+FORMULATIONS: tuple[Formulation, ...] = (NewtonEuler(), Lagrange(), LocalFrames(), Recurrent(), Articulated())
+
+"""One of each."""
 
 check_exports(globals())

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.ldl import Ldl
+from ...symbolic.linear_algebra import Ldl
 from ..dynamics import Factor
-from ..spatial import Twist, Units
-from ..tree import Tree
+from ..spatial import AxisColumns, Twist
+from ..tree.tree import Tree
 from .formulation import Formulation
-from .recursion import bias_forces, composite_mass_matrix
+from .recursive_algorithms import bias_forces, composite_mass_matrix
 
 
 class Articulated(Formulation):
@@ -42,7 +42,7 @@ class Articulated(Formulation):
 
 
 @dataclass(frozen=True, eq=False)
-class Passage:
+class ArticulatedJoint:
     """What a joint lets through to its parent.
 
     Attributes:
@@ -55,7 +55,7 @@ class Passage:
     inertia: Ldl
     weighted: Twist
     within: bool
-    units: Units
+    units: AxisColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,14 @@ class ArticulatedFactor:
     """
 
     tree: Tree
-    passages: tuple[Passage, ...]
+    passages: tuple[ArticulatedJoint, ...]
 
     @classmethod
     def of(cls, tree: Tree) -> ArticulatedFactor:
         """Sweep from the leaves to the root."""
         sweep, count = tree.sweep, len(tree.nodes)
         articulated = [step.inertia for step in sweep.nodes]
-        passages: list[Passage] = []
+        passages: list[ArticulatedJoint] = []
         for k in reversed(range(count)):
             node, shared, parent = sweep.nodes[k], sweep.shared[k], tree.nodes[k].parent
             inertia = articulated[k]
@@ -87,9 +87,9 @@ class ArticulatedFactor:
             forces = [step.inertia @ step.subspace for step in shared]
             for step, own in zip(shared, forces, strict=True):
                 D = D + step.subspace.dot(own)
-            joint, units = Ldl.of(D), Units.none()
+            joint, units = Ldl.of(D), AxisColumns.none()
             if not shared:
-                units = Units.of(node.subspace)
+                units = AxisColumns.of(node.subspace)
                 weighted = units.ones(_divided(joint, force))
                 left = inertia.without(force, weighted)
                 outward = node.felt(left) if parent >= 0 else left
@@ -101,7 +101,7 @@ class ArticulatedFactor:
                 outward = outward.without(passed, weighted)
             else:
                 weighted, outward = force, inertia
-            passages.insert(0, Passage(joint, weighted, not shared, units))
+            passages.insert(0, ArticulatedJoint(joint, weighted, not shared, units))
             if parent >= 0:
                 articulated[parent] = articulated[parent] + outward
         return cls(tree, tuple(passages))
@@ -119,7 +119,7 @@ class ArticulatedFactor:
         """L⁻¹ right, for a right side of shape (nv, k)."""
         return self._inward(right, [Twist.zero(right.size2()) for _ in self.tree.nodes], bodies=False)
 
-    def moved(self, force: ca.SX) -> ca.SX:
+    def half_acceleration(self, force: ca.SX) -> ca.SX:
         """L⁻¹ (force − h) with the velocity products and gravity of the tree in h, in one sweep.
 
         Args:

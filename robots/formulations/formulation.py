@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from ...symbolic.ldl import Ldl
+from ...symbolic.linear_algebra import Ldl
 from ..dynamics import Factor
-from ..tree import Tree
+from ..tree.tree import Tree
 
 
 class Formulation(ABC):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import casadi as ca
 
 from ..spatial import axial
-from ..tree import Tree
-from .energies import potential_energy
+from ..tree.tree import Tree
 from .formulation import Formulation
 from .lagrange import lagrange_operator
+from .recursive_algorithms import potential_energy
 
 
 class LocalFrames(Formulation):

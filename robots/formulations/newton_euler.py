@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ..spatial import Arm, Twist, axial
-from ..tree import Tree
+from ..tree.tree import Tree
 from .formulation import Formulation
 
 

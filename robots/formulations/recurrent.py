@@ -1,4 +1,4 @@
-"""Recurrent method: a model of n − 1 bodies is extended to one of n by matrices written by formula."""
+"""The recurrent method: a model of n − 1 bodies is extended to n bodies by matrices written by formula."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ..motion import Carried, inertia_of
 from ..spatial import Twist
-from ..tree import Body, Tree
+from ..tree.body import Body
+from ..tree.kinematics import MovingFrame, world_inertia
+from ..tree.tree import Tree
 from .formulation import Formulation
-from .recursion import gyroscopic
+from .recursive_algorithms import gyroscopic
 
 
 class Recurrent(Formulation):
@@ -29,7 +30,7 @@ class Recurrent(Formulation):
         """M, body by body."""
         M = ca.SX(ca.DM.zeros(tree.coordinates.nv, tree.coordinates.nv))
         for body, mover, jacobian in _jacobians(tree):
-            inertia = inertia_of(body, mover)
+            inertia = world_inertia(body, mover)
             M[jacobian.places, jacobian.places] += jacobian.columns.dot(inertia @ jacobian.columns)
         return ca.tril2symm(ca.tril(M))
 
@@ -38,9 +39,9 @@ class Recurrent(Formulation):
         h = ca.SX(ca.DM.zeros(tree.coordinates.nv))
         lift = Twist(ca.SX(ca.DM.zeros(3)), -tree.gravity)
         for body, mover, jacobian in _jacobians(tree):
-            inertia = inertia_of(body, mover)
+            inertia = world_inertia(body, mover)
             spin = tree.motion.velocity(jacobian.node, mover).angular
-            needed = inertia @ (tree.motion.drift(jacobian.node, mover) + lift) + gyroscopic(inertia, spin)
+            needed = inertia @ (tree.motion.bias_acceleration(jacobian.node, mover) + lift) + gyroscopic(inertia, spin)
             h[jacobian.places] += jacobian.columns.dot(needed)
         return h
 
@@ -54,10 +55,10 @@ class _Jacobian:
     places: list[int]
 
 
-def _jacobians(tree: Tree) -> list[tuple[Body, Carried, _Jacobian]]:
+def _jacobians(tree: Tree) -> list[tuple[Body, MovingFrame, _Jacobian]]:
     """Each body with its Jacobian, in an order in which parents come first."""
     nodes: list[_Jacobian] = []
-    found: list[tuple[Body, Carried, _Jacobian]] = []
+    found: list[tuple[Body, MovingFrame, _Jacobian]] = []
     for k, node in enumerate(tree.nodes):
         before = None if node.parent < 0 else nodes[node.parent]
         own = _extended(before, tree.motion.nodes[k], k, tree.places[k])
@@ -68,7 +69,7 @@ def _jacobians(tree: Tree) -> list[tuple[Body, Carried, _Jacobian]]:
     return found
 
 
-def _extended(before: _Jacobian | None, mover: Carried, k: int, places: list[int]) -> _Jacobian:
+def _extended(before: _Jacobian | None, mover: MovingFrame, k: int, places: list[int]) -> _Jacobian:
     own = mover.subspace
     if before is None:
         return _Jacobian(k, own, places)

@@ -1,11 +1,17 @@
-"""Functions of time with parameters of their own: what acts on a robot, or disturbs what is measured of it."""
+"""Signals: functions of time with parameters of their own, for disturbances and measurement errors."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from .band_noise import BandNoise
 from .push import Push
 from .signal import Signal, SignalExpressions
 from .step import Step
 
-__all__ = ["BandNoise", "Push", "Signal", "SignalExpressions", "Step"]
+__all__ = [
+    "Signal",
+    "SignalExpressions",
+    "Step",
+    "Push",
+    "BandNoise",
+]
 
 check_exports(globals())

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import finite
 from .signal import Signal, SignalExpressions, parameter_name, per_component, sizes
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ...symbolic.arrays import finite, positive
 from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import finite, positive
 from .signal import Signal, SignalExpressions, parameter_name, per_component, sizes
 
 

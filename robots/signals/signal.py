@@ -11,10 +11,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...symbolic.arrays import reals
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
-from ...symbolic.pickles import Portable
+from ...symbolic.pickling import Picklable
+from ...symbolic.validation import reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class SignalExpressions:
         object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
 
 
-class Signal(Portable, ABC):
+class Signal(Picklable, ABC):
     """A function of time for a stated number of components, smooth enough for an integrator of order 4."""
 
     @abstractmethod

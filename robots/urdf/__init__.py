@@ -1,11 +1,15 @@
 """Robots from URDF files."""
 
-from ...symbolic.arguments import check_exports
-from .elements import Description
-from .errors import UrdfError, UrdfWarning
-from .load import load_urdf
+from ...symbolic.runtime_type_checks import check_exports
+from .description import Description
+from .document import UrdfError, UrdfWarning
 from .reader import read_urdf
 
-__all__ = ["Description", "UrdfError", "UrdfWarning", "load_urdf", "read_urdf"]
+__all__ = [
+    "read_urdf",
+    "Description",
+    "UrdfError",
+    "UrdfWarning",
+]
 
 check_exports(globals())

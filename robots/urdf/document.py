@@ -1,4 +1,4 @@
-"""A URDF file as a tree of elements, read so that no file can harm the reader."""
+"""A URDF file as a tree of XML elements, read so that no file can harm the reader, and the errors of URDF files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ...symbolic.extras import require
-from .errors import UrdfError
+from ...symbolic.errors import ModelError
+from ...symbolic.optional_dependencies import import_optional
+
+
+class UrdfError(ModelError):
+    """A URDF file cannot be read as a robot; the message begins with the file, the line and the element."""
+
+
+class UrdfWarning(UserWarning):
+    """A URDF file was read, but holds something that its author can hardly have meant."""
+
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest file that is read; files of real robots have at most a few hundred kilobytes."""
@@ -55,7 +64,7 @@ _PROLOG = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Element:
+class XmlElement:
     """An element of the file.
 
     Attributes:
@@ -69,12 +78,12 @@ class Element:
 
     tag: str
     attributes: Mapping[str, str]
-    children: tuple[Element, ...]
+    children: tuple[XmlElement, ...]
     file: str
     line: int
     owner: str
 
-    def all(self, tag: str) -> Iterator[Element]:
+    def all(self, tag: str) -> Iterator[XmlElement]:
         """Children with this tag, in the order of the file."""
         return (child for child in self.children if child.tag == tag)
 
@@ -99,7 +108,7 @@ def quote(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def read_document(path: str | os.PathLike[str]) -> Element:
+def read_document(path: str | os.PathLike[str]) -> XmlElement:
     """The root element of a URDF file.
 
     The file is not trusted. No document type is accepted, so there are no entities, internal or external; nothing else
@@ -183,8 +192,8 @@ def _decode(file: str, data: bytes) -> str:
         ) from error
 
 
-def _parse(file: str, data: bytes) -> Element:
-    etree: Any = require("lxml.etree", "urdf")  # has no type information
+def _parse(file: str, data: bytes) -> XmlElement:
+    etree: Any = import_optional("lxml.etree", "urdf")  # has no type information
     parser = etree.XMLPullParser(events=("start", "end"), **PARSER_OPTIONS)
     builder = _Builder(file)
     try:
@@ -221,7 +230,7 @@ class _Builder:
         self._file = file
         self._count = 0
         self._open: list[tuple[str, Mapping[str, str], int, str]] = []
-        self._children: list[list[Element]] = [[]]
+        self._children: list[list[XmlElement]] = [[]]
 
     def start(self, tag: str, prefix: str | None, attributes: dict[str, str], line: int) -> None:
         namespace, _, local = tag.rpartition("}")
@@ -246,13 +255,13 @@ class _Builder:
     def end(self) -> None:
         tag, attributes, line, owner = self._open.pop()
         children = tuple(self._children.pop())
-        self._children[-1].append(Element(tag, attributes, children, self._file, line, owner))
+        self._children[-1].append(XmlElement(tag, attributes, children, self._file, line, owner))
 
     @property
     def is_empty(self) -> bool:
         return self._count == 0
 
-    def root(self) -> Element:
+    def root(self) -> XmlElement:
         return self._children[0][0]
 
 

@@ -1,218 +1,319 @@
-"""What a URDF file says, checked and with the line where it says so."""
+"""The elements ``<link>`` and ``<joint>`` of a URDF file, with all checks of their attributes."""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from ..tree.body import impossible_moments
+from .description import MOMENTS, Inertial, JointLimits, JointType, Mesh, Mimic, Pose, UrdfJoint, UrdfLink, Vector
+from .document import XmlElement, quote
 
-JointType = Literal["fixed", "revolute", "continuous", "prismatic", "planar", "floating"]
-Vector = tuple[float, float, float]
-
-MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-"""Attributes of ``<inertia>``, and names of parameters."""
-
-ROUNDING = 2.0**-50
-"""Entries of a rotation below this are zero: π/2 in double precision is not known better."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity|[0-9.]+#(?:inf|ind|q?nan)[0-9]*)", re.IGNORECASE)
+_LONGEST = 400
+"""Characters in the longest number that is read; 1074 binary places end long before the rest could matter."""
+_ALIKE = 0.8
+_LONGEST_NAME = 40
 
 
-@dataclass(frozen=True)
-class Pose:
-    """Place and orientation of one frame in another.
+def text(element: XmlElement, attribute: str) -> str:
+    """The attribute; raises UrdfError if it is missing or empty."""
+    value = element.attributes.get(attribute)
+    if value is None:
+        raise element.error(f"the attribute {attribute!r} is missing")
+    if not value.strip():
+        raise element.error(f"the attribute {attribute!r} is empty")
+    return value
 
-    Attributes:
-        position: of the origin [m].
-        rotation: columns are the axes of the frame, shape (3, 3), as rows of numbers.
+
+def number(element: XmlElement, attribute: str, default: float | None = None) -> float:
+    """The attribute as a finite number; ``default`` if it is missing, or UrdfError if there is no default."""
+    if default is not None and attribute not in element.attributes:
+        return default
+    return _number(element, attribute, text(element, attribute).strip())
+
+
+def not_negative(element: XmlElement, attribute: str, default: float | None = None) -> float:
+    """The attribute as a finite number of at least zero; raises UrdfError otherwise."""
+    value = number(element, attribute, default)
+    if value < 0.0:
+        raise element.error(f"{attribute} must not be negative, got {value:g}")
+    return value
+
+
+def numbers(element: XmlElement, attribute: str, count: int) -> tuple[float, ...]:
+    """The attribute as ``count`` finite numbers with spaces between them; raises UrdfError otherwise."""
+    value = text(element, attribute)
+    words = value.split()
+    if len(words) != count:
+        raise element.error(f"{attribute} must be {count} numbers, got {quote(value)}{_hint(value)}")
+    return tuple(_number(element, attribute, word) for word in words)
+
+
+def vector(element: XmlElement, attribute: str) -> Vector:
+    """The attribute as three finite numbers; raises UrdfError otherwise."""
+    x, y, z = numbers(element, attribute, 3)
+    return x, y, z
+
+
+def pose(element: XmlElement | None) -> Pose:
+    """Pose of an ``<origin>``: xyz, and rpy or quat_xyzw, each of them zero (no rotation) where it is not given."""
+    if element is None:
+        return Pose()
+    position = vector(element, "xyz") if "xyz" in element.attributes else (0.0, 0.0, 0.0)
+    if "quat_xyzw" in element.attributes:
+        if "rpy" in element.attributes:
+            raise element.error("the rotation is given twice, by rpy and by quat_xyzw; keep one of them")
+        quaternion = numbers(element, "quat_xyzw", 4)
+        if not 0.9 < math.hypot(*quaternion) < 1.1:
+            raise element.error(f"quat_xyzw must have norm 1, but it has {math.hypot(*quaternion):g}")
+        return Pose.from_quaternion(position, *quaternion)
+    return Pose.from_angles(position, *(vector(element, "rpy") if "rpy" in element.attributes else (0.0, 0.0, 0.0)))
+
+
+def optional_child(element: XmlElement, tag: str) -> XmlElement | None:
+    """The child with this tag, None if there is none; raises UrdfError if there are several."""
+    found = list(element.all(tag))
+    if len(found) > 1:
+        lines = ", ".join(str(child.line) for child in found)
+        raise element.error(f"there must be one <{tag}>, but there are {len(found)}, at lines {lines}")
+    return found[0] if found else None
+
+
+def required_child(element: XmlElement, tag: str) -> XmlElement:
+    """The child with this tag; raises UrdfError unless there is exactly one."""
+    child = optional_child(element, tag)
+    if child is None:
+        raise element.error(f"<{tag}> is missing")
+    return child
+
+
+def misspelling_remarks(element: XmlElement, tags: Sequence[str], attributes: Sequence[str]) -> list[str]:
+    """A remark for each child and attribute that is not known, but nearly so: probably misspelt, it is ignored."""
+    remarks: list[str] = []
+    for child in element.children:
+        remarks += (f"{child.where}: this is ignored; did you mean <{near}>?" for near in _near(child.tag, tags))
+    for name in element.attributes:
+        near = _near(name, attributes)
+        remarks += (f"{element.where}: {quote(name)} is ignored; did you mean {word!r}?" for word in near)
+    return remarks
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    if name in known or len(name) > _LONGEST_NAME:
+        return []
+    return difflib.get_close_matches(name.lower(), known, n=1, cutoff=_ALIKE)
+
+
+def _number(element: XmlElement, attribute: str, word: str) -> float:
+    if _NOT_FINITE.fullmatch(word[:_LONGEST]):
+        raise element.error(f"{attribute} must be finite, got {quote(word)}")
+    if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
+        raise element.error(f"{attribute} must be a number, got {quote(word)}{_hint(word)}")
+    value = float(word)
+    if not math.isfinite(value):
+        raise element.error(f"{attribute} must be finite, got {quote(word)}")
+    return value
+
+
+def _hint(value: str) -> str:
+    if "${" in value or "$(" in value:
+        return ": this is an expression of xacro; make a URDF file by `xacro robot.urdf.xacro > robot.urdf`"
+    return "; a decimal point is expected" if "," in value else ""
+
+
+RELATIVE = 1e-3
+"""Part of the largest principal moment by which it may exceed the sum of the others: files are rounded."""
+RADIUS = 1e-6
+"""Radius of gyration [m] below which an inertia is nothing but rounding."""
+
+
+def impossible_inertia(inertial: Inertial) -> str | None:
+    """Why no body has this inertia; None if one has.
+
+    The tolerance is ``RELATIVE`` · I₃ + m ``RADIUS``²; see :func:`~erugin.robots.tree.body.impossible_moments`.
+
+    Args:
+        inertial: with a mass of at least zero.
     """
+    matrix = inertial.matrix
+    if inertial.mass == 0.0:
+        if not matrix.any():
+            return None
+        return "the link has inertia but no mass"
+    return impossible_moments(matrix, RELATIVE, inertial.mass * RADIUS**2)
 
-    position: Vector = (0.0, 0.0, 0.0)
-    rotation: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
-    @classmethod
-    def from_angles(cls, position: Vector, roll: float, pitch: float, yaw: float) -> Pose:
-        """R = R_z(yaw) R_y(pitch) R_x(roll), turns about fixed axes [rad]."""
-        cr, sr = math.cos(roll), math.sin(roll)
-        cp, sp = math.cos(pitch), math.sin(pitch)
-        cy, sy = math.cos(yaw), math.sin(yaw)
-        return cls.from_matrix(
-            position,
-            np.array(
-                [
-                    [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                    [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                    [-sp, cp * sr, cp * cr],
-                ]
-            ),
+TYPES: dict[str, JointType] = {
+    "fixed": "fixed",
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "planar": "planar",
+    "floating": "floating",
+}
+
+_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration")
+_ATTRIBUTES = {
+    "origin": ("xyz", "rpy", "quat_xyzw"),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
+_SHORTEST_AXIS = 1e-6
+_ROUNDED = 1e-3
+
+
+def read_joint(element: XmlElement, remarks: list[str]) -> UrdfJoint:
+    """The joint of an element ``<joint>``.
+
+    What the type does not use is not read: everything but the links and the origin of a fixed joint, and the axis and
+    the limits of a floating one.
+
+    Args:
+        element: with the joint.
+        remarks: to which what is odd is appended.
+
+    Raises:
+        UrdfError: if a name, a link, the axis or a limit is missing, a number is malformed or not finite, the type is
+            unknown, the axis is zero, limits are in the wrong order, or damping or friction is negative.
+    """
+    name = text(element, "name")
+    given = text(element, "type")
+    kind = TYPES.get(given)
+    if kind is None:
+        raise element.error(f"the type of a joint must be one of {', '.join(TYPES)}, got {quote(given)}")
+    remarks += misspelling_remarks(element, _CHILDREN, ("name", "type"))
+    for child in element.children:
+        remarks += misspelling_remarks(child, (), _ATTRIBUTES.get(child.tag, ()))
+    moves = kind != "fixed"
+    scalar = kind in ("revolute", "continuous", "prismatic")
+    damping, friction = _read_dynamics(element, scalar, remarks) if moves else (None, None)
+    return UrdfJoint(
+        name=name,
+        type=kind,
+        parent=text(required_child(element, "parent"), "link"),
+        child=text(required_child(element, "child"), "link"),
+        origin=pose(optional_child(element, "origin")),
+        axis=_read_axis(element, remarks) if scalar or kind == "planar" else (1.0, 0.0, 0.0),
+        limits=_read_limits(element, kind, remarks) if scalar else JointLimits(),
+        damping=damping,
+        friction=friction,
+        mimic=_read_mimic(element, kind) if moves else None,
+        line=element.line,
+    )
+
+
+def _read_axis(element: XmlElement, remarks: list[str]) -> Vector:
+    axis = optional_child(element, "axis")
+    if axis is None:
+        return (1.0, 0.0, 0.0)
+    x, y, z = vector(axis, "xyz")
+    length = math.hypot(x, y, z)
+    if length < _SHORTEST_AXIS:
+        raise axis.error(f"the axis must have a direction, but its length is {length:g}")
+    if abs(length - 1.0) > _ROUNDED:
+        remarks.append(f"{axis.where}: the axis has length {length:g}; only its direction is used")
+    return (x / length, y / length, z / length)
+
+
+def _read_limits(element: XmlElement, kind: JointType, remarks: list[str]) -> JointLimits:
+    limit = optional_child(element, "limit")
+    if kind == "continuous":
+        if limit is None:
+            return JointLimits()
+        return JointLimits(
+            velocity=not_negative(limit, "velocity", math.inf),
+            effort=not_negative(limit, "effort", math.inf),
         )
-
-    @classmethod
-    def from_quaternion(cls, position: Vector, x: float, y: float, z: float, w: float) -> Pose:
-        """Rotation of the quaternion w + x i + y j + z k, which is made to have unit norm."""
-        norm = math.sqrt(x * x + y * y + z * z + w * w)
-        x, y, z, w = x / norm, y / norm, z / norm, w / norm
-        return cls.from_matrix(
-            position,
-            np.array(
-                [
-                    [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                    [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                    [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-                ]
-            ),
-        )
-
-    @classmethod
-    def from_matrix(cls, position: Vector, matrix: NDArray[np.float64]) -> Pose:
-        """Rotation given by its matrix, shape (3, 3); entries that are nothing but rounding become zero."""
-        a, b, c = np.where(np.abs(matrix) < ROUNDING, 0.0, matrix).tolist()
-        return cls(position, ((a[0], a[1], a[2]), (b[0], b[1], b[2]), (c[0], c[1], c[2])))
-
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """The rotation as an array, shape (3, 3)."""
-        return np.array(self.rotation)
+    if limit is None:
+        raise element.error(f"a {kind} joint must have a <limit>{' or be continuous' if kind == 'revolute' else ''}")
+    velocity, effort = not_negative(limit, "velocity"), not_negative(limit, "effort")
+    if "lower" not in limit.attributes and "upper" not in limit.attributes:
+        remarks.append(f"{limit.where}: neither lower nor upper is given; the position is taken as not limited")
+        return JointLimits(velocity=velocity, effort=effort)
+    lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
+    if lower > upper:
+        raise limit.error(f"lower must not be greater than upper, got {lower:g} and {upper:g}")
+    return JointLimits(lower, upper, velocity, effort)
 
 
-@dataclass(frozen=True)
-class Inertial:
-    """Mass of a link and how it is spread.
+def _read_dynamics(element: XmlElement, scalar: bool, remarks: list[str]) -> tuple[float | None, float | None]:
+    dynamics = optional_child(element, "dynamics")
+    if dynamics is None:
+        return None, None
+    # What is not known here would change the equations of motion, so it is never passed over in silence.
+    unknown = sorted(set(dynamics.attributes) - {"damping", "friction"})
+    if unknown:
+        remarks.append(f"{dynamics.where}: ignored, because URDF does not know it: {quote(', '.join(unknown))}")
+    damping, friction = not_negative(dynamics, "damping", 0.0), not_negative(dynamics, "friction", 0.0)
+    if not scalar:
+        if damping or friction:
+            remarks.append(f"{dynamics.where}: ignored, because URDF does not say how it acts on several coordinates")
+        return None, None
+    given = dynamics.attributes
+    return damping if "damping" in given else None, friction if "friction" in given else None
 
-    Attributes:
-        mass: [kg], not negative.
-        origin: centre of mass, and the axes of ``inertia``, in the frame of the link.
-        inertia: ixx, ixy, ixz, iyy, iyz, izz about the centre of mass [kg m²].
-        line: of the element ``<inertia>``.
+
+def _read_mimic(element: XmlElement, kind: JointType) -> Mimic | None:
+    mimic = optional_child(element, "mimic")
+    if mimic is None:
+        return None
+    if kind in ("planar", "floating"):
+        raise mimic.error(f"a {kind} joint has several coordinates and cannot follow another joint")
+    return Mimic(text(mimic, "joint"), number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0), mimic.line)
+
+
+def read_link(element: XmlElement, check_inertia: bool, remarks: list[str]) -> UrdfLink:
+    """The link of an element ``<link>``.
+
+    Args:
+        element: with the link.
+        check_inertia: False to remark on an inertia that no body has, instead of raising.
+        remarks: to which what is odd is appended.
+
+    Raises:
+        UrdfError: if the name, the mass or a moment is missing, a number is malformed or not finite, the mass is
+            negative, or no body has the inertia.
     """
-
-    mass: float
-    origin: Pose
-    inertia: tuple[float, float, float, float, float, float]
-    line: int
-
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """The inertia as an array in its own axes, shape (3, 3) [kg m²]."""
-        xx, xy, xz, yy, yz, zz = self.inertia
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    name = text(element, "name")
+    remarks += misspelling_remarks(element, ("inertial", "visual", "collision"), ("name",))
+    inertial = optional_child(element, "inertial")
+    return UrdfLink(
+        name,
+        None if inertial is None else _read_inertial(inertial, check_inertia, remarks),
+        tuple(_find_meshes(element)),
+        element.line,
+    )
 
 
-@dataclass(frozen=True)
-class Mesh:
-    """A file with the shape of a link, which dynamics do not need.
-
-    Attributes:
-        filename: as the file says it.
-        line: of the element ``<mesh>``.
-        where: file, line and the link, for messages.
-    """
-
-    filename: str
-    line: int
-    where: str
-
-
-@dataclass(frozen=True)
-class Link:
-    """A body, or only a frame.
-
-    Attributes:
-        name: unique among links.
-        inertial: None if the link has no mass.
-        meshes: files with its shapes.
-        line: of its element.
-    """
-
-    name: str
-    inertial: Inertial | None
-    meshes: tuple[Mesh, ...]
-    line: int
+def _read_inertial(element: XmlElement, check: bool, remarks: list[str]) -> Inertial:
+    remarks += misspelling_remarks(element, ("origin", "mass", "inertia"), ())
+    moments = required_child(element, "inertia")
+    xx, xy, xz, yy, yz, zz = (number(moments, moment) for moment in MOMENTS)
+    inertial = Inertial(
+        mass=not_negative(required_child(element, "mass"), "value"),
+        origin=pose(optional_child(element, "origin")),
+        inertia=(xx, xy, xz, yy, yz, zz),
+        line=moments.line,
+    )
+    reason = impossible_inertia(inertial)
+    if reason is not None and check:
+        raise moments.error(f"{reason}. Correct the file, or read it as it is with check_inertia=False")
+    if reason is not None:
+        remarks.append(f"{moments.where}: {reason}")
+    return inertial
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a joint may reach; infinite where nothing is said.
-
-    Attributes:
-        lower: least position [rad or m].
-        upper: greatest position [rad or m].
-        velocity: greatest speed [rad/s or m/s].
-        effort: greatest torque or force [N m or N].
-    """
-
-    lower: float = -math.inf
-    upper: float = math.inf
-    velocity: float = math.inf
-    effort: float = math.inf
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """A joint that follows another: q = multiplier · q_joint + offset.
-
-    Attributes:
-        joint: name of the joint that is followed.
-        multiplier: ratio.
-        offset: [rad or m].
-        line: of the element ``<mimic>``.
-    """
-
-    joint: str
-    multiplier: float
-    offset: float
-    line: int
-
-
-@dataclass(frozen=True)
-class Joint:
-    """How a link may move in its parent.
-
-    Attributes:
-        name: unique among joints.
-        type: what it lets move.
-        parent: name of a link.
-        child: name of a link.
-        origin: frame of the joint, and of the child at rest, in the frame of the parent.
-        axis: unit vector in the frame of the joint: axis of rotation, direction of sliding, or normal of the plane.
-        limits: of position, velocity and effort.
-        damping: viscous friction [N m s/rad or N s/m]; None if the file says nothing.
-        friction: dry friction [N m or N]; None if the file says nothing.
-        mimic: None unless it follows another joint.
-        line: of its element.
-    """
-
-    name: str
-    type: JointType
-    parent: str
-    child: str
-    origin: Pose
-    axis: Vector
-    limits: Limits
-    damping: float | None
-    friction: float | None
-    mimic: Mimic | None
-    line: int
-
-
-@dataclass(frozen=True)
-class Description:
-    """A tree of links and joints.
-
-    Attributes:
-        name: of the robot.
-        file: that it was read from.
-        links: by name, in the order of the file.
-        joints: by name, in the order of the file.
-        root: name of the link that is no joint's child.
-        remarks: what is odd in the file and was read all the same.
-    """
-
-    name: str
-    file: str
-    links: Mapping[str, Link]
-    joints: Mapping[str, Joint]
-    root: str
-    remarks: tuple[str, ...]
+def _find_meshes(element: XmlElement) -> list[Mesh]:
+    return [
+        Mesh(mesh.attributes["filename"], mesh.line, mesh.where)
+        for tag in ("visual", "collision")
+        for shape in element.all(tag)
+        for geometry in shape.all("geometry")
+        for mesh in geometry.all("mesh")
+        if "filename" in mesh.attributes
+    ]

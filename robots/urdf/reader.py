@@ -1,25 +1,72 @@
-"""A URDF file → checked links and joints."""
+"""The reader of URDF files: checked links, joints and mesh files."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
+from urllib.parse import unquote
 
-from ...symbolic.errors import caller_level
-from .attributes import lookalikes, text
-from .document import quote, read_document
-from .elements import Description, Joint, Link
-from .errors import UrdfError, UrdfWarning
-from .joints import read_joint
-from .links import read_link
-from .meshes import missing_meshes
-from .structure import find_root, order_followers
+from ...symbolic.errors import caller_stacklevel
+from .description import Description, Mesh, UrdfJoint, UrdfLink
+from .document import UrdfError, UrdfWarning, quote, read_document
+from .elements import misspelling_remarks, read_joint, read_link, text
+from .kinematic_tree import find_root, order_followers
+
+_REMOTE = ("http://", "https://", "ftp://", "data:")
+
+
+def missing_meshes(file: str, meshes: Iterable[Mesh]) -> str | None:
+    """A remark on the mesh files that do not exist; None if all do.
+
+    A path is relative to the folder of the URDF file. ``package://name/rest`` and ``model://name/rest`` are looked for
+    in each folder above the file, in the folders of ROS_PACKAGE_PATH, which may be packages themselves, and in those of
+    AMENT_PREFIX_PATH. Addresses on a network are not looked for.
+
+    Args:
+        file: path of the URDF file.
+        meshes: what its links name.
+    """
+    first: dict[str, str] = {}
+    for mesh in meshes:
+        first.setdefault(mesh.filename, mesh.where)
+    folders = list(Path(os.path.abspath(file)).parents)
+    missing = [name for name in first if not _exists(name, folders)]
+    if not missing:
+        return None
+    return (
+        f"{first[missing[0]]}: {len(missing)} of {len(first)} mesh files cannot be found, the "
+        f"first is {quote(missing[0])}; the equations of motion do not need them"
+    )
+
+
+def _exists(filename: str, folders: list[Path]) -> bool:
+    if filename.startswith(_REMOTE):
+        return True
+    scheme, separator, rest = filename.partition("://")
+    if separator and scheme in ("package", "model"):
+        return any(os.path.isfile(path) for path in _in_package(rest, folders))
+    if separator and scheme == "file":
+        return os.path.isfile(unquote(rest))
+    return os.path.isfile(os.path.join(folders[0], filename))
+
+
+def _in_package(rest: str, folders: list[Path]) -> Iterator[str]:
+    for folder in folders:
+        yield os.path.join(folder, rest)
+    for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+        yield os.path.join(root, rest)
+        yield os.path.join(os.path.dirname(root.rstrip(os.sep)), rest)
+    for root in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield os.path.join(root, "share", rest)
+
 
 _SHOWN = 10
 
-_Named = TypeVar("_Named", Link, Joint)
+_Named = TypeVar("_Named", UrdfLink, UrdfJoint)
 
 
 def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> Description:
@@ -40,7 +87,7 @@ def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> De
         MissingPackageError: if lxml is not installed.
     """
     description = read_description(path, check_inertia=check_inertia)
-    warn_of(description)
+    warn_about(description)
     return description
 
 
@@ -49,7 +96,7 @@ def read_description(path: str | os.PathLike[str], *, check_inertia: bool) -> De
     root = read_document(path)
     file = root.file
     name = text(root, "name")
-    remarks = lookalikes(root, ("link", "joint"), ("name",))
+    remarks = misspelling_remarks(root, ("link", "joint"), ("name",))
     links = _by_name(file, "link", [read_link(e, check_inertia, remarks) for e in root.all("link")])
     joints = _by_name(file, "joint", [read_joint(e, remarks) for e in root.all("joint")])
     base = find_root(file, links, joints)
@@ -60,12 +107,12 @@ def read_description(path: str | os.PathLike[str], *, check_inertia: bool) -> De
     return Description(name, file, MappingProxyType(links), MappingProxyType(joints), base, tuple(remarks))
 
 
-def warn_of(description: Description) -> None:
+def warn_about(description: Description) -> None:
     """One UrdfWarning with the remarks on a file, if there are any."""
     remarks = description.remarks
     if remarks:
         more = f"\n… and {len(remarks) - _SHOWN} more" if len(remarks) > _SHOWN else ""
-        warnings.warn("\n".join(remarks[:_SHOWN]) + more, UrdfWarning, stacklevel=caller_level())
+        warnings.warn("\n".join(remarks[:_SHOWN]) + more, UrdfWarning, stacklevel=caller_stacklevel())
 
 
 def _by_name(file: str, kind: str, things: list[_Named]) -> dict[str, _Named]:

@@ -1,6 +1,6 @@
-"""Ready scenarios, one file each."""
+"""The catalogue of scenarios, one file each."""
 
-from ...symbolic.arguments import check_exports
+from ...symbolic.runtime_type_checks import check_exports
 from ..scenario import Scenario
 from .acrobot import acrobot
 from .andrews_squeezer import andrews_squeezer
@@ -21,29 +21,6 @@ from .tumbling_body import tumbling_body
 from .two_link_arm import two_link_arm_moving_obstacle
 from .two_wheel_clothoid import two_wheel_clothoid
 from .two_wheel_obstacles import two_wheel_moving_obstacles
-
-SCENARIOS: tuple[Scenario, ...] = (
-    acrobot,
-    andrews_squeezer,
-    bricard,
-    butterworth_ladder,
-    crane_servo_constraint,
-    economic_growth,
-    exoskeleton_steps,
-    larin_pendulum,
-    motor_driven_arm,
-    n_four_bar,
-    n_link_arm,
-    seven_joint_arm_on_a_sphere,
-    slider_crank,
-    standing_up,
-    tumbling_body,
-    two_arms_synchronised,
-    two_link_arm_moving_obstacle,
-    two_wheel_clothoid,
-    two_wheel_moving_obstacles,
-)
-"""In the order of their names."""
 
 __all__ = [
     "SCENARIOS",
@@ -67,5 +44,29 @@ __all__ = [
     "two_wheel_clothoid",
     "two_wheel_moving_obstacles",
 ]
+
+SCENARIOS: tuple[Scenario, ...] = (
+    acrobot,
+    andrews_squeezer,
+    bricard,
+    butterworth_ladder,
+    crane_servo_constraint,
+    economic_growth,
+    exoskeleton_steps,
+    larin_pendulum,
+    motor_driven_arm,
+    n_four_bar,
+    n_link_arm,
+    seven_joint_arm_on_a_sphere,
+    slider_crank,
+    standing_up,
+    tumbling_body,
+    two_arms_synchronised,
+    two_link_arm_moving_obstacle,
+    two_wheel_clothoid,
+    two_wheel_moving_obstacles,
+)
+
+"""In the order of their names."""
 
 check_exports(globals())

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
-from ...controllers.rivals import EnergyShaping, Lqr, Weights
+from ...controllers.baselines import BrysonWeights, EnergyShaping, Lqr
 from ...controllers.wrappers import SampleAndHold, Saturation
 from ...robots.examples import realaigym_acrobot
+from ...simulation.trajectory import Trajectory
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .drawn import robot_pictures, swing_up_picture
+from .pictures import robot_pictures
 
 STEP, UPRIGHT = 2e-3, (math.pi, 0.0)
 WEIGHTS = {"q1": 0.97, "q2": 0.93, "v_q1": 0.39, "v_q2": 0.26}, {"M2": 0.11}
 """Diagonals of Q and R of the benchmark's regulator."""
+
+
+def swing_up_picture(motion: Trajectory, target: Path) -> None:
+    """The arm as flashes of light show it, then angles, torques and energy over time.
+
+    Args:
+        motion: of a robot with a chain in the plane.
+        target: the file.
+    """
+    from ...views.style import save_figure
+    from ...views.swing_up import draw_swing_ups
+
+    save_figure(draw_swing_ups({motion.robot.name: motion}, until=6.0), target)
 
 
 @scenario("acrobot")
@@ -35,7 +49,7 @@ def acrobot(*, duration: float = 10.0, effort: float = 5.0, level: float = 15.0)
     """
     robot = realaigym_acrobot("C.0", effort=effort)
     states, inputs = ({name: x**-0.5 for name, x in part.items()} for part in WEIGHTS)
-    upright = Lqr(robot, UPRIGHT, weights=Weights(states, inputs), turns=["q1", "q2"])
+    upright = Lqr(robot, UPRIGHT, weights=BrysonWeights(states, inputs), turns=["q1", "q2"])
     law = SampleAndHold(Saturation(EnergyShaping(upright, level=level)), STEP)
 
     def up(motion: Trajectory) -> float:

@@ -9,13 +9,13 @@ import numpy as np
 from ...controllers import OpenLoop
 from ...robots import assemble
 from ...robots.examples import andrews_squeezer as linkage
-from ...robots.examples.squeezer import in_the_book
+from ...robots.examples.linkages import hairer_wanner_angles
+from ...simulation import DOP853
+from ...simulation.trajectory import Trajectory
 from ...symbolic import Parameters
-from ..integrators import DOP853
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .kept import loops_closed, work_found
+from .measures import loop_error, work_error
 
 PUBLISHED = (
     *(15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948),
@@ -42,15 +42,15 @@ def andrews_squeezer(*, duration: float = 0.03, step: float = 1e-4) -> Setup:
     q0 = assemble(robot, [-0.06, 3.1, -1.1, 0.5, -0.9, -0.3, 1.0], fixed={"K1": -0.0617138900142764496}).q
 
     def off(motion: Trajectory, late: float = 0.0) -> float:
-        miss = in_the_book(motion.q[-1] + late * motion.v[-1]) - PUBLISHED
+        miss = hairer_wanner_angles(motion.q[-1] + late * motion.v[-1]) - PUBLISHED
         return float((np.abs(miss) / np.maximum(1.0, np.abs(PUBLISHED))).max())
 
     measures = {
         "off the published digits, relative": Measure(off, "", (0.0, 1e-9)),
         "off them at their own time": Measure(lambda m: off(m, LATE), "", (0.0, 1e-11)),
         "turns of the crank": Measure(lambda m: float(np.ptp(m.q[:, 0])) / (2.0 * math.pi), "", (2.5, 2.55)),
-        "energy less work, error": work_found(1e-10),
-        "loops open by": loops_closed(1e-12),
+        "energy less work, error": work_error(1e-10),
+        "loops open by": loop_error(1e-12),
     }
     law = OpenLoop(robot, torque.symbols, parameters=torque)
     return Setup(robot, law, q0, np.zeros(7), duration, step, integrator=DOP853(1e-13, 1e-15), measures=measures)

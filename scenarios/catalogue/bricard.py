@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...robots.examples import bricard_mechanism
-from ..integrators import Reduced
+from ...simulation import Reduced
+from ...simulation.trajectory import Trajectory
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .drawn_motion import flashes_of
-from .kept import energy_kept, loops_closed
+from .measures import energy_error, loop_error
+from .pictures import motion_pictures
 
 
 def off_bricard(motion: Trajectory) -> float:
@@ -41,12 +41,12 @@ def bricard(*, duration: float = 10.0, step: float = 2e-3) -> Setup:
         step: of the integration and of the samples [s].
     """
     measures = {
-        "loop open by": loops_closed(1e-10),
-        "energy error": energy_kept(1e-8),
+        "loop open by": loop_error(1e-10),
+        "energy error": energy_error(1e-8),
         "independent rows of five": Measure(rank, "", (4, 4)),
         "off Bricard's relation": Measure(off_bricard, "", (0.0, 1e-12)),
         "way of hinge 1, half a turn": Measure(lambda m: float(np.ptp(m.q[:, 0])), "rad", (3.1414, 3.1416)),
         "way of hinge 2, a twelfth": Measure(lambda m: float(np.ptp(m.q[:, 1])), "rad", (0.523590, 0.523600)),
     }
     start = (bricard_mechanism(), None, np.zeros(5), np.zeros(5), duration, step)
-    return Setup(*start, integrator=Reduced(), measures=measures, pictures=flashes_of(12))
+    return Setup(*start, integrator=Reduced(), measures=measures, pictures=motion_pictures(12))

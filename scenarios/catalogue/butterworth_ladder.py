@@ -6,17 +6,34 @@ import math
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from ...controllers import OpenLoop
 from ...robots.examples import butterworth_ladder as ladder
+from ...simulation.trajectory import Trajectory
 from ...symbolic import Parameters
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .closed_forms import butterworth_step
-from .drawn_motion import response_pictures
+from .pictures import response_pictures
 
 RESISTANCE, CUTOFF = 50.0, 2.0e3 * math.pi
+
+
+Array = NDArray[np.float64]
+
+
+def butterworth_step(order: int, cutoff: float, t: Array) -> Array:
+    """Step response of Butterworth's filter, 1 + Σ c_k e^{p_k t} with its poles p_k on the left half of a circle.
+
+    Args:
+        order: n.
+        cutoff: radius of the circle [rad/s].
+        t: times, shape (N,) [s].
+    """
+    poles = cutoff * np.exp(0.5j * np.pi * (2.0 * np.arange(1, order + 1) + order - 1.0) / order)
+    apart = poles[:, None] - poles + np.eye(order)
+    residues = cutoff**order / (poles * apart.prod(axis=1))
+    return np.asarray(1.0 + (np.exp(np.outer(t, poles)) @ residues).real, dtype=np.float64)
 
 
 @scenario("butterworth-ladder")

@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 
 from ...constraints import holonomic
-from ...controllers import Program, ServoController
-from ...controllers.servo import transition
+from ...controllers import Program, transition
+from ...controllers.servo import ServoController
 from ...robots.examples import altmann_heiland_crane
+from ...simulation.trajectory import Trajectory
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .followed import deviation
+from .measures import deviation
 
 EXACT = {1.5: (25.2645592, -95.5710597), 3.3: (-17.8602834, -100.1533751), 4.5: (-24.7225147, -100.6741575)}
 """F [N] and M [N m] at some times [s]: the exact solution by the authors' code, github.com/highlando/holo-servo-opt."""

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 
 from ...constraints import FirstOrder, nonholonomic
-from ...controllers import Program, ProgramController
+from ...controllers import Controller, Program, ProgramController, Reference
+from ...controllers.baselines import ComputedTorque, PDGravity
 from ...robots.examples import cobb_douglas_economy
+from ...simulation.trajectory import Trajectory
+from ..sampling.distributions import Distribution, Scaled, Uniform
 from ..scenario import scenario
-from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .drawn_motion import growth_pictures
-from .growth_task import RATE, RATES, VARIED, YEARS, computed_torque, pd_gravity
+from ..setup import Draw, Measure, Setup
+
+YEARS = 23.0
+RATES = np.log([4.31, 1.61]) / YEARS
+"""At which capital and labour grew in American manufacturing from 1899 to 1922 [CobbDouglas1928]_ [1/year]."""
+RATE = 5.0
+"""At which deviations from the programme decay [1/year]."""
+VARIED: Mapping[str, Distribution] = {
+    name: Scaled(Uniform(0.95, 1.05)) for name in ("plant.A", "plant.c", "plant.d", "q0.K", "q0.N", "v0.K", "v0.N")
+}
+
+
+def along(setup: Setup) -> Reference:
+    """The programme's motion from 100 and 100."""
+    return Reference.of(setup.robot, 100.0 * ca.exp(ca.DM(RATES) * setup.robot.t))
+
+
+def computed_torque(setup: Setup) -> Controller:
+    """Subsidies by the model's own accelerations."""
+    return ComputedTorque(setup.robot, along(setup), rate=RATE)
+
+
+def pd_gravity(setup: Setup) -> Controller:
+    """Subsidies that make up for marginal profits and pull towards the programme's motion."""
+    return PDGravity(setup.robot, along(setup), rate=RATE)
+
+
+def growth_pictures(indices: Mapping[str, ca.SX], first_year: float) -> dict[str, Draw]:
+    """Indices and subsidies over years.
+
+    Args:
+        indices: scalar expressions in the plant's symbols, by name.
+        first_year: at t = 0.
+    """
+
+    def drawn(motion: Trajectory, target: Path) -> None:
+        from ...views.growth import draw_growth
+        from ...views.style import save_figure
+
+        save_figure(draw_growth(motion, indices, first_year=first_year), target)
+
+    return {"growth.png": drawn}
 
 
 @scenario("economic-growth")

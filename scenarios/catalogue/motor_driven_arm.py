@@ -6,14 +6,14 @@ import casadi as ca
 import numpy as np
 
 from ...constraints import holonomic
-from ...controllers import Program, ServoController
-from ...controllers.servo import transition
+from ...controllers import Program, transition
+from ...controllers.servo import ServoController
 from ...robots import Link, examples
-from ..metrics import Integral
-from ..sampling import Scaled, Uniform
+from ...simulation.metrics import Integral
+from ..sampling.distributions import Scaled, Uniform
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from .followed import deviation, largest, largest_input
+from .measures import deviation, largest, largest_input
 
 LOWER, UPPER, GEARS = np.array([-1.2, 1.5]), np.array([0.3, 0.5]), (120.0, 80.0)
 

@@ -7,15 +7,15 @@ import math
 import casadi as ca
 import numpy as np
 
-from ...constraints import Baumgarte, trajectory
+from ...constraints import Baumgarte, tracking
 from ...controllers import Program, ProgramController
 from ...robots import Link, planar_manipulator
+from ...simulation.metrics import Integral
+from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import ParameterError
-from ..metrics import Integral
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .followed import largest, largest_input, off_baumgarte
+from .measures import baumgarte_error, largest, largest_input
 
 MASS, LENGTH = 3.0, 1.5
 
@@ -40,7 +40,7 @@ def n_link_arm(*, links: int = 6, duration: float = 4.0, step: float = 1e-3, rat
     arm = planar_manipulator([link] * links, angles="absolute")
     turn = 0.5 * math.pi * arm.t
     tip, aim = arm.points["tip"], ca.vertcat(0.9 + 0.2 * ca.cos(turn), 0.15 * ca.sin(turn))
-    led = trajectory(tip, aim, perturbation=Baumgarte(rate), name="tip")
+    led = tracking(tip, aim, perturbation=Baumgarte(rate), name="tip")
     law = ProgramController(Program(arm, led), realization="actuated")
 
     def unbalanced(motion: Trajectory) -> float:
@@ -49,7 +49,7 @@ def n_link_arm(*, links: int = 6, duration: float = 4.0, step: float = 1e-3, rat
     return Setup(
         *(arm, law, np.linspace(-1.4, 1.0, links), np.zeros(links), duration, step),
         measures={
-            "tip off the closed form of its error": off_baumgarte(tip - aim, arm, rate, (0.0, 1e-6)),
+            "tip off the closed form of its error": baumgarte_error(tip - aim, arm, rate, (0.0, 1e-6)),
             "work of the drives, not found in the energy": Measure(unbalanced, "J", (-1e-4, 1e-4)),
             "tip off the ellipse after 3 s": largest(tip - aim, "mm", (0.0, 1e-3), after=3.0, scale=1e3),
             "largest torque": largest_input("N m"),

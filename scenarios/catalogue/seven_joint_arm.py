@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
-from ...constraints import Baumgarte, EruginField, FirstOrder, circle, follow, implicit, orientation, trajectory
+from ...constraints import Baumgarte, EruginField, FirstOrder, circle, follow, implicit, orientation, tracking
+from ...constraints.curves import Circle, Curve
 from ...controllers import Program, ProgramController, start_on
-from ...robots.examples.franka_panda import franka_panda
-from ...robots.scene import with_scene
-from ..sampling import Shifted, Uniform
+from ...robots.examples.arms import franka_panda
+from ...robots.variants import with_scene
+from ...simulation.trajectory import Trajectory
+from ..sampling.distributions import Shifted, Uniform
 from ..scenario import scenario
-from ..setup import Setup
-from .drawn import drawing_pictures
-from .followed import deviation, largest, largest_share, least
-from .globe import CENTER, RADIUS, START, wavy_line
+from ..setup import Draw, Setup
+from .measures import deviation, largest, largest_share, least
+from .pictures import robot_pictures
+
+CENTER: NDArray[np.float64] = np.array([0.5, 0.0, 0.35])
+RADIUS, HEIGHT, WAVE = 0.15, 0.1, 0.3
+START: NDArray[np.float64] = CENTER + np.array([(RADIUS**2 - HEIGHT**2) ** 0.5, 0.0, HEIGHT])
+"""A point of the line [m]."""
+
+
+def wavy_line(x: ca.SX, t: ca.SX) -> ca.SX:
+    """A wavy circle of latitude: on the sphere, and on a saddle across it.
+
+    Args:
+        x: place, shape (3,) [m].
+        t: time [s].
+
+    Returns:
+        Two functions that vanish on it, shape (2,) [m].
+    """
+    y = x - ca.DM(CENTER)
+    return ca.vertcat(ca.norm_2(y) - RADIUS, y[2] - HEIGHT - WAVE * y[0] * y[1] / RADIUS)
+
 
 BALL = circle((0.35, 0.35, 0.47), 0.04, velocity=(0.02, -0.1, 0.0), name="ball")
 UPRIGHT, NEAR = np.diag([1.0, -1.0, -1.0]), (0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8)
+
+
+def drawing_pictures(
+    pen: ca.SX, path: Curve, ball: Circle, center: NDArray[np.float64], radius: float, name: str
+) -> dict[str, Draw]:
+    """A pen on a sphere with a ball in its way, and the robot still and moving.
+
+    Args:
+        pen: place of the pen in the plant's symbols, shape (3,).
+        path: the line that is drawn.
+        ball: the obstacle.
+        center: of the sphere, shape (3,) [m].
+        radius: of the sphere [m].
+        name: of the robot's point that is the pen.
+    """
+
+    def drawing(motion: Trajectory, target: Path) -> None:
+        from ...views.sphere_drawing import draw_on_sphere
+
+        off = ca.norm_2(path.functions(pen, motion.robot.t))
+        draw_on_sphere(motion, target, pen=pen, off=off, ball=ball, center=center, radius=radius)
+
+    return {"drawing.png": drawing, **robot_pictures(name)}
 
 
 @scenario("seven-joint-arm-on-a-sphere")
@@ -37,7 +84,7 @@ def seven_joint_arm_on_a_sphere(*, duration: float = 9.0, step: float = 1e-3, sp
     hand = arm.frames["panda_hand_tcp"]
     lead = follow(EruginField(path, [BALL], speed=speed, margin=0.03), hand.position, perturbation=FirstOrder(8.0))
     turned = orientation(hand.rotation, UPRIGHT, perturbation=Baumgarte(8.0))
-    program = Program(arm, [lead, turned, trajectory(arm.q[2], [0.0], perturbation=Baumgarte(8.0), name="elbow")])
+    program = Program(arm, [lead, turned, tracking(arm.q[2], [0.0], perturbation=Baumgarte(8.0), name="elbow")])
     q0, v0 = start_on(program, NEAR, at=[(hand.position, START)])
     law = ProgramController(program, realization="actuated")
     off, gap = path.functions(hand.position, arm.t), BALL.functions(hand.position, arm.t)

@@ -7,13 +7,13 @@ import dataclasses
 import casadi as ca
 import numpy as np
 
-from ...constraints import Baumgarte, trajectory
+from ...constraints import Baumgarte, tracking
 from ...controllers import Program, ProgramController, start_on
-from ...robots import Link, planar_manipulator, together
+from ...robots import Link, combine, planar_manipulator
 from ..scenario import scenario
 from ..setup import Setup
-from .drawn_motion import flashes_of
-from .followed import largest, largest_input, off_baumgarte
+from .measures import baumgarte_error, largest, largest_input
+from .pictures import motion_pictures
 
 CHAIN = ("left.joint1", "left.joint2", "left.tip", "right.tip", "right.joint2", "right.joint1")
 BASE, LONG = ca.DM([1.2, 0.0]), ca.SX(ca.DM([0.3, 0.0]))
@@ -36,11 +36,11 @@ def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: fl
     left = planar_manipulator([Link(0.6, 2.5, 0.3, 0.075), Link(0.5, 1.8, 0.25, 0.0375)])
     right = planar_manipulator([Link(0.5, 2.0, 0.25, 0.042), Link(0.5, 1.2, 0.25, 0.025)])
     right = dataclasses.replace(right, points={name: place + BASE for name, place in right.points.items()})
-    pair = dataclasses.replace(together({"left": left, "right": right}, name="two arms"), chain=CHAIN)
+    pair = dataclasses.replace(combine({"left": left, "right": right}, name="two arms"), chain=CHAIN)
     tip, other = pair.points["left.tip"], pair.points["right.tip"]
     path = ca.vertcat(0.45 + 0.1 * ca.cos(0.5 * ca.pi * pair.t), 0.35 + 0.2 * ca.sin(0.5 * ca.pi * pair.t))
-    lead = trajectory(tip, path, perturbation=Baumgarte(rate), name="lead")
-    hold = trajectory(other - tip, LONG, perturbation=Baumgarte(rate), name="hold")
+    lead = tracking(tip, path, perturbation=Baumgarte(rate), name="lead")
+    hold = tracking(other - tip, LONG, perturbation=Baumgarte(rate), name="hold")
     controller = ProgramController(Program(pair, [lead, hold]), realization="actuated")
     q0, v0 = start_on(controller.program, [-0.3, 1.8, 3.0, -1.8])
     apart = other - tip - LONG
@@ -49,11 +49,11 @@ def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: fl
         *(pair, controller, q0 + np.array([0.0, 0.0, off, 0.0]), v0, duration, step),
         measures={
             "distance between the tips, wrong by": largest(apart, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
-            "off the closed form of the error": off_baumgarte(apart, pair, rate, (0.0, 1e-6)),
+            "off the closed form of the error": baumgarte_error(apart, pair, rate, (0.0, 1e-6)),
             "leading tip off its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
             "largest torque": largest_input("N m"),
         },
-        pictures=flashes_of(9, "left.tip"),
+        pictures=motion_pictures(9, "left.tip"),
         error=ca.norm_2(apart),
         settled=1e-4,
         unit="m",

@@ -10,12 +10,12 @@ import numpy as np
 from ...constraints import path_curvature, tangential_acceleration
 from ...controllers import Program, ProgramController
 from ...robots.examples import turtlebot3_burger
-from ...symbolic.arrays import positive
+from ...simulation.trajectory import Trajectory
+from ...symbolic.validation import positive
 from ..scenario import scenario
 from ..setup import Measure, Setup
-from ..trajectory import Trajectory
-from .drawn_motion import flashes_of
-from .followed import largest, largest_input
+from .measures import largest, largest_input
+from .pictures import motion_pictures
 
 
 @scenario("two-wheel-clothoid")
@@ -56,5 +56,5 @@ def two_wheel_clothoid(
             "speed off what it shall be": largest(hurry, "m/s", (0.0, 1e-12)),
             "largest torque": largest_input("N m", (0.0, 0.1)),
         },
-        pictures=flashes_of(9, "nose"),
+        pictures=motion_pictures(9, "nose"),
     )

@@ -7,13 +7,13 @@ import casadi as ca
 from ...constraints import EruginField, FirstOrder, choose_sides, circle, follow, spline
 from ...controllers import Program, ProgramController
 from ...robots.examples import turtlebot3_burger
-from ...robots.scene import with_scene
+from ...robots.variants import with_scene
 from ...symbolic.parameters import Parameters
-from ..sampling import Scaled, Shifted, Uniform
+from ..sampling.distributions import Scaled, Shifted, Uniform
 from ..scenario import scenario
 from ..setup import Setup
-from .drawn import obstacle_pictures
-from .followed import among_obstacles
+from .measures import clearance_measures
+from .pictures import obstacle_pictures
 
 PATH = spline([(0.0, 0.0), (0.8, 0.25), (1.6, -0.1), (2.4, 0.2), (3.2, 0.0)], name="path")
 PEOPLE = (
@@ -47,9 +47,9 @@ def two_wheel_moving_obstacles(*, duration: float = 30.0, step: float = 5e-3, sp
     off, gap = PATH.functions(nose, robot.t), [each.functions(nose, robot.t) for each in PEOPLE]
     return Setup(
         *(robot, controller, [-ahead, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0], duration, step),
-        law_p=choose_sides(field, PATH.at(0.0), 30.0, step=0.02),
+        controller_p=choose_sides(field, PATH.at(0.0), 30.0, step=0.02),
         stop=PATH.progress(nose) - PATH.length,
-        measures=among_obstacles(field, nose, robot.t, off, ca.fmin(*gap), **EXPECTED),
+        measures=clearance_measures(field, nose, robot.t, off, ca.fmin(*gap), **EXPECTED),
         pictures=obstacle_pictures(field, nose, PATH, ("nose", "robot", "person")),
         error=ca.fabs(off),
         clearance=ca.fmin(*gap),

@@ -1,27 +1,22 @@
 """Controllers side by side on the same runs, with statistics of the differences."""
 
-from ...symbolic.arguments import check_exports
-from .compare import compare
-from .comparison import Comparison
+from ...symbolic.runtime_type_checks import check_exports
+from .comparison import Robustness
 from .estimate import Estimate
-from .findings import Pair, Summary
-from .paired import Paired
+from .paired import Paired, PairedSummary, Summary
 from .pareto import Pareto
+from .quantities import Quantity
 from .ranking import Ranking
-from .robustness import Robustness
-from .trial import Trial
 
 __all__ = [
-    "Comparison",
+    "Quantity",
     "Estimate",
-    "Pair",
-    "Paired",
-    "Pareto",
-    "Ranking",
-    "Robustness",
     "Summary",
-    "Trial",
-    "compare",
+    "PairedSummary",
+    "Paired",
+    "Ranking",
+    "Pareto",
+    "Robustness",
 ]
 
 check_exports(globals())

@@ -1,29 +1,103 @@
-"""Controllers side by side on the same runs."""
+"""Controllers side by side on the same runs, and the time that one tick of each takes."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...controllers.buffered_tick import BufferedTick
 from ...controllers.controller import Controller
-from ...symbolic.errors import EruginError, ModelError, put_before, require_name, unknown_name
-from ..sampling import Distribution, draw, seed_numbers
-from ..sampling.draw import Seeds
+from ...controllers.wrappers import Wrapper
+from ...simulation.trajectory import Trajectory
+from ...symbolic.errors import EruginError, ModelError, prefix_message, require_name, unknown_name
+from ..sampling.distributions import Distribution
+from ..sampling.seeded_values import Seeds, sample, seed_numbers
 from ..scenario import Scenario
 from ..setup import MakeController, Setup
-from .comparison import Comparison
-from .conditions import Hardened, checked_levels, condition, in_place
+from .comparison import Comparison, Robustness
 from .estimate import required_confidence
-from .quantity import Quantity
-from .robustness import Robustness
-from .tick_time import tick_time
+from .impairments import ImpairedController, checked_levels, condition, in_place
+from .quantities import Quantity
 from .trial import Trial, build_controller
+
+CALLS = 200
+"""Calls of a compiled law at each state: one alone is shorter than a look at the clock."""
+STATES = 50
+"""States of a run at which a compiled law is timed."""
+TICKS = 200
+"""Ticks of a law in Python, from the start on."""
+
+
+def tick_time(trial: Trial) -> float | None:
+    """Median time of a tick along the run without variation [s]; None if nothing drives it.
+
+    A symbolic law is timed as its compiled code bound to arrays, without any check around it; a law in Python as the
+    call of ``advance`` and ``control``; of one that is held between its own ticks the longest call of each interval
+    between these counts, which is that in which it computes. It is a figure of this machine and of what else it does,
+    and differs from one measurement to the next.
+
+    Args:
+        trial: a controller on a setup.
+
+    Raises:
+        EruginError: what the law raises.
+    """
+    setup, controller = trial.setup, trial.controller
+    if controller is None:
+        return None
+    compiled = controller.law is not None
+    period = max(setup.step, _period(controller))
+    duration = setup.duration if compiled else min(setup.duration, TICKS * period)
+    every = max(1, round(duration / setup.step) // STATES) if compiled else 1
+    motion = trial.simulator.run_batch(
+        setup.q0, setup.v0, duration, step=setup.step, p=setup.p, controller_p=trial.controller_p, every=every
+    )[0]
+    return _compiled(controller, motion) if compiled else _called(controller, motion, _period(controller))
+
+
+def _compiled(controller: Controller, motion: Trajectory) -> float:
+    tick, times = BufferedTick.of(controller, motion.controller_p), list[float]()
+    for t, q, v in zip(motion.t, motion.q, motion.v, strict=True):
+        tick.t[0], tick.q[:], tick.v[:] = t, q, v
+        began = time.perf_counter()
+        for _ in range(CALLS):
+            tick.evaluate()
+        times.append((time.perf_counter() - began) / CALLS)
+    return median(times)
+
+
+def _period(controller: Controller) -> float:
+    """Longest time between ticks of a law, or of one inside of it [s]; zero if it is computed whenever it is asked."""
+    period = 0.0
+    while True:
+        period = max(period, float(getattr(controller, "period", 0.0)))
+        if not isinstance(controller, Wrapper):
+            return period
+        controller = controller.inner
+
+
+def _called(controller: Controller, motion: Trajectory, period: float) -> float:
+    controller.reset()
+    longest, start = dict[int, float](), float(motion.t[0])
+    for k, (t, q, v) in enumerate(zip(motion.t.tolist(), motion.q, motion.v, strict=True)):
+        began = time.perf_counter()
+        controller.advance(t, q, v, motion.controller_p)
+        controller.control(t, q, v, motion.controller_p)
+        taken = time.perf_counter() - began
+        tick = math.floor((t - start) / period + 1e-6) if period else k
+        longest[tick] = max(taken, longest.get(tick, 0.0))
+    controller.reset()
+    return median(longest.values())
+
 
 Array = NDArray[np.float64]
 Source = Controller | MakeController | None
@@ -102,7 +176,7 @@ def compare(
     plain = {key: (controller, distributions) for key, controller in built.items()}
 
     def at(key: str, level: float) -> Mapping[str, tuple[Controller | None, Varied]]:
-        hard: dict[str, Hardened] = {}
+        hard: dict[str, ImpairedController] = {}
         for name, controller in built.items():
             with _naming(name):
                 hard[name] = checked[key].at(level, setup, controller)
@@ -160,7 +234,7 @@ class _Job:
         for place, (name, trial) in enumerate(trials.items()):
             with _naming(name):
                 here = {key: how for key, how in controllers[name][1].items() if trial.names.places(key)}
-                columns[name] = draw(here, self.seeds, trial.nominal)
+                columns[name] = sample(here, self.seeds, trial.nominal)
             try:
                 results[name] = trial.run(
                     columns[name],
@@ -210,7 +284,7 @@ def _naming(controller: str, seed: int | None = None) -> Generator[None]:
     except Exception as error:
         who = f"controller {controller!r}" + ("" if seed is None else f", seed {seed}")
         if isinstance(error, EruginError):
-            put_before(error, f"{who}: ")
+            prefix_message(error, f"{who}: ")
             error.__notes__ = [
                 note for note in getattr(error, "__notes__", []) if note != f"of controller {controller!r}"
             ]

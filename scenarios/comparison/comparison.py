@@ -1,4 +1,4 @@
-"""The outcome of a comparison: every run of every controller, and what can be said of them."""
+"""The outcome of a comparison: every run of every controller, what can be said of them, and sweeps of difficulty."""
 
 from __future__ import annotations
 
@@ -14,19 +14,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, unknown_name
-from .estimate import median, quantile
-from .findings import Pair, Summary
-from .outcomes import OUTCOMES, Rates, succeeded
-from .paired import Paired, holm, worst_is_infinite
+from .estimate import Estimate, median, quantile
+from .paired import Paired, PairedSummary, Summary, holm, worst_is_infinite
 from .pareto import Pareto, Point
-from .quantity import Quantity
+from .proportions import OUTCOMES, Rates, succeeded
+from .quantities import Quantity
 from .ranking import Ranking, ranking
-from .robustness import Robustness
 from .trial import OK
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """The same runs at each level.
+
+    Attributes:
+        name: of what is raised.
+        meaning: what it is, with its unit, for an axis.
+        levels: ascending.
+        comparisons: one for each level.
+    """
+
+    name: str
+    meaning: str
+    levels: tuple[float, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def curve(self, metric: str, controller: str) -> tuple[Estimate, ...]:
+        """Median of a metric at each level, with its interval.
+
+        Args:
+            metric: its name.
+            controller: its name.
+
+        Raises:
+            ModelError: for an unknown name.
+        """
+        return tuple(each.summary(metric, controller).median for each in self.comparisons)
+
+    def plot(self, metric: str = "error_rms", path: Path | str | None = None) -> Figure:
+        """The curves of all controllers.
+
+        Args:
+            metric: its name.
+            path: of a picture, PNG or SVG; none is written if not given.
+
+        Raises:
+            ModelError: for an unknown metric.
+        """
+        from .plots import robustness_plot
+
+        return robustness_plot(self, metric, path)
+
 
 Array = NDArray[np.float64]
 Column = NDArray[Any]
@@ -42,7 +84,7 @@ class Comparison:
     Attributes:
         name: what was compared.
         quantities: metrics, by name.
-        results: by controller, what :meth:`Trial.run <erugin.scenarios.comparison.Trial.run>` returns, shape (n,) each.
+        results: by controller, what :meth:`Trial.run <erugin.scenarios.Trial.run>` returns, shape (n,) each.
         seeds: of the runs, shape (n,).
         columns: values of what was varied, by controller and name, shape (n,) each.
         confidence: of each interval.
@@ -130,7 +172,7 @@ class Comparison:
         return Summary(metric, controller, len(values), len(finite), found, (low, high), mean)
 
     @functools.cached_property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[PairedSummary, ...]:
         """Every metric of every pair of controllers that both have it."""
         found: list[tuple[str, str, str, Paired]] = []
         for metric, quantity in self.quantities.items():
@@ -144,9 +186,9 @@ class Comparison:
                 found.append((metric, first, second, each))
         family = [i for i, (metric, *_) in enumerate(found) if self.quantities[metric].better != "neither"]
         adjusted = dict(zip(family, holm([found[i][3].p for i in family]), strict=True))
-        return tuple(Pair(*each, adjusted.get(i, math.nan)) for i, each in enumerate(found))
+        return tuple(PairedSummary(*each, adjusted.get(i, math.nan)) for i, each in enumerate(found))
 
-    def pair(self, metric: str, first: str, second: str) -> Pair:
+    def pair(self, metric: str, first: str, second: str) -> PairedSummary:
         """One metric of two controllers.
 
         Args:
@@ -258,7 +300,7 @@ class Comparison:
         Raises:
             ModelError: for an unknown metric.
         """
-        from ..plots.comparison import distributions_plot
+        from .plots import distributions_plot
 
         for metric in metrics or ():
             self._require_metric(metric)

@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import positive
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import positive
 
 Array = NDArray[np.float64]
 EXACT = 50

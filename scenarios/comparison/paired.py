@@ -1,4 +1,4 @@
-"""Two controllers on the same runs: what one metric says of their difference."""
+"""Two controllers on the same runs: what one metric says of their difference; and the summary of one controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError, ShapeError
 from .estimate import Estimate, median, shift, two_sided
 from .proportions import tango
-from .quantity import Better
+from .quantities import Better
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -179,3 +179,46 @@ def _difference(first: Array, second: Array) -> Array:
 def _chance(wins: int, losses: int, runs: int, confidence: float) -> Estimate:
     net = tango(wins, losses, runs, confidence)
     return Estimate(*((1.0 + side) / 2.0 for side in (net.value, net.low, net.high)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric of one controller.
+
+    Attributes:
+        metric: its name.
+        controller: its name.
+        runs: number of runs.
+        finite: number of those that did not have to stop and have a finite metric.
+        median: of all runs, those without a finite metric counted as worst, with the interval of order statistics.
+        quartiles: first and third quartile, likewise, between samples as the median is.
+        mean: of the finite ones; NaN without any.
+    """
+
+    metric: str
+    controller: str
+    runs: int
+    finite: int
+    median: Estimate
+    quartiles: tuple[float, float]
+    mean: float
+
+
+@dataclass(frozen=True)
+class PairedSummary:
+    """One metric of two controllers.
+
+    Attributes:
+        metric: its name.
+        first: name of a controller.
+        second: name of another.
+        paired: what the runs say of first − second.
+        adjusted: p after Holm, in the family of all pairs and metrics of the comparison of which less or more is
+            better.
+    """
+
+    metric: str
+    first: str
+    second: str
+    paired: Paired
+    adjusted: float

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...symbolic.arrays import positive
+from ...symbolic.validation import positive
 from .estimate import Estimate
 from .paired import ROUNDING
-from .quantity import Better, Quantity
+from .quantities import Better, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ class Pareto:
         Args:
             path: of a picture, PNG or SVG; none is written if not given.
         """
-        from ..plots.comparison import pareto_plot
+        from .plots import pareto_plot
 
         return pareto_plot(self, path)
 

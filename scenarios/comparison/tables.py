@@ -14,16 +14,16 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...symbolic.extras import require
+from ...symbolic.optional_dependencies import import_optional
+from .comparison import Robustness
 from .estimate import Estimate
-from .robustness import Robustness
 from .trial import ENDING, OK
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .comparison import Comparison
-    from .findings import Pair
+    from .paired import PairedSummary
 
 
 FORMULA = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
@@ -122,7 +122,7 @@ def data_frame(comparison: Comparison) -> pd.DataFrame:
     Raises:
         MissingPackageError: without pandas.
     """
-    require("pandas", "data")
+    import_optional("pandas", "data")
     import pandas as pd
 
     frames: list[pd.DataFrame] = []
@@ -145,7 +145,7 @@ def write_table(comparison: Comparison, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    from ..plots.style import write_whole  # late, for it brings matplotlib
+    from ...simulation.storage.atomic_file import write_whole  # late, for it brings matplotlib
 
     text = comparison.table()
     write_whole(path, lambda target: _write(target, text))
@@ -163,7 +163,7 @@ def write_runs(comparison: Comparison, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    from ..plots.style import write_whole
+    from ...simulation.storage.atomic_file import write_whole
 
     parts = {name: {**comparison.columns.get(name, {}), **found} for name, found in comparison.results.items()}
     keys = list(dict.fromkeys(key for part in parts.values() for key in part))
@@ -268,7 +268,7 @@ def _pairs(comparison: Comparison, metrics: Sequence[str]) -> Table:
     return table
 
 
-def _differs(comparison: Comparison, pair: Pair) -> bool:
+def _differs(comparison: Comparison, pair: PairedSummary) -> bool:
     """Whether any run tells two controllers apart, by a metric that has a good side."""
     return comparison.quantities[pair.metric].better != "neither" and pair.paired.wins + pair.paired.losses > 0
 

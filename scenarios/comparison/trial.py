@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
 from ...controllers.status import Status
+from ...simulation.simulator import Simulator
+from ...simulation.trajectories import Trajectories
 from ...symbolic.errors import EruginError, ModelError, ParameterError, ShapeError
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ..setup import MakeController, Setup
-from ..simulator import Simulator
-from ..trajectories import Trajectories
-from .quantity import Quantity
-from .standard import END_TIME, Standard, parts_of
-from .varied_names import Place, VariedNames
+from .quantities import END_TIME, Quantity, StandardQuantities, parts_of
+from .run_variables import RunVariable, RunVariables
 
 Array = NDArray[np.float64]
 Column = NDArray[Any]
@@ -39,7 +38,7 @@ class Trial:
         left_out: why some metrics are not, by name.
         simulator: plant and controller, compiled.
         names: of what can be varied.
-        law_p: the controller's parameters that are not nominal, by name.
+        controller_p: the controller's parameters that are not nominal, by name.
     """
 
     setup: Setup
@@ -48,8 +47,8 @@ class Trial:
     quantities: Mapping[str, Quantity]
     left_out: Mapping[str, str]
     simulator: Simulator = field(repr=False)
-    names: VariedNames = field(repr=False)
-    law_p: Mapping[str, float]
+    names: RunVariables = field(repr=False)
+    controller_p: Mapping[str, float]
 
     @classmethod
     def of(
@@ -82,7 +81,7 @@ class Trial:
                 "own; compare on a setup with one controller"
             )
         built = build_controller(setup, name, controller)
-        standard = Standard(setup, built)
+        standard = StandardQuantities(setup, built)
         quantities = standard.chosen(metrics)
         try:
             simulator = Simulator(
@@ -96,7 +95,7 @@ class Trial:
             error.add_note(f"of controller {name!r}")
             raise
         left_out = {key: why for key, why in standard.left_out.items() if metrics is None or key in metrics}
-        names = VariedNames(setup.robot, built, (*setup.parameters, *also))
+        names = RunVariables(setup.robot, built, (*setup.parameters, *also))
         return cls(setup, name, built, quantities, left_out, simulator, names, _law_values(setup, built))
 
     def nominal(self, name: str) -> float:
@@ -118,7 +117,7 @@ class Trial:
         if place.where in ("q0", "v0"):
             return float(np.asarray(self._start(place.where), dtype=np.float64)[place.index])
         plant = place.where == "plant"
-        values = self.setup.p if plant else self.law_p
+        values = self.setup.p if plant else self.controller_p
         nominal = (self.setup.robot.parameters if plant else self._law).nominal
         if place.name not in values and place.name not in nominal:
             raise ParameterError(f"{name!r} has no nominal value about which it could vary: give absolute values")
@@ -187,8 +186,8 @@ class Trial:
         """
         n = _length(columns, count)
         starts = {where: np.tile(np.asarray(self._start(where), dtype=np.float64), (n, 1)) for where in ("q0", "v0")}
-        values: dict[str, dict[str, Any]] = {"plant": dict(self.setup.p), "law": dict(self.law_p)}
-        given: dict[Place, str] = {}
+        values: dict[str, dict[str, Any]] = {"plant": dict(self.setup.p), "law": dict(self.controller_p)}
+        given: dict[RunVariable, str] = {}
         for name, column in columns.items():
             for place in self.names.places(name):
                 if place in given:
@@ -205,7 +204,7 @@ class Trial:
                 self.setup.duration,
                 step=self.setup.step,
                 p=values["plant"],
-                law_p=values["law"],
+                controller_p=values["law"],
                 threads=threads,
                 progress=progress,
                 every=every,
@@ -270,5 +269,5 @@ def _law_values(setup: Setup, controller: Controller | None) -> Mapping[str, flo
         return {}
     own = () if setup.controller is None else setup.controller.parameters.names
     shared = {name: value for name, value in setup.p.items() if name not in own}
-    told = shared | dict(setup.law_p)
+    told = shared | dict(setup.controller_p)
     return {name: value for name, value in told.items() if name in controller.parameters.names}

@@ -1,8 +1,11 @@
 """Pages about studies that can be read without a network."""
 
-from ...symbolic.arguments import check_exports
-from .report import report, write_report
+from ...symbolic.runtime_type_checks import check_exports
+from .page import report, write_report
 
-__all__ = ["report", "write_report"]
+__all__ = [
+    "report",
+    "write_report",
+]
 
 check_exports(globals())

@@ -1,19 +1,34 @@
-"""All that a page says of a study, before it is set."""
+"""One page about a study, which needs nothing but itself, and all that it says."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .cells import Cell, Table, numeric, whole
-from .gathered import Gathered
-from .levels import word
-from .pictures import Group, groups, legend
-from .tables import endings_table, left_out, medians_table, pairs_table, stops_table
-from .worst import worst_table
+from ...symbolic.errors import StudyError
+from ...symbolic.optional_dependencies import import_optional
+from ..comparison.estimate import required_confidence
+from ..study.results import Results
+from .page_pictures import Group, groups, legend, word
+from .page_tables import (
+    Cell,
+    Table,
+    endings_table,
+    left_out,
+    medians_table,
+    numeric,
+    pairs_table,
+    stops_table,
+    whole,
+    worst_table,
+)
+from .study_comparisons import StudyComparisons
 
 READING = (
     "A run that had to stop, or has no finite metric, counts as worse than any other in medians and quartiles, and is "
@@ -87,7 +102,7 @@ class Page:
     footer: str
 
     @classmethod
-    def of(cls, gathered: Gathered, path: Path) -> Page:
+    def of(cls, gathered: StudyComparisons, path: Path) -> Page:
         """Say it.
 
         Args:
@@ -135,7 +150,7 @@ def _flowing(text: str) -> str:
     return "\n\n".join((" " if flow else "\n").join(lines) for lines, flow in zip(parts, flows, strict=True))
 
 
-def _state(gathered: Gathered) -> str:
+def _state(gathered: StudyComparisons) -> str:
     m, results = gathered.results.manifest, gathered.results
     failed = len(gathered.endings)
     stopped = f"{failed:,} of them had to stop or could not begin"
@@ -202,3 +217,72 @@ def _count(factor: Mapping[str, Any]) -> Cell:
 
 def _wish(metric: Mapping[str, Any]) -> str:
     return "of own rows only" if metric["own"] else str(metric["better"])
+
+
+def report(results: Results, *, confidence: float = 0.95, path: Path | None = None) -> str:
+    """A page of HTML: what was run, how it ended, medians, plots, comparisons in pairs, and the worst cases.
+
+    Styles, script and pictures are in it, nothing is fetched, and nothing that a study is called can become a part of
+    the page: the page allows its own script and style only, by their hashes.
+
+    Args:
+        results: of the study; those that are done if it is not complete.
+        confidence: of each interval.
+        path: of the folder of results, as commands on the page are to have it; as it was opened if not given.
+
+    Raises:
+        StudyError: if no task is done yet, a file is damaged, or an extra is missing.
+        ModelError: for a confidence that is none.
+    """
+    import_optional("jinja2", "study")
+    import jinja2
+    from markupsafe import Markup
+
+    required_confidence(confidence)
+    if not results.done:
+        raise StudyError(f"no task of {str(results.path)!r} is done yet: there is nothing to report")
+    style, script = _text("page.css"), _text("page.js")
+    # Not autoescape by the file's name: everything that comes in is text.
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    page = Page.of(StudyComparisons.of(results, confidence), results.path if path is None else path)
+    return environment.from_string(_text("page.html")).render(
+        page=page,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def write_report(results: Results, target: Path, *, confidence: float = 0.95, path: Path | None = None) -> None:
+    """Write the page, whole or not at all.
+
+    Args:
+        results: of the study.
+        target: of the page.
+        confidence: of each interval.
+        path: of the folder of results, as commands on the page are to have it.
+
+    Raises:
+        StudyError: as of :func:`report`, or if the page cannot be written.
+    """
+    from ...simulation.storage.atomic_file import write_whole
+
+    text = report(results, confidence=confidence, path=path)
+    try:
+        write_whole(target, lambda file: _write(file, text))
+    except OSError as error:
+        raise StudyError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _text(name: str) -> str:
+    return files(str(__package__)).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a page's policy names what may run."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

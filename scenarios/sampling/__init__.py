@@ -1,27 +1,12 @@
-"""Distributions of what varies, and points at which it is sampled."""
+"""Distributions of randomized numbers, and points at which they are sampled."""
 
-from ...symbolic.arguments import check_exports
-from .choice import Choice
-from .continuous import LogNormal, Normal, Uniform
-from .distribution import Distribution
-from .draw import draw, place, seed_numbers
+from ...symbolic.runtime_type_checks import check_exports
 from .points import LatinHypercube, Sampler, Sobol
-from .relative import Scaled, Shifted
 
 __all__ = [
-    "Choice",
-    "Distribution",
-    "LatinHypercube",
-    "LogNormal",
-    "Normal",
     "Sampler",
-    "Scaled",
-    "Shifted",
+    "LatinHypercube",
     "Sobol",
-    "Uniform",
-    "draw",
-    "place",
-    "seed_numbers",
 ]
 
 check_exports(globals())

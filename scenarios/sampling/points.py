@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import whole
 from ...symbolic.errors import ModelError
+from ...symbolic.validation import whole
 
 Array = NDArray[np.float64]
 HALF_CELL = 2.0**-31

@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ...symbolic.errors import StudyError, StudyWarning, caller_level
-from ...symbolic.extras import require
-from .job import Outcome, compute_packed
+from ...symbolic.errors import StudyError, StudyWarning, caller_stacklevel
+from ...symbolic.optional_dependencies import import_optional
+from .job import TaskOutcome, compute_packed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -78,7 +78,7 @@ def connected(address: str) -> Generator[Client]:
     Raises:
         StudyError: if nobody answers there in time.
     """
-    require("distributed", "cluster")
+    import_optional("distributed", "cluster")
     client = _client(address)
     try:
         yield client
@@ -132,7 +132,7 @@ class ClusterTasks:
         # Asked now, for a client whose scheduler is gone does not know it any more.
         self._address = str(getattr(self._client.scheduler, "address", "its address"))
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator[TaskOutcome]:
         """Outcomes, until all tasks are done.
 
         Raises:
@@ -156,7 +156,7 @@ class ClusterTasks:
         """Of all workers of the cluster."""
         return max(1, self._count())
 
-    def stop(self) -> list[Outcome]:
+    def stop(self) -> list[TaskOutcome]:
         """Begin no more tasks, and give up those that are in flight.
 
         Returns:
@@ -196,11 +196,11 @@ class ClusterTasks:
                 self._told = True
                 warnings.warn(
                     StudyWarning(f"the scheduler at {self._address} has no workers yet: waiting for them"),
-                    stacklevel=caller_level(),
+                    stacklevel=caller_stacklevel(),
                 )
         return self._threads
 
-    def _outcome(self, future: Promise, number: int) -> Outcome:
+    def _outcome(self, future: Promise, number: int) -> TaskOutcome:
         if future.status == "cancelled":
             raise self._gone()
         try:
@@ -218,7 +218,7 @@ class ClusterTasks:
             raise StudyError(
                 f"task {number} failed on the cluster: {_said(error)}. Workers need the same erugin[cluster] as here"
             ) from error
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, TaskOutcome)
         return outcome
 
     def _require_scheduler(self) -> None:

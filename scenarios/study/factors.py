@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...symbolic.arrays import finite
 from ...symbolic.errors import ModelError, require_name
-from ..sampling.distribution import Distribution
-from ..sampling.draw import place
+from ...symbolic.validation import finite
+from ..sampling.distributions import Distribution
 from ..sampling.points import Sampler
+from ..sampling.seeded_values import values_at
 from ..scenario import Scenario, Setting, Value
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ class Factors:
         if self.sampler is not None:
             shares = self._shares(self.sampler, sample)
             for share, (name, distribution) in zip(shares.T, self.sampled.items(), strict=True):
-                columns[name] = place(name, distribution, share, nominal)
+                columns[name] = values_at(name, distribution, share, nominal)
         return columns
 
     def _shares(self, sampler: Sampler, sample: Integers) -> Array:

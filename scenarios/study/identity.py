@@ -1,13 +1,18 @@
-"""What makes up the results of a study, as text of which a hash is taken: equal hashes, equal results."""
+"""The identity of a study: what makes up its results, with the user's source files, as text of which a hash is taken.
+
+Equal hashes, equal results.
+"""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -17,9 +22,145 @@ import numpy as np
 
 from ...controllers.controller import Controller
 from ..scenario import Scenario
-from .user_code import OURS, code_hash, contents, is_users, text_of
 
-DEPTH = 8
+OURS = __name__.partition(".")[0]
+CODE_DEPTH = 4
+
+
+def is_users(module: object) -> bool:
+    """Whether a module is a file that is neither Erugin's nor an installed package's.
+
+    Args:
+        module: any.
+    """
+    file, name = getattr(module, "__file__", None), str(getattr(module, "__name__", ""))
+    if not isinstance(file, str) or not file.endswith(".py") or name.partition(".")[0] == OURS:
+        return False
+    return not any(folder in Path(file).resolve().parents for folder in _installed())
+
+
+def user_modules(values: Sequence[object]) -> tuple[types.ModuleType, ...]:
+    """The user's modules that functions and classes are from, and those beside them that they import.
+
+    Args:
+        values: a scenario, functions that make controllers.
+    """
+    own = dict.fromkeys(name for value in values for name in _modules(value, CODE_DEPTH))
+    first = [sys.modules[name] for name in own if name in sys.modules and is_users(sys.modules[name])]
+    files = dict.fromkeys(file for module in first for file in with_imports(Path(str(module.__file__))))
+    loaded = {Path(str(each.__file__)).resolve(): each for each in list(sys.modules.values()) if is_users(each)}
+    beside = [loaded[file] for file in files if file in loaded]
+    return tuple({id(module): module for module in [*first, *beside]}.values())
+
+
+def with_imports(file: Path) -> tuple[Path, ...]:
+    """A file and, as far as they stand beside it, those that it imports, and those that they import.
+
+    Args:
+        file: of Python.
+    """
+    found: dict[Path, None] = {}
+    waiting = [file.resolve()]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found[one] = None
+            waiting += [each for each in _imports(one) if each not in found]
+    return tuple(found)
+
+
+def code_hash(file: Path) -> str:
+    """Hash of a file and of those beside it that it imports; comments and the way it is set out make no difference.
+
+    Args:
+        file: of Python.
+    """
+    whole = hashlib.sha256()
+    for each in with_imports(file):
+        text = text_of(each) or ""
+        # If it has changed since it was imported and is no Python now, it differs from any that was as it is.
+        with contextlib.suppress(SyntaxError, ValueError):
+            text = ast.unparse(ast.parse(text))
+        whole.update(text.encode() + b"\0")
+    return whole.hexdigest()[:32]
+
+
+def text_of(file: Path) -> str | None:
+    """The text of a file, or None if it cannot be read.
+
+    Args:
+        file: of Python.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _imports(file: Path) -> Iterator[Path]:
+    try:
+        tree = ast.parse(text_of(file) or "")
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # from . import x, from .x import y, from x import y
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            place = file.parent.joinpath(*name.split("."))
+            for each in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+                if each.is_file():
+                    yield each.resolve()
+
+
+def _modules(value: object, depth: int) -> Iterator[str]:
+    """Names of the modules that functions, classes and instances are from."""
+    if depth == 0:
+        return
+    if isinstance(value, functools.partial):
+        for each in (value.func, *value.args, *value.keywords.values()):
+            yield from _modules(each, depth - 1)
+    elif isinstance(value, Scenario):
+        yield from _modules(value.function, depth - 1)
+    elif isinstance(value, types.FunctionType):
+        yield value.__module__
+        for cell in value.__closure__ or ():
+            yield from _modules(contents(cell), depth - 1)
+    elif isinstance(value, type):
+        yield value.__module__
+    elif value is not None:
+        yield type(value).__module__
+        if dataclasses.is_dataclass(value) and not isinstance(value, Controller):
+            for part in dataclasses.fields(value):
+                yield from _modules(getattr(value, part.name), depth - 1)
+
+
+def contents(cell: types.CellType) -> object:
+    """What a function has bound, or None if it is nothing yet.
+
+    Args:
+        cell: of its closure.
+    """
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+@functools.cache
+def _installed() -> tuple[Path, ...]:
+    """Folders of Python's own modules and of installed ones."""
+    import sysconfig  # late, for it reads how Python was built
+
+    paths = sysconfig.get_paths()
+    return tuple(Path(paths[key]).resolve() for key in ("stdlib", "platlib", "purelib"))
+
+
+DIGEST_DEPTH = 8
 
 
 def digest(parts: Mapping[str, object]) -> str:
@@ -28,11 +169,11 @@ def digest(parts: Mapping[str, object]) -> str:
     Args:
         parts: by name.
     """
-    text = "\n".join(f"{name}: {told(value)}" for name, value in sorted(parts.items()))
+    text = "\n".join(f"{name}: {fingerprint(value)}" for name, value in sorted(parts.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def told(value: object, depth: int = DEPTH) -> str:
+def fingerprint(value: object, depth: int = DIGEST_DEPTH) -> str:
     """A text that is equal for equal things, also in another process: no addresses, no order of sets.
 
     Functions are told by the code of their module and what they have bound, Erugin's own by its version too.
@@ -56,21 +197,21 @@ def told(value: object, depth: int = DEPTH) -> str:
             return (
                 "{"
                 + ", ".join(
-                    f"{told(key, depth)}: {told(each, depth)}"
+                    f"{fingerprint(key, depth)}: {fingerprint(each, depth)}"
                     for key, each in cast(Mapping[object, object], value).items()
                 )
                 + "}"
             )
         case set() | frozenset():
-            return "{" + ", ".join(sorted(told(each, depth) for each in cast(frozenset[object], value))) + "}"
+            return "{" + ", ".join(sorted(fingerprint(each, depth) for each in cast(frozenset[object], value))) + "}"
         case Sequence():
-            return "[" + ", ".join(told(each, depth) for each in cast(Sequence[object], value)) + "]"
+            return "[" + ", ".join(fingerprint(each, depth) for each in cast(Sequence[object], value)) + "]"
         case Scenario():
-            return f"scenario {value.name!r} {told(value.function, depth)}"
+            return f"scenario {value.name!r} {fingerprint(value.function, depth)}"
         case functools.partial():
-            return f"partial({told([value.func, list(value.args), value.keywords], depth)})"
+            return f"partial({fingerprint([value.func, list(value.args), value.keywords], depth)})"
         case types.MethodType():
-            return f"method({told([value.__self__, value.__func__], depth)})"
+            return f"method({fingerprint([value.__self__, value.__func__], depth)})"
         case types.FunctionType():
             return _function(value, depth)
         case types.ModuleType():
@@ -90,7 +231,7 @@ def _function(function: Callable[..., object], depth: int) -> str:
     bound = [contents(cell) for cell in function.__closure__ or ()]
     given = [function.__defaults__, function.__kwdefaults__]
     text = f"function {function.__qualname__} {_source(function.__module__)} {_code(function.__code__)}"
-    return f"{text} {told([bound, given], depth - 1)}"
+    return f"{text} {fingerprint([bound, given], depth - 1)}"
 
 
 def _code(code: types.CodeType) -> str:
@@ -121,26 +262,28 @@ def _source(name: str) -> str:
     # Data that the file has read are not in its text.
     held = cast(Mapping[str, object], vars(module))
     read = {key: cast(object, each) for key, each in sorted(held.items()) if isinstance(each, np.ndarray | ca.DM)}
-    return f"code {code_hash(Path(file))} {told(read)}"
+    return f"code {code_hash(Path(file))} {fingerprint(read)}"
 
 
 def _controller(controller: Controller, depth: int) -> str:
-    text = f"controller {told(type(controller), depth)} {told(dict(controller.parameters.nominal), depth)}"
+    text = (
+        f"controller {fingerprint(type(controller), depth)} {fingerprint(dict(controller.parameters.nominal), depth)}"
+    )
     law = "" if controller.law is None else _expression(controller.law.output)
     return f"{text} {law} {_instance(controller, depth)}"
 
 
 def _expression(expression: ca.SX | ca.DM) -> str:
     if isinstance(expression, ca.DM):
-        return told(expression.full())
+        return fingerprint(expression.full())
     function = ca.Function("told", ca.symvar(expression), [expression])
     return f"expression {hashlib.sha256(function.serialize().encode()).hexdigest()}"
 
 
 def _instance(value: object, depth: int) -> str:
     """Its class and its attributes."""
-    name = f"instance of {told(type(value), depth)}"
-    return f"{name} {told(_attributes(value), depth - 1)}" if depth else name
+    name = f"instance of {fingerprint(type(value), depth)}"
+    return f"{name} {fingerprint(_attributes(value), depth - 1)}" if depth else name
 
 
 def _attributes(value: object) -> dict[str, object]:

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ...controllers.controller import Controller
-from ...symbolic.toolchain import find_toolchain, processor
-from ..comparison.quantity import Quantity
-from ..sampling.distribution import Distribution
+from ...symbolic.compiler import find_compiler, processor_features
+from ..comparison.quantities import Quantity
+from ..sampling.distributions import Distribution
 from .factors import Factors
-from .folder import FORMAT
-from .job import Job
-from .user_code import code_hash
-from .work import Source
+from .identity import code_hash
+from .job import Job, Source
+from .result_folder import FORMAT
 
 PACKAGES = ("erugin", "casadi", "numpy", "scipy", "pyarrow")
 
@@ -79,7 +78,7 @@ def manifest_of(
 
 def environment() -> dict[str, Any]:
     """Versions and machine, by name."""
-    toolchain = find_toolchain()
+    toolchain = find_compiler()
     return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "machine": {
@@ -146,7 +145,7 @@ def _processor() -> str:
         try:
             text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
             named = next((line for line in text.splitlines() if line.startswith("model name")), "")
-            return named.partition(":")[2].strip() or processor()
+            return named.partition(":")[2].strip() or processor_features()
         except OSError:
             pass
-    return processor()
+    return processor_features()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Task:
+class StudyTask:
     """Some runs of one controller with the same settings.
 
     Attributes:
@@ -33,7 +33,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """The order of a study's runs: group by group, controller by controller, point by point, seed by seed.
 
     Attributes:
@@ -65,7 +65,7 @@ class Plan:
         """Number of all tasks."""
         return self.groups * sum(self._counts)
 
-    def task(self, number: int) -> Task:
+    def task(self, number: int) -> StudyTask:
         """The task of a number.
 
         Args:
@@ -81,7 +81,7 @@ class Plan:
         controller = next(i for i, end in enumerate(bounds[1:]) if place < end)
         first = (place - bounds[controller]) * self.sizes[controller]
         offset = (group * self.controllers + controller) * self.block
-        return Task(number, group, controller, first, min(first + self.sizes[controller], self.block), offset)
+        return StudyTask(number, group, controller, first, min(first + self.sizes[controller], self.block), offset)
 
     def task_of(self, run: int) -> int:
         """Number of the task that holds a run.

@@ -7,16 +7,16 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from .job import Outcome
+from .job import TaskOutcome
 
 MOVED = 20
 """Files that were set aside, which are named one by one."""
 
 
-class Watch(Protocol):
+class ProgressMonitor(Protocol):
     """Is told what has been done."""
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         """A task has been written down.
 
         Args:
@@ -25,10 +25,10 @@ class Watch(Protocol):
         ...
 
 
-class Silent:
+class NoProgress:
     """Shows nothing."""
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         """Nothing.
 
         Args:
@@ -39,7 +39,7 @@ class Silent:
 @contextmanager
 def progress_bar(
     tasks: int, done: int, workers: int, runs: int, before: Sequence[str], *, shown: bool
-) -> Generator[Watch]:
+) -> Generator[ProgressMonitor]:
     """A bar with runs per second, the time left and failures; before it, what is about to be done.
 
     Args:
@@ -54,7 +54,7 @@ def progress_bar(
         What is to be told of tasks that are done.
     """
     if not shown:
-        yield Silent()
+        yield NoProgress()
         return
     from rich.console import Console
     from rich.progress import (
@@ -90,7 +90,7 @@ class _Shown:
         self._left, self._workers, self._began = left, workers, time.perf_counter()
         self._runs = self._failed = self._tasks = 0
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         self._runs, self._failed, self._tasks = (
             self._runs + outcome.runs,
             self._failed + outcome.failed,

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...simulation.trajectory import Trajectory
 from ...symbolic.errors import StudyError
 from ..comparison.trial import Trial
 from ..scenario import Scenario, find
 from ..setup import Setup
-from ..trajectory import Trajectory
-from .folder import MANIFEST
+from .identity import code_hash, text_of
+from .job import Source, controller_of
+from .result_folder import MANIFEST
 from .results import Results
-from .user_code import code_hash, text_of
-from .work import Source, controller_of
 
 if TYPE_CHECKING:
     from .study import Study
@@ -103,7 +103,7 @@ def load_study(results: Results, *, trust: bool = False) -> Study | None:
             more.
         UserFileError: if something is wrong with it.
     """
-    from ..commands.user_file import load_file
+    from ..lookup import load_file
     from .study import Study
 
     name, source = results.manifest["file"], results.manifest["source"]

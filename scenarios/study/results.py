@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError, StudyError, unknown_name
-from ...symbolic.extras import require
+from ...symbolic.optional_dependencies import import_optional
 from ..comparison.trial import OK
-from .folder import Folder
-from .plan import Plan
-from .tables import defect
+from .plan import StudyPlan
+from .result_folder import Folder
+from .result_table import defect
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
+
 
 KEY = ("point", "seed")
 """What runs of different controllers have in common that are compared with each other."""
@@ -61,7 +62,7 @@ class Results:
         Raises:
             StudyError: if there are none, they are of another version, or their manifest is damaged.
         """
-        require("pyarrow", "study")
+        import_optional("pyarrow", "study")
         folder = Folder(path)
         return cls(folder, folder.manifest())
 
@@ -86,13 +87,13 @@ class Results:
         return tuple(self.manifest["metrics"])
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> StudyPlan:
         """Which runs make up each task."""
         m = self.manifest
         groups = 1
         for factor in m["factors"].values():
             groups *= len(factor["levels"]) if factor["kind"] == "setting" else 1
-        return Plan(
+        return StudyPlan(
             groups, len(m["controllers"]), m["points"] // groups, m["seeds"]["count"], tuple(m["runs_per_task"])
         )
 
@@ -187,7 +188,7 @@ class Results:
         Raises:
             StudyError: as of :meth:`table`, or without pandas.
         """
-        require("pandas", "data")
+        import_optional("pandas", "data")
         return self.table(columns).to_pandas()
 
     def pairs(self, metric: str, one: str, other: str) -> Mapping[str, NDArray[Any]]:
@@ -234,12 +235,12 @@ class Results:
         """Seconds that tasks took, by number; of what is lost nothing is known."""
         return {int(line["task"]): float(line["seconds"]) for line in self.folder.notes() if "task" in line}
 
-    def _numbers(self) -> Iterator[tuple[int, Plan]]:
+    def _numbers(self) -> Iterator[tuple[int, StudyPlan]]:
         """The tasks that are done, with the plan that they are of."""
         plan = self.plan
         return ((number, plan) for number in range(plan.tasks) if self.folder.has(number))
 
-    def _read_or_defect(self, number: int, plan: Plan) -> tuple[bytes, str]:
+    def _read_or_defect(self, number: int, plan: StudyPlan) -> tuple[bytes, str]:
         """The file of a task, and what is wrong with it; empty if nothing is."""
         try:
             data = self.folder.read(number)
@@ -247,7 +248,9 @@ class Results:
             return b"", f"cannot be read: {error.strerror or error}"
         return data, defect(data, self.manifest["hash"], plan.task(number))
 
-    def _read(self, number: int, plan: Plan, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
+    def _read(
+        self, number: int, plan: StudyPlan, columns: Sequence[str] | None, where: pc.Expression | None
+    ) -> pa.Table:
         import pyarrow as pa  # late, for it is large
         import pyarrow.parquet as pq
 

@@ -1,39 +1,282 @@
-"""Many runs of a scenario: every point of a grid or of a sample, every seed, every controller."""
+"""Many runs of a scenario: every point of a grid or of a sample, every seed, every controller; and their execution.
+
+Who computes, who writes, and what happens when something stops it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ...controllers.controller import Controller
-from ...symbolic.arrays import whole
-from ...symbolic.errors import ModelError, ParameterError, StudyError, require_name, unknown_name
-from ..comparison.quantity import Quantity
+from ...simulation.batch import thread_count
+from ...symbolic.errors import (
+    ModelError,
+    ParameterError,
+    StudyError,
+    StudyWarning,
+    caller_stacklevel,
+    require_name,
+    unknown_name,
+)
+from ...symbolic.optional_dependencies import import_optional
+from ...symbolic.validation import whole
+from ..comparison.quantities import Quantity
+from ..comparison.run_variables import RunVariable
 from ..comparison.trial import Trial
-from ..comparison.varied_names import Place
-from ..sampling.distribution import Distribution
-from ..sampling.draw import seed_numbers
+from ..sampling.distributions import Distribution
 from ..sampling.points import Sampler
+from ..sampling.seeded_values import seed_numbers
 from ..scenario import Scenario
+from .cluster import ClusterTasks
 from .factors import Factor, Factors
-from .folder import FORMAT
-from .identity import digest
-from .job import Job
-from .plan import Plan
-from .size import runs_per_task
-from .tables import Columns
-from .user_code import text_of, user_modules
-from .work import Source, Work, Workshop, is_compiled
+from .identity import digest, text_of, user_modules
+from .job import Job, Source, StudyWork, TaskOutcome, TaskRunner, TrialCache, is_compiled, runs_per_task
+from .manifest import differences, environment, manifest_of
+from .plan import StudyPlan
+from .progress import counted, progress_bar, span
+from .result_folder import FORMAT, Folder
+from .result_table import ResultColumns
+from .results import Results
+from .workers import InProcess, InThread, LocalTasks, Maker
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from .results import Results
+
+class StudyInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a study; what is done is kept.
+
+    Attributes:
+        results: what is there.
+    """
+
+    def __init__(self, results: Results, message: str) -> None:
+        """Say how far it came.
+
+        Args:
+            results: what is there.
+            message: how far it came, and how to go on.
+        """
+        super().__init__(message)
+        self.results = results
+
+
+class StoppedStudyError(StudyError):
+    """A study had to stop after it had begun; what is done is kept."""
+
+
+class Tasks(Protocol):
+    """Tasks in flight."""
+
+    def __iter__(self) -> Iterator[TaskOutcome]:
+        """Outcomes as they are ready."""
+        ...
+
+    def stop(self) -> list[TaskOutcome]:
+        """Begin no more; what was ready."""
+        ...
+
+
+def execute(
+    study: Study,
+    path: Path,
+    *,
+    client: Client | None,
+    workers: int | None,
+    progress: bool,
+    resume: bool,
+    limit: int,
+) -> Results:
+    """Run what is not done yet.
+
+    Args:
+        study: what is run.
+        path: of the folder of its results.
+        client: of a Dask cluster; this machine if None.
+        workers: tasks at a time on this machine.
+        progress: whether what is done is shown.
+        resume: go on with results that are there.
+        limit: most runs.
+
+    Raises:
+        StudyError, ModelError, ParameterError, StudyInterrupted: as :meth:`Study.run` says.
+    """
+    for module in ("pyarrow", "cloudpickle"):
+        import_optional(module, "study")
+    count = thread_count(None) if workers is None else whole("workers", workers)
+    whole("limit", limit)
+    require_few(study, limit, count)
+    plan = study.plan
+    _require_factories(study, client)
+    folder = Folder(path)
+    with folder.begin(describe(study), resume=resume) as found:
+        job = study.job(found["runs_per_task"])
+        plan = job.plan
+        changed = differences(found, environment())
+        if changed:
+            warnings.warn(
+                StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
+                stacklevel=caller_stacklevel(),
+            )
+        done = 0
+        if resume:
+            _set_aside(Results(folder, found))
+            done = sum(map(folder.has, range(plan.tasks)))
+        folder.note({"begun": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "done": done, **environment()})
+        left = (number for number in range(plan.tasks) if not folder.has(number))
+        many = min(count, max(1, plan.tasks - done))
+        tasks = _tasks(study, job, left, client, many)
+        many = tasks.threads if isinstance(tasks, ClusterTasks) else many
+        with progress_bar(plan.tasks, done, many, plan.runs, folder.moved, shown=progress) as watch:
+            _follow(folder, tasks, watch.add, plan, path)
+    return Results.open(path)
+
+
+def _set_aside(results: Results) -> None:
+    """Move what is damaged or foreign out of the way of results."""
+    folder = results.folder
+    for number, why in results.damaged.items():
+        folder.set_aside(folder.file(number), f"{why}, and is computed again")
+    for file in results.strangers:
+        folder.set_aside(file, "belongs to no task of the study")
+
+
+def describe(study: Study) -> dict[str, object]:
+    """The manifest of a study.
+
+    Args:
+        study: what is run.
+    """
+    left_out = {trial.name: trial.left_out for trial in study.trials}
+    given = study.work.controllers
+    varied = study.workshop.varied(0)
+    return manifest_of(study.job(), study.name, given, study.quantities, left_out, varied, study.user_file)
+
+
+def first_task(study: Study) -> float:
+    """Seconds of the first task, without what is built and compiled for it.
+
+    Args:
+        study: whose.
+    """
+    bench = TaskRunner(study.job(), study.workshop)
+    bench.compute(0)
+    return bench.compute(0).seconds
+
+
+def require_few(study: Study, limit: int, workers: int) -> None:
+    """Refuse what would take very long, and tell how long.
+
+    Args:
+        study: what is to be run.
+        limit: most runs.
+        workers: tasks at a time.
+
+    Raises:
+        StudyError: for more runs than that, or none.
+    """
+    tasks = study.plan.tasks
+    if study.runs > limit:
+        expected = first_task(study) * tasks / workers
+        raise StudyError(
+            f"study {study.name!r} has {counted(study.runs, 'run')} in {counted(tasks, 'task')}, more than "
+            f"{limit:,}: {counted(workers, 'worker')} would take {span(expected)}. If that is meant, say "
+            f"limit={study.runs}, or --yes"
+        )
+
+
+def _follow(folder: Folder, tasks: Tasks, add: _Add, plan: StudyPlan, path: Path) -> None:
+    """Write down what comes in, until all is done or something stops it."""
+
+    def keep(outcome: TaskOutcome) -> None:
+        folder.write(outcome.task, outcome.data)
+        folder.note({"task": outcome.task, "seconds": round(outcome.seconds, 6), "worker": outcome.worker})
+        add(outcome)
+
+    try:
+        for outcome in tasks:
+            keep(outcome)
+    except KeyboardInterrupt as interrupt:
+        for outcome in tasks.stop():
+            keep(outcome)
+        done = sum(map(folder.has, range(plan.tasks)))
+        raise StudyInterrupted(
+            Results.open(path),
+            f"interrupted: {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}. Go on by resume=True, or "
+            "--resume",
+        ) from interrupt
+    except StudyError as error:
+        _keep_what_is_ready(tasks, keep)
+        done = sum(map(folder.has, range(plan.tasks)))
+        raise StoppedStudyError(
+            f"{error}. {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}: go on by resume=True, or --resume"
+        ) from error
+    except BaseException:
+        tasks.stop()
+        raise
+
+
+def _keep_what_is_ready(tasks: Tasks, keep: Callable[[TaskOutcome], None]) -> None:
+    for outcome in tasks.stop():
+        # Where nothing can be written any more it is lost, and computed again.
+        with contextlib.suppress(StudyError):
+            keep(outcome)
+
+
+class _Add(Protocol):
+    def __call__(self, outcome: TaskOutcome, /) -> None: ...
+
+
+def _tasks(study: Study, job: Job, left: Iterator[int], client: Client | None, workers: int) -> Tasks:
+    first = next(left, None)
+    if first is None:
+        return LocalTasks(iter(()), 1, lambda: InThread(TaskRunner(job)))
+    left = itertools.chain([first], left)
+    if client is not None:
+        return ClusterTasks(left, client, job.pack())
+    if study.is_compiled or _instances(study):
+        bench = TaskRunner(job, study.workshop)
+        return LocalTasks(left, workers, lambda: InThread(bench))
+    packed = job.pack()
+
+    def make() -> Maker:
+        return InProcess(packed)
+
+    return LocalTasks(left, workers, make)
+
+
+def _instances(study: Study) -> list[str]:
+    return [name for name, source in study.work.controllers.items() if isinstance(source, Controller)]
+
+
+def _require_factories(study: Study, client: Client | None) -> None:
+    instances = _instances(study)
+    if not instances or (client is None and study.is_compiled):
+        return
+    names = ", ".join(map(repr, instances))
+    if client is not None:
+        raise StudyError(
+            f"controller {names} is an instance, which stays in this process: give a function that makes one for a "
+            "setup, def make(setup): return …"
+        )
+    warnings.warn(
+        StudyWarning(
+            f"a law is in Python, and controller {names} is an instance, which stays in this process: one run at a "
+            "time. Give functions that make controllers for a setup, and processes will do it on all cores"
+        ),
+        stacklevel=caller_stacklevel(),
+    )
+
 
 OWN = "own"
 LIMIT = 100_000_000
@@ -95,9 +338,9 @@ class Study:
         _ = self.work
 
     @functools.cached_property
-    def work(self) -> Work:
+    def work(self) -> StudyWork:
         """All that is needed to compute any task."""
-        return Work(
+        return StudyWork(
             self.scenario,
             Factors.of(self.factors, self.scenario, self.sampler),
             _sources(self.controllers),
@@ -136,9 +379,9 @@ class Study:
         )
 
     @functools.cached_property
-    def workshop(self) -> Workshop:
+    def workshop(self) -> TrialCache:
         """Trials that this process compiled."""
-        return Workshop(self.work)
+        return TrialCache(self.work)
 
     @functools.cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -165,7 +408,7 @@ class Study:
         return {name: each for trial in self.trials for name, each in trial.quantities.items()}
 
     @functools.cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> StudyPlan:
         """Which runs make up each task; trials are compiled for it.
 
         Raises:
@@ -204,7 +447,7 @@ class Study:
         if plan.groups > 1:
             # Other settings may have metrics that these have not.
             metrics |= dict.fromkeys(name for trial in self.trials for name in trial.left_out)
-        return Job(self.work, plan, Columns(first, numbers, tuple(metrics)), self.hash)
+        return Job(self.work, plan, ResultColumns(first, numbers, tuple(metrics)), self.hash)
 
     def run(
         self,
@@ -238,15 +481,13 @@ class Study:
                 use, or holds something else; if a scheduler is gone or a worker dies again and again.
             StudyInterrupted: on Ctrl-C; what is done is kept.
         """
-        from .execution import execute
-
         return execute(
             self, Path(folder), client=client, workers=workers, progress=progress, resume=resume, limit=limit
         )
 
-    def _plan(self, sizes: Sequence[int]) -> Plan:
+    def _plan(self, sizes: Sequence[int]) -> StudyPlan:
         factors, work = self.work.factors, self.work
-        return Plan(factors.groups, len(work.controllers), factors.points, len(work.seeds), tuple(sizes))
+        return StudyPlan(factors.groups, len(work.controllers), factors.points, len(work.seeds), tuple(sizes))
 
     def _require_runs(self) -> None:
         if self.runs:
@@ -259,7 +500,7 @@ class Study:
 
 def _require_different(trial: Trial, names: Sequence[str]) -> None:
     """Refuse two names for one number."""
-    taken: dict[Place, str] = {}
+    taken: dict[RunVariable, str] = {}
     for name in names:
         for place in trial.names.places(name):
             if place in taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from erugin.bridges.gymnasium.acting import Acting
+from erugin.bridges.gymnasium.interpreted_lane import ActionController
 from erugin.controllers import Controller
 
 from .robots import RobotCase
@@ -13,7 +13,7 @@ from .wrappers import law
 
 def build(case: RobotCase) -> Controller:
     inner = law(case)
-    return Acting(case.robot, inner, forces=inner.applies_force, every=3)
+    return ActionController(case.robot, inner, forces=inner.applies_force, every=3)
 
 
-BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {Acting: build}
+BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {ActionController: build}

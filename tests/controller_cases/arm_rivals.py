@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from erugin.controllers import Controller, Reference
-from erugin.controllers.rivals import ComputedTorque, OperationalSpace, PDGravity
+from erugin.controllers.baselines import ComputedTorque, OperationalSpace, PDGravity
 
 from ..arms import two_link_arm
 from .robots import RobotCase

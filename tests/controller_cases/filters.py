@@ -8,7 +8,7 @@ import numpy as np
 
 from erugin.constraints import circle
 from erugin.controllers import Controller
-from erugin.controllers.rivals import Barrier, CbfFilter, PotentialField
+from erugin.controllers.baselines import BarrierFunction, CbfFilter, PotentialField
 
 from .arm_rivals import POINTS
 from .programs import program_controller
@@ -27,7 +27,7 @@ def potential_field(case: RobotCase) -> PotentialField:
 
 def filtered_program(case: RobotCase) -> CbfFilter:
     """The first coordinate stays below a bound that it moves towards."""
-    wall = Barrier("wall", case.q0[0] + 0.05 - case.robot.q[0])
+    wall = BarrierFunction("wall", case.q0[0] + 0.05 - case.robot.q[0])
     return CbfFilter(program_controller(case), wall, rate=4.0)
 
 

@@ -6,14 +6,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from erugin.bridges.casadi import LoadedLaw, export, load
+from erugin.bridges.casadi import LoadedController, export, load
 from erugin.controllers import Controller
 
 from .programs import program_controller
 from .robots import RobotCase
 
 
-def loaded_law(case: RobotCase) -> LoadedLaw:
+def loaded_law(case: RobotCase) -> LoadedController:
     """Of the program that brakes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "law.json"
@@ -21,4 +21,4 @@ def loaded_law(case: RobotCase) -> LoadedLaw:
         return load(path, case.robot)
 
 
-BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {LoadedLaw: loaded_law}
+BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {LoadedController: loaded_law}

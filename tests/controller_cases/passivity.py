@@ -7,8 +7,8 @@ from collections.abc import Callable
 import casadi as ca
 
 from erugin.controllers import Controller, Reference
-from erugin.controllers.rivals.sliding_mode import SlidingMode
-from erugin.controllers.rivals.slotine_li import SlotineLi
+from erugin.controllers.baselines.sliding_mode import SlidingMode
+from erugin.controllers.baselines.slotine_li import SlotineLi
 
 from .robots import RobotCase
 
@@ -20,13 +20,13 @@ def swinging(case: RobotCase) -> Reference:
 
 def slotine_li(case: RobotCase) -> SlotineLi:
     """By the tuning rule."""
-    SlotineLi.require_served(case.robot)
+    SlotineLi.check_supported(case.robot)
     return SlotineLi(case.robot, swinging(case), rate=5.0)
 
 
 def sliding_mode(case: RobotCase) -> SlidingMode:
     """Forces known up to half a newton metre."""
-    SlidingMode.require_served(case.robot)
+    SlidingMode.check_supported(case.robot)
     return SlidingMode(case.robot, swinging(case), rate=5.0, disturbance=[0.5] * case.q0.size)
 
 

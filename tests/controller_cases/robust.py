@@ -19,7 +19,7 @@ def integral(case: RobotCase) -> IntegralProgramController:
 
 def adaptive(case: RobotCase) -> AdaptiveProgramController:
     """The brake, of a robot whose gravity or first mass, or another parameter that enters linearly, is not known."""
-    AdaptiveProgramController.require_served(case.robot)
+    AdaptiveProgramController.check_supported(case.robot)
     for name, value in case.robot.nominal.items():
         try:
             return AdaptiveProgramController(

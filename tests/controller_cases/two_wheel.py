@@ -8,7 +8,7 @@ import casadi as ca
 
 from erugin.constraints import FirstOrder
 from erugin.controllers import Controller, ModelTracking, ReferenceModel
-from erugin.controllers.rivals import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
+from erugin.controllers.baselines import DynamicFeedbackLinearization, Kanayama, PlanarMotion, PurePursuit
 
 from .programs import braking_program
 from .robots import RobotCase

@@ -13,13 +13,13 @@ from erugin.controllers.wrappers import (
     Delay,
     Dropout,
     Encoders,
-    Measured,
+    Fallback,
+    MeasurementNoise,
     MotorLag,
     Noise,
     RateLimit,
     SampleAndHold,
     Saturation,
-    Supervised,
 )
 
 from .programs import program_controller
@@ -51,13 +51,13 @@ def largest(case: RobotCase) -> float:
 
 BUILDERS: dict[type[Controller], Callable[[RobotCase], Controller]] = {
     Delay: lambda case: Delay(law(case), 2.5 * case.step, measurement=1.5 * case.step, initial=first(case)),
-    Dropout: lambda case: Dropout(Supervised(law(case)), 0.05, seed=3),
+    Dropout: lambda case: Dropout(Fallback(law(case)), 0.05, seed=3),
     Encoders: lambda case: Encoders(law(case), 1e-5),
-    Measured: lambda case: Measured(law(case), q=1e-5, v=1e-4),
+    MeasurementNoise: lambda case: MeasurementNoise(law(case), q=1e-5, v=1e-4),
     MotorLag: lambda case: MotorLag(law(case), 5e-3),
     Noise: lambda case: Noise(law(case), q=1e-5, v=1e-4, u=1e-3, seed=1),
     RateLimit: lambda case: RateLimit(law(case), 50.0 * largest(case)),
     SampleAndHold: lambda case: SampleAndHold(law(case), 5 * case.step),
     Saturation: lambda case: Saturation(law(case), largest(case)),
-    Supervised: lambda case: Supervised(law(case)),
+    Fallback: lambda case: Fallback(law(case)),
 }

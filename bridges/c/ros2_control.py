@@ -1,0 +1,209 @@
+"""A controller of ros2_control around the exported law: a C++ class, and notes for the README."""
+
+from __future__ import annotations
+
+from .controller_code import ControllerCode
+from .syntax import string
+
+ROS2_NOTE = (
+    "A controller that the controller manager loads is a class around `NAME_tick`. This is one, to be put into a "
+    "package of your own and tried there. `update()` neither allocates nor waits for a lock; parameters come through "
+    "a real-time buffer, and can be set by their names while it runs. Interfaces come in the order in which they were "
+    "asked for. An error from `update()` makes the controller manager deactivate the controller from ROS 2 Jazzy on; "
+    "that of Humble tells it and goes on, so what is safe is written before. Humble has no `get_optional()` either: "
+    "there it is `get_value()`, which returns the number itself, and `set_value()` returns nothing."
+)
+ROS2_TEMPLATE = """\
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "controller_interface/controller_interface.hpp"
+#include "pluginlib/class_list_macros.hpp"
+#include "rcl_interfaces/msg/set_parameters_result.hpp"
+#include "rclcpp/rclcpp.hpp"
+#include "realtime_tools/realtime_buffer.hpp"
+#include "NAME.h"
+
+namespace NAME_ros
+{
+using controller_interface::CallbackReturn;
+using controller_interface::InterfaceConfiguration;
+using controller_interface::interface_configuration_type;
+using controller_interface::return_type;
+
+class Controller : public controller_interface::ControllerInterface
+{
+public:
+  // Names of the joints as the robot's description has them: change the parameters where the law's names differ.
+  CallbackReturn on_init() override
+  {
+    auto_declare<std::vector<std::string>>("coordinates", {NAME_coordinate_names, NAME_coordinate_names + UPPER_NQ});
+    auto_declare<std::vector<std::string>>("velocities", {NAME_velocity_names, NAME_velocity_names + UPPER_NV});
+    auto_declare<std::vector<std::string>>("outputs", {DRIVEN});
+    NAME_parameters_nominal(&parameters_);
+    for (int i = 0; i < UPPER_NP; ++i) auto_declare<double>(NAME_parameter_names[i], parameters_.value[i]);
+    return CallbackReturn::SUCCESS;
+  }
+
+  InterfaceConfiguration command_interface_configuration() const override
+  {
+    InterfaceConfiguration wanted{interface_configuration_type::INDIVIDUAL, {}};
+    for (const auto & joint : outputs_) wanted.names.push_back(joint + "/effort");
+    return wanted;
+  }
+
+  InterfaceConfiguration state_interface_configuration() const override
+  {
+    InterfaceConfiguration wanted{interface_configuration_type::INDIVIDUAL, {}};
+    for (const auto & joint : coordinates_) wanted.names.push_back(joint + "/position");
+    for (const auto & joint : velocities_) wanted.names.push_back(joint + "/velocity");
+    return wanted;
+  }
+
+  CallbackReturn on_configure(const rclcpp_lifecycle::State &) override
+  {
+    // What has been set since they were declared.
+    coordinates_ = get_node()->get_parameter("coordinates").as_string_array();
+    velocities_ = get_node()->get_parameter("velocities").as_string_array();
+    outputs_ = get_node()->get_parameter("outputs").as_string_array();
+    for (int i = 0; i < UPPER_NP; ++i)
+      parameters_.value[i] = get_node()->get_parameter(NAME_parameter_names[i]).as_double();
+    if (coordinates_.size() != UPPER_NQ || velocities_.size() != UPPER_NV || outputs_.size() != UPPER_NU)
+      return CallbackReturn::ERROR;
+    const int bad = NAME_check_parameters(&parameters_);
+    if (bad >= 0) {
+      RCLCPP_ERROR(get_node()->get_logger(), "%s must be %s", NAME_parameter_names[bad], NAME_parameter_range(bad));
+      return CallbackReturn::ERROR;
+    }
+    shared_.writeFromNonRT(parameters_);
+    // Not in the real-time thread: it is handed over through the buffer.
+    changed_ = get_node()->add_on_set_parameters_callback([this](const std::vector<rclcpp::Parameter> & given) {
+      NAME_parameters changed = parameters_;
+      for (const auto & one : given)
+        for (int i = 0; i < UPPER_NP; ++i)
+          if (one.get_name() == NAME_parameter_names[i]) changed.value[i] = one.as_double();
+      rcl_interfaces::msg::SetParametersResult result;
+      const int place = NAME_check_parameters(&changed);
+      result.successful = place < 0;
+      if (place >= 0) {
+        result.reason = std::string(NAME_parameter_names[place]) + " must be " + NAME_parameter_range(place);
+        return result;
+      }
+      parameters_ = changed;
+      shared_.writeFromNonRT(parameters_);
+      return result;
+    });
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_activate(const rclcpp_lifecycle::State &) override
+  {
+    started_ = false;
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
+  {
+    return release() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+  }
+
+  // No allocation, no lock, no exception, no output to a terminal: for the real-time thread.
+  return_type update(const rclcpp::Time & time, const rclcpp::Duration &) override
+  {
+    if (!started_) start_ = time;
+    started_ = true;
+    for (std::size_t i = 0; i < state_interfaces_.size(); ++i) {
+      const auto value = state_interfaces_[i].get_optional();
+      if (!value.has_value()) return fail();
+      (i < UPPER_NQ ? q_[i] : v_[i - UPPER_NQ]) = *value;
+    }
+    status_ = NAME_tick(shared_.readFromRT(), (time - start_).seconds(), q_.data(), v_.data(), u_.data());
+    if (STOPPED) return fail();
+    bool written = true;
+    for (std::size_t i = 0; i < command_interfaces_.size(); ++i)
+      written = command_interfaces_[i].set_value(u_[i]) && written;
+    return written ? return_type::OK : fail();
+  }
+
+private:
+  // What is safe without a law depends on the machine: brakes, damping, or no torque, as here.
+  bool release()
+  {
+    bool written = true;
+    for (auto & command : command_interfaces_) written = command.set_value(0.0) && written;
+    return written;
+  }
+
+  return_type fail()
+  {
+    release();
+    return return_type::ERROR;
+  }
+
+  std::vector<std::string> coordinates_, velocities_, outputs_;
+  std::array<double, UPPER_NQ> q_{};
+  std::array<double, UPPER_NV> v_{};
+  std::array<double, UPPER_NU> u_{};
+  NAME_parameters parameters_{};
+  realtime_tools::RealtimeBuffer<NAME_parameters> shared_;
+  rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr changed_;
+  rclcpp::Time start_;  // the law's t is zero at the first update
+  bool started_ = false;
+  int status_ = UPPER_OK;
+};
+}  // namespace NAME_ros
+
+PLUGINLIB_EXPORT_CLASS(NAME_ros::Controller, controller_interface::ControllerInterface)
+"""
+
+
+def ros2_text(law: ControllerCode) -> str:
+    """A controller of ros2_control around the law, as a sketch in C++.
+
+    Args:
+        law: the law.
+    """
+    upper = law.name.upper()
+    stopped = f"status_ != {upper}_OK" + f" && status_ != {upper}_LIMITED" * law.saturate
+    joints = ", ".join(map(string, _driven_joints(law)))
+    outputs = joints or f"{law.name}_output_names, {law.name}_output_names + {upper}_NU"
+    return (
+        ROS2_TEMPLATE.replace("DRIVEN", outputs)
+        .replace("STOPPED", stopped)
+        .replace("UPPER", upper)
+        .replace("NAME", law.name)
+    )
+
+
+def _driven_joints(law: ControllerCode) -> list[str]:
+    """Names of the joints that the outputs drive, where the names of the outputs tell them; none otherwise."""
+    joints, outputs = set(law.labels.coordinates.names), law.labels.inputs.names
+    found = [name.removeprefix("u_") for name in outputs]
+    return found if not law.controller.applies_force and joints.issuperset(found) else []
+
+
+def ros2_section(law: ControllerCode) -> str:
+    """What is to be said of it.
+
+    Args:
+        law: the law.
+    """
+    return ROS2_NOTE.replace("NAME", law.name) + _beyond_joints(law)
+
+
+def _beyond_joints(law: ControllerCode) -> str:
+    """What is to be said where coordinates are not those of joints one by one."""
+    c = law.controller.robot.coordinates
+    if c.nq == c.nv and not law.controller.applies_force:
+        return ""
+    if law.controller.applies_force:
+        return (
+            " The outputs of this law are generalized forces on all velocities, the force that the program would need: "
+            "a real drive applies them only where each velocity has a motor of its own."
+        )
+    return (
+        " Coordinates and velocities of a free body come from no joint: let a state estimator provide interfaces of "
+        "these names."
+    )

@@ -1,0 +1,437 @@
+"""File format of an exported controller: expressions as plain lists, signals, parameters and a checksum.
+
+CasADi writes functions down as text, too, but what it reads may name a library, which is then loaded and run: text from
+elsewhere is no place for that. Here a file can say nothing but sums, products, sines and the like.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import casadi as ca
+
+from ...controllers.controller import Controller, Law
+from ...simulation.labels import Columns, Labels
+from ...symbolic.errors import BridgeError, EruginError
+from ...symbolic.parameters import Parameters, Range
+
+UNARY = (
+    *("neg", "exp", "log", "sqrt", "sq", "twice", "sin", "cos", "tan", "asin", "acos", "atan", "not", "floor", "ceil"),
+    *("fabs", "sign", "erf", "inv", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erfinv", "log1p", "expm1"),
+)
+BINARY = (
+    *("add", "sub", "mul", "div", "pow", "constpow", "lt", "le", "eq", "ne", "and", "or", "fmod", "copysign"),
+    *("if_else_zero", "fmin", "fmax", "atan2", "hypot", "remainder"),
+)
+
+OPERATION_CODES: dict[str, int] = {name: int(getattr(ca, f"OP_{name.upper()}")) for name in (*UNARY, *BINARY)}
+"""CasADi's number of each operation."""
+
+OPERATION_NAMES = {code: name for name, code in OPERATION_CODES.items()}
+
+
+def apply_operation(name: str, first: ca.SX, second: ca.SX) -> ca.SX:
+    """One operation.
+
+    Args:
+        name: one of ``OPERATION_CODES``.
+        first: operand.
+        second: operand; of no meaning to an operation of one.
+    """
+    return (
+        ca.SX.unary(OPERATION_CODES[name], first)
+        if name in UNARY
+        else ca.SX.binary(OPERATION_CODES[name], first, second)
+    )
+
+
+Step = tuple[str, int | float, int]
+"""Name and operands: places of values; input and place in it for ``in``; the number for ``number``."""
+
+INPUT, NUMBER = "in", "number"
+
+
+@dataclass(frozen=True)
+class ExpressionGraph:
+    """Values, each from those before it.
+
+    Attributes:
+        inputs: how many numbers each input has.
+        steps: how each value is made.
+        outputs: for each output, the values of its entries, column by column.
+    """
+
+    inputs: tuple[int, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> ExpressionGraph:
+        """Write expressions down.
+
+        Args:
+            inputs: symbols.
+            outputs: expressions in them.
+
+        Raises:
+            BridgeError: for an operation that has no name here, such as a call of another function.
+        """
+        function = ca.Function("graph", [ca.densify(e) for e in inputs], [ca.densify(e) for e in outputs])
+        code, source, target = function.instruction_id, function.instruction_input, function.instruction_output
+        steps: list[Step] = []
+        slots: dict[int, int] = {}
+        found = [[0] * function.numel_out(i) for i in range(function.n_out())]
+        for k in range(function.n_instructions()):
+            operation, (place, *rest) = code(k), target(k)
+            if operation == ca.OP_OUTPUT:
+                found[place][rest[0]] = slots[source(k)[0]]
+            elif operation == ca.OP_ASSIGN:
+                slots[place] = slots[source(k)[0]]
+            else:
+                steps.append(_step(function, k, operation, slots))
+                slots[place] = len(steps) - 1
+        return cls(tuple(e.numel() for e in inputs), tuple(steps), tuple(map(tuple, found)))
+
+    def build(self, inputs: Sequence[ca.SX]) -> tuple[ca.SX, ...]:
+        """The outputs as columns of expressions.
+
+        Args:
+            inputs: symbols, of as many numbers as the graph's.
+        """
+        values: list[ca.SX] = []
+        for name, a, b in self.steps:
+            if name == INPUT:
+                values.append(inputs[int(a)][b])
+            elif name == NUMBER:
+                values.append(ca.SX(a))
+            else:
+                values.append(apply_operation(name, values[int(a)], values[b]))
+        return tuple(ca.vertcat(ca.SX(0, 1), *(values[k] for k in output)) for output in self.outputs)
+
+    def written(self) -> dict[str, object]:
+        """As JSON can hold it."""
+        steps = [[name, _number(a)] if name == NUMBER else [name, a, b] for name, a, b in self.steps]
+        return {"inputs": list(self.inputs), "steps": steps, "outputs": [list(output) for output in self.outputs]}
+
+    @classmethod
+    def read(cls, content: object) -> ExpressionGraph:
+        """What :meth:`written` gave, every part of it checked.
+
+        Args:
+            content: as JSON had it.
+
+        Raises:
+            BridgeError: for anything else.
+        """
+        parts = require_dict("the expressions", content)
+        inputs = tuple(require_integer("a size", n, 10**6) for n in require_list("inputs", parts.get("inputs")))
+        steps: list[Step] = []
+        for entry in require_list("steps", parts.get("steps")):
+            steps.append(_read_step(require_list("a step", entry), inputs, len(steps)))
+        outputs = tuple(
+            tuple(require_integer("a value", k, len(steps)) for k in require_list("an output", output))
+            for output in require_list("outputs", parts.get("outputs"))
+        )
+        return cls(inputs, tuple(steps), outputs)
+
+
+def require_dict(what: str, content: object) -> dict[str, object]:
+    """What should be an object of JSON; raises BridgeError if it is none.
+
+    Args:
+        what: of the file, for the message.
+        content: as JSON had it.
+    """
+    if not isinstance(content, dict):
+        raise BridgeError(f"{what} should be an object, got {_abbreviated(content)}")
+    return cast(dict[str, object], content)
+
+
+def require_list(what: str, content: object) -> list[object]:
+    """What should be a list; raises BridgeError if it is none.
+
+    Args:
+        what: of the file, for the message.
+        content: as JSON had it.
+    """
+    if not isinstance(content, list):
+        raise BridgeError(f"{what} should be a list, got {_abbreviated(content)}")
+    return cast(list[object], content)
+
+
+def require_integer(what: str, content: object, below: int) -> int:
+    """A whole number from 0 on; raises BridgeError if it is none.
+
+    Args:
+        what: of the file, for the message.
+        content: as JSON had it.
+        below: it must be less than this.
+    """
+    if not isinstance(content, int) or isinstance(content, bool) or not 0 <= content < below:
+        raise BridgeError(f"{what} should be a whole number from 0 to {below - 1}, got {_abbreviated(content)}")
+    return content
+
+
+def _step(function: ca.Function, k: int, operation: int, slots: dict[int, int]) -> Step:
+    if operation == ca.OP_INPUT:
+        where = function.instruction_input(k)
+        return INPUT, where[0], where[1]
+    if operation == ca.OP_CONST:
+        return NUMBER, function.instruction_constant(k), 0
+    if operation not in OPERATION_NAMES:
+        raise BridgeError(
+            f"the expressions hold an operation (number {operation} of CasADi) that has no place in a file: write them "
+            "with CasADi's scalar operations, without calls of other functions"
+        )
+    operands = function.instruction_input(k)
+    return OPERATION_NAMES[operation], slots[operands[0]], slots[operands[-1]]
+
+
+def _read_step(entry: list[object], inputs: tuple[int, ...], known: int) -> Step:
+    name = entry[0] if entry else None
+    if name == NUMBER and len(entry) == 2:
+        return NUMBER, _float(entry[1]), 0
+    if name == INPUT and len(entry) == 3:
+        number = require_integer("the number of an input", entry[1], len(inputs))
+        return INPUT, number, require_integer("a place in an input", entry[2], inputs[number])
+    if not isinstance(name, str) or name not in OPERATION_CODES or len(entry) != 3:
+        raise BridgeError(f"step {known} is none that is known here: {_abbreviated(entry)}")
+    return name, require_integer("an operand", entry[1], known), require_integer("an operand", entry[2], known)
+
+
+def _number(value: int | float) -> float | str:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else repr(value)
+
+
+def _float(content: object) -> float:
+    if isinstance(content, str) and content in ("inf", "-inf", "nan"):
+        return float(content)
+    if not isinstance(content, int | float) or isinstance(content, bool):
+        raise BridgeError(f"a constant should be a number, got {_abbreviated(content)}")
+    return float(content)
+
+
+def _abbreviated(content: object) -> str:
+    text = repr(content)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+FORMAT = "erugin law"
+VERSION = 1
+SIGNAL_LISTS = ("coordinates", "velocities", "inputs", "outputs")
+LAW_EXPRESSIONS = ("output", "deviation", "pivots", "relative_pivots", "active")
+"""Expressions of a law, in the order of the graph's outputs; state matrices of perturbation equations follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerContent:
+    """A law in the symbols t, q, v, a and p, in this order.
+
+    Attributes:
+        robot: name of the model that it was made for.
+        controller: class that it was made by.
+        applies_force: whether it gives generalized forces R.
+        names: of coordinates, velocities, inputs and outputs, with units.
+        nominal: value of each parameter that has one; all names are in ``parameters``.
+        parameters: names, in order.
+        ranges: what each may be, if not any finite number.
+        rows: name of each row.
+        tolerance: a row is dependent if its relative pivot is not above this.
+        linearizations: name of each constraint and the order of its state matrix.
+        graph: the expressions.
+    """
+
+    robot: str
+    controller: str
+    applies_force: bool
+    names: Mapping[str, Columns]
+    parameters: tuple[str, ...]
+    nominal: Mapping[str, float]
+    ranges: Mapping[str, Range]
+    rows: tuple[str, ...]
+    tolerance: float
+    linearizations: tuple[tuple[str, int], ...]
+    graph: ExpressionGraph
+
+    @classmethod
+    def of(cls, controller: Controller, law: Law, parameters: Parameters) -> ControllerContent:
+        """Take a law apart.
+
+        Args:
+            controller: that it is of.
+            law: as expressions.
+            parameters: with the nominal values that are to be written.
+
+        Raises:
+            BridgeError: if it holds an operation that cannot be written down.
+        """
+        c, labels = controller.robot.coordinates, Labels.of(controller.robot, controller)
+        inputs = [c.t, c.q, c.v, c.a, controller.parameters.symbols]
+        outputs = [law.output, law.deviation, law.pivots, law.relative_pivots, law.active]
+        outputs += [matrix for _, matrix in law.linearizations]
+        graph = ExpressionGraph.of(inputs, outputs)
+        # CasADi simplifies what it builds: were it to do so when the file is read, the numbers could be others.
+        if repr(ExpressionGraph.of(inputs, graph.build(inputs))) != repr(graph):
+            raise BridgeError(
+                f"the law of {labels.controller} is not the same when it is built again from its operations, so that "
+                "it cannot be written down to the last bit; report this law"
+            )
+        u = Columns(controller.robot.input_names, controller.robot.input_units)
+        return cls(
+            *(labels.robot, labels.controller, controller.applies_force),
+            {"coordinates": labels.coordinates, "velocities": labels.velocities, "inputs": u, "outputs": labels.inputs},
+            parameters.names,
+            parameters.nominal,
+            parameters.ranges,
+            tuple(law.rows),
+            law.tolerance,
+            tuple((name, matrix.size1()) for name, matrix in law.linearizations),
+            graph,
+        )
+
+    def text(self) -> str:
+        """As JSON, which ends with the SHA-256 of what stands before it."""
+        body: dict[str, object] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "erugin": _version(),
+            "robot": self.robot,
+            "controller": self.controller,
+            "applies_force": self.applies_force,
+            **{name: [list(pair) for pair in self.names[name]] for name in SIGNAL_LISTS},
+            "parameters": [
+                {"name": name, "nominal": self.nominal.get(name), "range": self.ranges.get(name, Range.ANY).name}
+                for name in self.parameters
+            ],
+            "rows": list(self.rows),
+            "tolerance": self.tolerance,
+            "linearizations": [list(pair) for pair in self.linearizations],
+            "expressions": self.graph.written(),
+        }
+        return json.dumps({**body, "sha256": _digest(body)}, allow_nan=False, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> ControllerContent:
+        """What :meth:`text` gave.
+
+        Args:
+            text: of the file.
+
+        Raises:
+            BridgeError: for anything else; says what is wrong.
+        """
+        body = _body(text)
+        try:
+            names = {name: _columns(name, body.get(name)) for name in SIGNAL_LISTS}
+            parameters = [require_dict("a parameter", entry) for entry in require_list("p", body.get("parameters"))]
+            ranges = {_require_text("name", entry): Range[_require_text("range", entry)] for entry in parameters}
+            pairs = [require_list("a linearization", e) for e in require_list("these", body.get("linearizations"))]
+            force = body.get("applies_force")
+            if not isinstance(force, bool):
+                raise BridgeError(f"applies_force should be true or false, got {force!r:.60}")
+            content = cls(
+                *(_require_text("robot", body), _require_text("controller", body), force, names),
+                tuple(_require_text("name", entry) for entry in parameters),
+                {_require_text("name", e): _finite("nominal", e) for e in parameters if e.get("nominal") is not None},
+                {name: allowed for name, allowed in ranges.items() if allowed is not Range.ANY},
+                tuple(map(str, require_list("rows", body.get("rows")))),
+                _finite("tolerance", body),
+                tuple((str(name), require_integer("the order of a matrix", order, 1000)) for name, order in pairs),
+                ExpressionGraph.read(body.get("expressions")),
+            )
+        except (KeyError, TypeError, ValueError, EruginError) as error:
+            raise BridgeError(f"it is damaged: {error}") from error
+        content._require_sizes()
+        return content
+
+    def _require_sizes(self) -> None:
+        nq, nv = len(self.names["coordinates"]), len(self.names["velocities"])
+        rows, switched = len(self.rows), [len(output) for output in self.graph.outputs[4:5]]
+        inputs = (1, nq, nv, nv, len(self.parameters))
+        matrices = (order * order for _, order in self.linearizations)
+        outputs = (len(self.names["outputs"]), rows, rows, rows, rows if any(switched) else 0, *matrices)
+        told = self.graph.inputs, tuple(map(len, self.graph.outputs))
+        if told != (inputs, outputs):
+            raise BridgeError(f"it is damaged: its expressions have sizes {told}, and its names {(inputs, outputs)}")
+
+    def build(self, inputs: tuple[ca.SX, ...]) -> Law:
+        """The law again.
+
+        Args:
+            inputs: symbols in place of t, q, v, a and p.
+        """
+        built = self.graph.build(inputs)
+        matrices = zip(self.linearizations, built[len(LAW_EXPRESSIONS) :], strict=True)
+        output, deviation, pivots, relative, active = built[: len(LAW_EXPRESSIONS)]
+        return Law(
+            output,
+            deviation,
+            pivots,
+            relative,
+            self.rows,
+            self.tolerance,
+            tuple((name, ca.reshape(column, order, order)) for (name, order), column in matrices),
+            active,
+        )
+
+
+def _body(text: str) -> dict[str, object]:
+    try:
+        found: object = json.loads(text, parse_constant=_file_error)
+    except (ValueError, RecursionError) as error:
+        raise BridgeError(f"it is not the file of a law, or it is damaged: {error}") from error
+    body = cast(dict[str, object], found) if isinstance(found, dict) else {}
+    if body.get("format") != FORMAT:
+        raise BridgeError("it is not the file of a law")
+    if body.get("version") != VERSION:
+        raise BridgeError(
+            f"its format has version {body.get('version')!r}, and this version of Erugin reads {VERSION}: install the "
+            f"one that wrote it, erugin {body.get('erugin')!r}, or a newer one"
+        )
+    told = body.pop("sha256", None)
+    if told != _digest(body):
+        raise BridgeError("it is damaged or was changed: its contents do not have the SHA-256 that it ends with")
+    return body
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    """Of the contents, however they are broken into lines; it shows accidents, not intent."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _columns(name: str, content: object) -> Columns:
+    pairs = [[str(word) for word in require_list(name, pair)] for pair in require_list(name, content)]
+    return Columns(tuple(n for n, _ in pairs), tuple(unit for _, unit in pairs))
+
+
+def _require_text(key: str, entry: Mapping[str, object]) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str):
+        raise BridgeError(f"{key} should be a word, got {value!r:.60}")
+    return value
+
+
+def _finite(key: str, entry: Mapping[str, object]) -> float:
+    value = entry.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise BridgeError(f"{key} should be a finite number, got {value!r:.60}")
+    return float(value)
+
+
+def _file_error(text: str) -> float:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("erugin")
+    except importlib.metadata.PackageNotFoundError:
+        # From a folder of sources that was never installed.
+        return ""

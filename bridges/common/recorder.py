@@ -1,0 +1,165 @@
+"""Recorder of a motion integrated by another program: a trajectory like that of `simulate`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...controllers.status import Status
+from ...robots.robot import Robot
+from ...simulation.numeric_loop import close_loop, require_parts
+from ...simulation.record import Record, RunSettings
+from ...simulation.trajectories import Trajectories
+from ...simulation.trajectory import SimulationError, Trajectory
+from ...symbolic.errors import ShapeError
+from ...symbolic.parameters import NO_PARAMETERS
+from ...symbolic.validation import finite, positive, require_distinct_times
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float] | ArrayLike | None
+SINGLE_RUN = np.zeros(1, dtype=np.intp)
+
+
+class Recorder:
+    """Asks the law once for each sample, judges the sample, and keeps it.
+
+    Attributes:
+        robot: whose coordinates are recorded.
+        controller: what drives it, or None.
+        p: the robot's parameters, shape (np,).
+        controller_p: the controller's parameters, shape (np of the controller,).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None,
+        *,
+        step: float,
+        samples: int,
+        p: Values = None,
+        controller_p: Values = None,
+        t0: float = 0.0,
+    ) -> None:
+        """Make room, and let the controller forget what it remembers.
+
+        Args:
+            robot: whose coordinates are recorded.
+            controller: what drives it, or None.
+            step: between samples [s].
+            samples: how many there are at most.
+            p: the robot's parameters: nominal, overridden by name, or the whole vector.
+            controller_p: the controller's parameters, likewise.
+            t0: time of the first sample [s].
+
+        Raises:
+            ModelError, ParameterError, ShapeError: for parts that do not fit, bad numbers, and more samples than fit
+                into memory.
+        """
+        require_parts(robot, controller, None, None)
+        self.robot, self.controller = robot, controller
+        own = NO_PARAMETERS if controller is None else controller.parameters
+        self.p, self.controller_p = robot.parameters.values(p), own.values(controller_p)
+        self._loop = close_loop(robot, controller, None, judged=False)
+        self._numbers = numbers = np.concatenate([self.p, self.controller_p])
+        if controller is not None:
+            controller.reset()
+        run = RunSettings(self._loop, controller, samples, positive("step", step), finite("t0", t0))
+        self._record, self._observe = Record(run, numbers[None]), self._loop.observer(numbers)
+        require_distinct_times(run.t0, max(samples - 1, 1) * run.step, run.step)
+        self._started = time.perf_counter()
+
+    def times(self) -> Iterator[float]:
+        """Times of all samples in turn [s], one for each call of ``tick``."""
+        return map(self.time, range(self._record.run.samples))
+
+    def time(self, index: int) -> float:
+        """Time of one sample [s].
+
+        Args:
+            index: of the sample.
+        """
+        return self._record.run.time(index)
+
+    def observed(self, controller_p: Values) -> None:
+        """Set parameters of the law that the other program tells, such as an obstacle's place, for all samples to come.
+
+        Args:
+            controller_p: the controller's parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ParameterError, ShapeError: for what they cannot be.
+        """
+        own = NO_PARAMETERS if self.controller is None else self.controller.parameters
+        # In place: what observes holds this array.
+        self._numbers[len(self.p) :] = self.controller_p = own.values(controller_p)
+
+    def __len__(self) -> int:
+        """Number of samples so far."""
+        return int(self._record.count[0])
+
+    def tick(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Take in the next sample: the law remembers it, is asked, and what it says is recorded.
+
+        Args:
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+
+        Returns:
+            u, shape (nu,), or R, shape (nv,), of a controller that applies forces; empty without a controller.
+
+        Raises:
+            SimulationError: if the motion or the law has to stop here; the trajectory up to here is attached.
+        """
+        record, index, c = self._record, len(self), self.robot.coordinates
+        x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
+        if x.shape != (c.nq + c.nv,):
+            raise ShapeError(f"q must have shape ({c.nq},) and v ({c.nv},), got {np.shape(q)} and {np.shape(v)}")
+        window = record.window(SINGLE_RUN, index, 1)
+        try:
+            values = self._observe(record.run.time(index), x)
+        except Exception as error:
+            raise self.fail(error) from error
+        window.states[0, 0] = x
+        for key, value in values.items():
+            window.data[key][0, 0] = value
+        record.judge(window)
+        if record.failure[0] != Status.OK:
+            raise self._error()
+        return np.array(values["output"])
+
+    def fail(self, error: BaseException) -> SimulationError:
+        """The error to be raised for what the law or the other program raised after the last sample.
+
+        Args:
+            error: what was raised.
+        """
+        self._record.fail(0, error)
+        return self._error()
+
+    def trajectory(self, ending: str | None = None) -> Trajectory:
+        """What was recorded.
+
+        Args:
+            ending: why it ended; as the record has it if not given.
+        """
+        if ending is not None:
+            self._record.ending[0] = ending
+        self._record.notes[0] = self._loop.notes
+        return Trajectories.of(self._record, time.perf_counter() - self._started)[0]
+
+    def _error(self) -> SimulationError:
+        record = self._record
+        said, status = str(record.ending[0]), Status(int(record.failure[0]))
+        trajectory = self.trajectory()
+        if len(trajectory):
+            said = f"{said} The last state: q = {_formatted(trajectory.q[-1])}, v = {_formatted(trajectory.v[-1])}"
+        return SimulationError(said, trajectory, status)
+
+
+def _formatted(numbers: Array) -> str:
+    return "[" + ", ".join(f"{number:.6g}" for number in numbers) + "]"

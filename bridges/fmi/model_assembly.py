@@ -1,0 +1,403 @@
+"""Models of FMUs assembled from a controller, a plant or a closed loop: their variables and their equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import starmap
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...simulation.labels import Labels
+from ...simulation.natural_rank import natural_pivots
+from ...simulation.numeric_loop import close_loop
+from ...symbolic.errors import BridgeError, ParameterError, unknown_name
+from ...symbolic.linear_algebra import PIVOT_TOLERANCE
+from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import vector
+from ..common.symbolic_law import require_symbolic_law
+from .fmu_model import FmuModel, Variable, structured_name, unique_names
+from .unit_inference import parameter_units
+
+Array = NDArray[np.float64]
+NO_STATE = ca.SX(0, 1)
+AXES = "xyz"
+
+
+def requires_independent_rows(robot: Robot) -> bool:
+    """Whether natural rows that depend on others are an error; in some robots they always are, and may be.
+
+    Args:
+        robot: the plant.
+    """
+    return robot.redundant != "least-norm"
+
+
+def start_values(robot: Robot, q0: ArrayLike | None, v0: ArrayLike | None) -> tuple[Array, Array]:
+    """Coordinates and velocities at the start, shapes (nq,) and (nv,).
+
+    Args:
+        robot: whose they are.
+        q0: coordinates; where all joints are neutral if not given.
+        v0: velocities; zero if not given.
+
+    Raises:
+        ShapeError: for another shape, or numbers that are not finite.
+    """
+    c = robot.coordinates
+    q, v = np.zeros(c.nq), np.zeros(c.nv)
+    if q0 is not None:
+        q = vector("q0", q0, c.nq)
+    elif robot.tree is not None:
+        neutral = {
+            f"{node.name}{suffix}": value
+            for node in robot.tree.nodes
+            for suffix, value in zip(node.joint.suffixes, node.joint.neutral(), strict=True)
+        }
+        q = np.array([neutral.get(name, 0.0) for name in c.names])
+    return q, v if v0 is None else vector("v0", v0, c.nv)
+
+
+def state_variables(robot: Robot, labels: Labels, q: Array, v: Array) -> Iterator[Variable]:
+    """Coordinates, then velocities.
+
+    Args:
+        robot: whose they are.
+        labels: its names and units.
+        q: coordinates at the start, shape (nq,).
+        v: velocities at the start, shape (nv,).
+    """
+    for (name, unit), value in zip(labels.coordinates, q.tolist(), strict=True):
+        yield Variable(structured_name(f"q.{name}"), unit, f"coordinate {name} of {robot.name}", value)
+    what = "rate of" if robot.coordinates.are_rates else "quasi-velocity"
+    for (name, unit), value in zip(labels.velocities, v.tolist(), strict=True):
+        yield Variable(structured_name(f"v.{name}"), unit, f"{what} {name} of {robot.name}", value)
+
+
+def output_variables(controller: Controller, labels: Labels) -> list[Variable]:
+    """What a law gives.
+
+    Args:
+        controller: the law.
+        labels: of the robot under it.
+    """
+    if not controller.applies_force:
+        return [computed_variable(f"u.{name}", unit, f"input {name}") for name, unit in labels.inputs]
+    pairs = zip(labels.velocities.names, labels.inputs.units, strict=True)
+    return [computed_variable(f"R.{name}", unit, f"generalized force along {name}") for name, unit in pairs]
+
+
+def output_description(controller: Controller) -> str:
+    """What a law gives, in words.
+
+    Args:
+        controller: the law.
+    """
+    return "generalized forces R" if controller.applies_force else "inputs u"
+
+
+def parameter_variables(parameters: Parameters, values: Array) -> Iterator[Variable]:
+    """Parameters with their values and what they may be.
+
+    Args:
+        parameters: a robot's or a controller's.
+        values: shape (np,).
+    """
+    for name, value in zip(parameters.names, values.tolist(), strict=True):
+        yield parameter_variable(name, value, parameters.ranges.get(name, Range.ANY))
+
+
+def parameter_variable(name: str, value: float, allowed: Range) -> Variable:
+    """A parameter.
+
+    Args:
+        name: as Erugin has it.
+        value: at the start.
+        allowed: values that it may have.
+    """
+    return Variable(structured_name(name), "", f"parameter {name}, {allowed.value}", value, allowed)
+
+
+def energy_variable(labels: Labels) -> Variable:
+    """T + V.
+
+    Args:
+        labels: of the robot.
+    """
+    return computed_variable("energy", labels.energy_unit, "kinetic and potential energy, T + V")
+
+
+def point_variables(robot: Robot) -> tuple[list[Variable], ca.SX]:
+    """Coordinates of the named points, and their expressions as one column.
+
+    Args:
+        robot: whose they are.
+    """
+    named = [
+        computed_variable(
+            f"point.{key}.{AXES[k] if k < len(AXES) else k}", "m", f"{AXES[k : k + 1]} coordinate of point {key}"
+        )
+        for key, place in robot.points.items()
+        for k in range(place.numel())
+    ]
+    return named, ca.vertcat(NO_STATE, *(ca.vec(ca.densify(place)) for place in robot.points.values()))
+
+
+def computed_variable(name: str, unit: str, description: str) -> Variable:
+    """What is calculated.
+
+    Args:
+        name: in parts between points.
+        unit: as Erugin writes it.
+        description: what it is.
+    """
+    return Variable(structured_name(name), unit, description)
+
+
+def build_model(
+    *,
+    name: str,
+    description: str,
+    t: ca.SX,
+    parameters: Sequence[Variable],
+    p: ca.SX,
+    outputs: Sequence[Variable],
+    y: ca.SX,
+    rows: Sequence[str],
+    pivots: ca.SX,
+    tolerances: Sequence[float],
+    step: float,
+    inputs: Sequence[Variable] = (),
+    i: ca.SX = NO_STATE,
+    states: Sequence[Variable] = (),
+    x: ca.SX = NO_STATE,
+    rate: ca.SX = NO_STATE,
+    exchange: bool = False,
+    watched: bool = True,
+    natural: int = 0,
+    robot: Robot,
+) -> FmuModel:
+    """A block whose names differ, and whose parameters have units where the equations tell them.
+
+    Args:
+        name: C identifier of the model.
+        description: what it is, in a sentence.
+        t: time, a symbol [s].
+        parameters: variables of p.
+        p: symbols of the parameters.
+        outputs: variables of y.
+        y: what they are.
+        rows: names of rows that must stay independent.
+        pivots: of the rows.
+        tolerances: one for each row.
+        step: longest internal step, or the communication step that is proposed [s].
+        inputs: variables of i; none if not given.
+        i: symbols of the inputs.
+        states: variables of x; none if not given.
+        x: symbols of the states.
+        rate: ẋ.
+        exchange: whether the states are shown to a solver outside.
+        watched: whether a row that is about to vanish within a step ends the run.
+        natural: how many of the rows, the last of them, are natural ones.
+        robot: in whose symbols the expressions are: its energy and points tell units of its parameters.
+    """
+    groups = [list(inputs), list(parameters), list(states), list(outputs)]
+    names = iter(unique_names(["time", *(each.name for group in groups for each in group)])[1:])
+    renamed = [tuple(replace(each, name=next(names)) for each in group) for group in groups]
+    block = FmuModel(
+        name=name,
+        description=description,
+        t=t,
+        inputs=renamed[0],
+        i=i,
+        parameters=renamed[1],
+        p=p,
+        states=renamed[2],
+        x=x,
+        rate=ca.densify(rate),
+        outputs=renamed[3],
+        y=ca.densify(y),
+        rows=tuple(rows),
+        pivots=ca.densify(pivots),
+        tolerances=tuple(tolerances),
+        natural=(False,) * (len(rows) - natural) + (True,) * natural,
+        watched=watched,
+        step=step,
+        exchange=exchange,
+    )
+    labels, (points, places) = Labels.of(robot), point_variables(robot)
+    anchors = ca.vertcat(robot.kinetic_energy, robot.potential_energy, places)
+    found = parameter_units(block, anchors, [labels.energy_unit] * 2 + [point.unit for point in points])
+    pairs = zip(block.parameters, found, strict=True)
+    return replace(block, parameters=tuple(replace(each, unit=each.unit or unit) for each, unit in pairs))
+
+
+Values = Mapping[str, float] | ArrayLike | None
+EXPORT_PHRASE = "become an FMU"
+
+
+def controller_model(
+    controller: Controller, name: str, *, q0: ArrayLike | None, v0: ArrayLike | None, p: Values, step: float
+) -> FmuModel:
+    """A control law: (t, q, v) in, u or R out.
+
+    Args:
+        controller: with a symbolic law.
+        name: C identifier of the model.
+        q0: coordinates before any come in, shape (nq,); the neutral ones if not given.
+        v0: velocities likewise, shape (nv,); zero if not given.
+        p: the controller's parameters: nominal, overridden by name, or the whole vector.
+        step: that is proposed for communication [s].
+    """
+    law, robot = require_symbolic_law(controller, EXPORT_PHRASE), controller.robot
+    c, labels = robot.coordinates, Labels.of(robot, controller)
+    # What depends on accelerations is known to the plant alone.
+    known = [i for i in range(law.deviation.numel()) if not ca.depends_on(law.deviation[i], c.a)]
+    deviation = ca.vertcat(NO_STATE, *(law.deviation[i] for i in known))
+    told = [(f"deviation.{law.rows[i]}", "", f"deviation of row {law.rows[i]}") for i in known]
+    return build_model(
+        robot=robot,
+        name=name,
+        description=f"{type(controller).__name__} of {robot.name}: (t, q, v) in, {output_description(controller)} out",
+        t=c.t,
+        inputs=[*state_variables(robot, labels, *start_values(robot, q0, v0))],
+        i=ca.vertcat(c.q, c.v),
+        parameters=[*parameter_variables(controller.parameters, controller.parameters.values(p))],
+        p=controller.parameters.symbols,
+        outputs=[*output_variables(controller, labels), *starmap(computed_variable, told)],
+        y=ca.vertcat(law.output, deviation),
+        rows=law.rows,
+        pivots=law.relative_pivots,
+        tolerances=(law.tolerance,) * len(law.rows),
+        step=step,
+    )
+
+
+def plant_model(
+    robot: Robot, name: str, *, q0: ArrayLike | None, v0: ArrayLike | None, p: Values, step: float
+) -> FmuModel:
+    """A robot: u in, motion out, with the natural constraints obeyed.
+
+    Args:
+        robot: the plant.
+        name: C identifier of the model.
+        q0: coordinates at the start, shape (nq,); the neutral ones if not given.
+        v0: velocities at the start, shape (nv,); zero if not given.
+        p: its parameters: nominal, overridden by name, or the whole vector.
+        step: longest internal step of co-simulation [s].
+    """
+    robot.require_regular_mass_matrix()
+    c, labels = robot.coordinates, Labels.of(robot)
+    inputs = [
+        Variable(structured_name(f"u.{key}"), unit, f"input {key}", 0.0)
+        for key, unit in zip(robot.input_names, robot.input_units, strict=True)
+    ]
+    reactions = [(f"reaction.{row}", "", f"multiplier of natural row {row}") for row in robot.natural_rows]
+    points, places = point_variables(robot)
+    pivots = natural_pivots(robot, requires_independent_rows(robot))["natural_relative_pivots"]
+    rows = robot.natural_rows if pivots.numel() else ()
+    return build_model(
+        robot=robot,
+        name=name,
+        description=f"{robot.name}: inputs u in, motion q, v out",
+        t=c.t,
+        inputs=inputs,
+        i=robot.u,
+        parameters=[*parameter_variables(robot.parameters, robot.parameters.values(p))],
+        p=robot.p,
+        states=[*state_variables(robot, labels, *start_values(robot, q0, v0))],
+        x=ca.vertcat(c.q, c.v),
+        rate=ca.vertcat(c.N @ c.v, robot.acceleration),
+        outputs=[energy_variable(labels), *points, *starmap(computed_variable, reactions)],
+        y=ca.vertcat(robot.kinetic_energy + robot.potential_energy, places, robot.reactions),
+        rows=rows,
+        pivots=pivots,
+        tolerances=(PIVOT_TOLERANCE,) * len(rows),
+        natural=len(rows),
+        step=step,
+        exchange=True,
+    )
+
+
+def closed_loop_model(
+    robot: Robot,
+    controller: Controller,
+    name: str,
+    *,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    p: Values,
+    controller_p: Values,
+    apart: Iterable[str],
+    step: float,
+    stop: ca.SX | None = None,
+) -> FmuModel:
+    """A robot under a law: nothing in, motion, inputs, deviations, energy and points out.
+
+    A parameter that plant and law both have is one, that sets both; where their values differ, or it is among
+    ``apart``, there are two, ``plant.m1`` and ``law.m1``.
+
+    Args:
+        robot: the plant.
+        controller: with a symbolic law.
+        name: C identifier of the model.
+        q0: coordinates at the start, shape (nq,); the neutral ones if not given.
+        v0: velocities at the start, shape (nv,); zero if not given.
+        p: the plant's parameters: nominal, overridden by name, or the whole vector.
+        controller_p: the controller's parameters, likewise.
+        apart: names of parameters of both that can be set for each.
+        step: longest internal step [s].
+        stop: scalar expression that becomes an output, positive where the motion is at its end; none if not given.
+    """
+    require_symbolic_law(controller, EXPORT_PHRASE)
+    loop = close_loop(robot, controller, stop, judged=requires_independent_rows(robot)).symbolic()
+    if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
+        raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")
+    points, places = point_variables(robot)
+    labels, own = Labels.of(robot, controller), controller.parameters
+    numbers = np.concatenate([robot.parameters.values(p), own.values(controller_p)])
+    wanted, shared = set(apart), {robot.parameters.names[i] for i, _ in loop.twins}
+    for key in wanted - shared:
+        raise ParameterError(unknown_name("parameter that plant and law both have", key, shared))
+    one = {j: i for i, j in loop.twins if numbers[i] == numbers[j] and robot.parameters.names[i] not in wanted}
+    names = [*robot.parameters.names, *own.names]
+    for i, j in loop.twins:
+        if j not in one:
+            names[i], names[j] = f"plant.{names[i]}", f"law.{names[j]}"
+    kept = [k for k in range(len(names)) if k not in one]
+    allowed = [part.ranges.get(key, Range.ANY) for part in (robot.parameters, own) for key in part.names]
+    s, recorded = loop.symbols, loop.recorded
+    twin = ca.vertcat(NO_STATE, *(s.p[j] for j in one)), ca.vertcat(NO_STATE, *(s.p[i] for i in one.values()))
+    told = [computed_variable(f"deviation.{row}", "", f"deviation of row {row}") for row in controller.rows]
+    ends = [] if stop is None else [computed_variable("stop", "", "positive where the motion is at its end")]
+    natural = recorded["natural_relative_pivots"]
+    rows = (*controller.rows, *(robot.natural_rows if natural.numel() else ()))
+    pivots = ca.vertcat(recorded["relative_pivots"], natural)
+    y = ca.vertcat(recorded["output"], recorded["deviation"], recorded["energy"], places, recorded["stop"])
+    rate, y, pivots = (ca.substitute(e, *twin) for e in (loop.rate, y, pivots))
+    return build_model(
+        robot=robot,
+        name=name,
+        description=(
+            f"{robot.name} under {type(controller).__name__}: motion q, v and {output_description(controller)} out"
+        ),
+        t=s.t,
+        parameters=[parameter_variable(names[k], float(numbers[k]), allowed[k]) for k in kept],
+        p=ca.vertcat(NO_STATE, *(s.p[k] for k in kept)),
+        states=[*state_variables(robot, labels, *start_values(robot, q0, v0))],
+        x=s.x,
+        rate=rate,
+        outputs=[*output_variables(controller, labels), *told, energy_variable(labels), *points, *ends],
+        y=y,
+        rows=rows,
+        pivots=pivots,
+        tolerances=(*(controller.tolerance,) * len(controller.rows), *(PIVOT_TOLERANCE,) * natural.numel()),
+        natural=natural.numel(),
+        # The pivot 1 of a row that is off is no value to fall from.
+        watched=not controller.switches,
+        step=step,
+    )

@@ -1,0 +1,293 @@
+"""Export of a robot to MJCF, with its inputs as motors on joints, fixed tendons and sites."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...simulation.storage.atomic_file import write_whole
+from ...symbolic.errors import BridgeError, BridgeWarning, caller_stacklevel, require_name
+from ...symbolic.kernel import Kernel
+from ...symbolic.validation import positive, vector
+from ..common.body_poses import BodyPoses
+from ..common.body_tree import BodyTree, TreeBody
+from ..common.joint_constraints import identify_joint_constraints
+from ..common.passive_elements import PassiveElements, identify_passive_elements, random_configurations
+from ..common.unsupported import check_unsupported
+from .equality_elements import build_equalities, multi_joint_tendons, softness_warnings, unsupported_rotors
+from .versions import DIAGEXACT, TENDON_ARMATURE
+from .worldbody import BodyWriter, MjcfElement, Value, to_text
+
+Array = NDArray[np.float64]
+CONSTANT_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MotorElements:
+    """What the inputs become.
+
+    Attributes:
+        motors: one for each input, in order, but for those that are lost.
+        tendons: that motors pull.
+        lost: why an input has no counterpart, by name.
+        told: what else is left out.
+    """
+
+    motors: tuple[MjcfElement, ...]
+    tendons: tuple[MjcfElement, ...]
+    lost: Mapping[str, str]
+    told: tuple[str, ...]
+
+
+def build_motors(robot: Robot, tree: BodyTree, writer: BodyWriter, *, limits: bool) -> MotorElements:
+    """A motor for each input u_j, whose generalized force is the column j of B.
+
+    Between bodies the force is S⁻ᵀ B u. A column with one entry is a motor with that gear, one with several a motor on
+    a tendon whose length is the sum of the joints' coordinates with these shares.
+
+    Args:
+        robot: with the inputs.
+        tree: its bodies.
+        writer: which has written them.
+        limits: whether the greatest inputs are written.
+    """
+    motors: list[MjcfElement] = []
+    tendons: list[MjcfElement] = []
+    lost: dict[str, str] = {}
+    told: list[str] = []
+    sites: dict[str, str] = {}
+    owner: dict[int, TreeBody] = {}
+    for solid in tree.solids:
+        size = 6 if solid.kind == "free" else len(solid.names)
+        owner |= dict.fromkeys(range(solid.at_v, solid.at_v + size), solid)
+    columns = _constant_columns(robot, tree)
+    for j, name in enumerate(robot.input_names):
+        if (own := columns[j]) is None:
+            lost[name] = f"input {name!r}: the force that it makes depends on the state"
+            continue
+        column = np.asarray(np.linalg.solve(tree.between.T, own), dtype=np.float64)
+        column[np.abs(column) < CONSTANT_TOLERANCE * np.abs(column).max()] = 0.0
+        felt = [int(i) for i in np.flatnonzero(column)]
+        effort = robot.limits.effort[j] if limits else np.inf
+        if effort == 0.0:
+            told.append(f"the bound of input {name!r}, which is zero")
+            effort = np.inf
+        bound: dict[str, Value] = {"ctrllimited": "true", "ctrlrange": (-effort, effort)} if np.isfinite(effort) else {}
+        floating = {owner[i].name for i in felt if owner[i].kind == "free"}
+        if floating and (len({owner[i].name for i in felt}) > 1):
+            lost[name] = f"input {name!r}: it acts on a body that floats and on joints at once"
+        elif floating:
+            solid = owner[felt[0]]
+            if solid.name not in sites:
+                sites[solid.name] = writer.site(f"origin of {solid.name}", solid.name, np.zeros(3))
+            gear = column[solid.at_v : solid.at_v + 6]
+            motors.append(MjcfElement("motor", name=name, site=sites[solid.name], gear=gear, **bound))
+        elif len(felt) == 1:
+            joint = writer.joints[felt[0]]
+            motors.append(MjcfElement("motor", name=name, joint=joint, gear=column[felt[0]], **bound))
+        elif felt:
+            tendon = MjcfElement("fixed", name=f"drive {name}")
+            for i in felt:
+                tendon.add("joint", joint=writer.joints[i], coef=column[i])
+            tendons.append(tendon)
+            motors.append(MjcfElement("motor", name=name, tendon=f"drive {name}", **bound))
+        else:
+            lost[name] = f"input {name!r}: it makes no force"
+    return MotorElements(tuple(motors), tuple(tendons), lost, tuple(told))
+
+
+def _constant_columns(robot: Robot, tree: BodyTree) -> list[Array | None]:
+    """Columns of B, each of shape (nv,); None for one that is not the same in every state."""
+    c, B = robot.coordinates, robot.input_matrix
+    if not robot.u.numel():
+        return []
+    if not ca.depends_on(B, ca.vertcat(c.t, c.q, c.v)):
+        return list(robot.evaluate(B, p=tree.p).reshape(B.shape).T)
+    rng = np.random.default_rng(1967)
+    kernel = Kernel("columns", {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}, {"B": ca.densify(B)}, compiled=False)
+    values = np.array(
+        [
+            kernel(t, q, rng.uniform(-1.0, 1.0, c.nv), tree.p)[0].reshape(B.shape)
+            for t, q in zip(range(4), random_configurations(robot, rng), strict=False)
+        ]
+    )
+    same = np.abs(values - values[0]).max(axis=(0, 1)) <= CONSTANT_TOLERANCE * np.abs(values).max(initial=0.0)
+    return [values[0][:, j] if same[j] else None for j in range(len(same))]
+
+
+LENGTH = 1.0
+"""Of a telescopic link whose length at rest is not known [m]."""
+
+
+def reference_coordinates(robot: Robot, tree: BodyTree, forces: PassiveElements) -> Array:
+    """Coordinates at which a model is set up, shape (nq,): neutral, with telescopic links as long as at rest.
+
+    Args:
+        robot: made of a tree.
+        tree: its bodies.
+        forces: of its joints.
+    """
+    q = np.zeros(robot.coordinates.nq)
+    for solid in tree.solids:
+        if solid.kind == "free":
+            q[solid.at_q + 6] = 1.0
+        elif solid.shares and solid.kind == "slide":
+            # Of no length its inertia about the joint before would vanish.
+            rest = next((spring.rest for spring in forces.springs if set(spring.shares) == {solid.at_v}), 0.0)
+            q[solid.at_q] = rest if rest > 0.0 else LENGTH
+    return q
+
+
+def require_quaternions(robot: Robot, tree: BodyTree, q0: Array) -> None:
+    """Raise BridgeError for a body that floats with a quaternion that is none.
+
+    Args:
+        robot: made of a tree.
+        tree: its bodies.
+        q0: coordinates, shape (nq,).
+    """
+    for solid in tree.solids:
+        if solid.kind == "free" and not 0.5 < np.linalg.norm(q0[solid.at_q + 3 : solid.at_q + 7]) < 2.0:
+            raise BridgeError(
+                f"{robot.name}: in q0 the quaternion (x, y, z, w) of {solid.name!r} must have length 1, got "
+                f"{q0[solid.at_q + 3 : solid.at_q + 7].tolist()}"
+            )
+
+
+Integrator = Literal["Euler", "RK4", "implicit", "implicitfast"]
+INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
+
+
+def export(
+    robot: Robot,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    p: Mapping[str, float] | ArrayLike | None = None,
+    name: str | None = None,
+    q0: ArrayLike | None = None,
+    timestep: float = 0.001,
+    integrator: Integrator = "RK4",
+    solref: tuple[float, float] = (0.005, 1.0),
+    solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 2.0),
+    limits: bool = True,
+    ignore: Sequence[str] = (),
+) -> str:
+    """MJCF text of a robot: a tree of bodies, its drives, springs, dampers, limits and closed loops.
+
+    Joints, bodies, drives and sites have the names that they have here; a joint is called like its coordinate, a body
+    like the joint that moves it. Coordinates are the same, except that angles which are measured from the world's axes
+    become angles between bodies, and floating joints have MuJoCo's order: :class:`~erugin.bridges.mujoco.JointMap`
+    tells. A body that a share of a length carries (telescopic links) gets a slide of its own, which follows the length
+    by ``equality/joint``.
+
+    Natural constraints become ``equality/connect``, ``joint`` and ``tendon``. MuJoCo holds them softly: accelerations
+    of a closed loop differ from those of a rigid one by about 1 − ``solimp[0]``, relative to the largest.
+
+    M and h of the model are those of the robot to rounding; a frame without mass gets 2e-15 kg, which MuJoCo demands.
+    The model has no contacts. With natural constraints or followers it sets the flag ``diagexact``. It is written for
+    the MuJoCo that is installed, from 3.0 on, or for a current one if none is: what an older one lacks is refused, or
+    told by a BridgeWarning, with the version that has it.
+
+    Args:
+        robot: made of a tree of bodies.
+        path: of the file that is written; none if not given.
+        p: parameters: nominal, overridden by name, or the whole vector.
+        name: of the model; the robot's if not given.
+        q0: coordinates in which the model is set up (``qpos0``), shape (nq,); zero if not given, except lengths of
+            telescopic links, which are those of their springs at rest, or 1 m.
+        timestep: of MuJoCo [s].
+        integrator: of MuJoCo.
+        solref: time constant [s] and damping ratio of natural constraints.
+        solimp: impedance of natural constraints.
+        limits: whether bounds of the robot become bounds there, which MuJoCo enforces on joints and controls.
+        ignore: what has no counterpart and may be left out: names of natural constraints, of velocities with other
+            forces or inertias, and of inputs, as the error lists them; a warning tells them.
+
+    Returns:
+        The text.
+
+    Raises:
+        BridgeError: for a robot without a tree, and for what has no counterpart; names all of it.
+        ParameterError: for an unknown parameter.
+        ShapeError: for coordinates, solref or solimp of a wrong shape.
+        ModelError: for a timestep that is not positive.
+    """
+    if integrator not in INTEGRATORS:
+        raise BridgeError(f"integrator must be one of {', '.join(map(repr, INTEGRATORS))}, got {integrator!r}")
+    tree = BodyTree.of(robot, p)
+    poses = BodyPoses(robot, tree)
+    forces = identify_passive_elements(robot, tree)
+    soft = vector("solref", solref, 2), vector("solimp", solimp, 5)
+    start = reference_coordinates(robot, tree, forces) if q0 is None else vector("q0", q0, robot.coordinates.nq)
+    require_quaternions(robot, tree, start)
+    closed = identify_joint_constraints(robot, tree, poses, start)
+    writer = BodyWriter(robot, tree, forces, poses, start, limits=limits)
+    world = MjcfElement("worldbody")
+    writer.write(world)
+    if writer.followers and TENDON_ARMATURE.missing:
+        names = ", ".join(follower for follower, *_ in writer.followers)
+        raise BridgeError(
+            f"{robot.name}: {names} follow a length, and {TENDON_ARMATURE.missing}, which is what holds them"
+        )
+    wires = build_motors(robot, tree, writer, limits=limits)
+    lost = {name: f"natural constraint {name!r}: {why}" for name, why in closed.left.items()}
+    lost |= wires.lost
+    lost |= {
+        name: f"{name!r}: a force or an inertia besides those of the bodies, which is no constant damping or friction, "
+        "linear spring, or rotor of its joint"
+        for name in (*forces.forces, *forces.inertias)
+    }
+    lost |= unsupported_rotors(tree, forces)
+    ignored = check_unsupported("MJCF", robot.name, lost, ignore)
+    require_name("a model in MJCF", name or robot.name, BridgeError)
+    model = MjcfElement("mujoco", model=name or robot.name)
+    model.add("compiler", angle="radian")
+    option = model.add(
+        "option", timestep=positive("timestep [s]", timestep), gravity=tree.gravity, integrator=integrator
+    )
+    flags = {"contact": "disable"}
+    if (closed.pins or closed.couplings or writer.followers) and not DIAGEXACT.missing:
+        # Else softness is measured by joints alone, and followers give way a thousand times more.
+        flags["diagexact"] = "enable"
+    option.add("flag", **flags)
+    speeds = [i for i in range(robot.coordinates.nv) if limits and np.isfinite(robot.limits.speed[i])]
+    if speeds:
+        custom = model.add("custom")
+        for i in speeds:
+            label = robot.coordinates.v[i].name().removeprefix("v_")
+            custom.add("numeric", name=f"speed limit of {label}", data=float(robot.limits.speed[i]))
+    model.extend([world])
+    equality = build_equalities(tree, closed, writer, *soft)
+    tendons = [*wires.tendons, *equality.tendons, *multi_joint_tendons(forces, writer, ignored)]
+    if tendons:
+        model.add("tendon").extend(tendons)
+    if equality.elements:
+        model.add("equality").extend(equality.elements)
+    if wires.motors:
+        model.add("actuator").extend(wires.motors)
+    told = [*(lost[name] for name in ignored), *writer.told, *wires.told]
+    if forces.friction.any():
+        told.append("the firm hold of dry friction at rest, which is soft in MuJoCo")
+    if told:
+        warnings.warn(
+            f"{robot.name}: MJCF does not carry over {'; '.join(told)}", BridgeWarning, stacklevel=caller_stacklevel()
+        )
+    for sentence in softness_warnings(closed, writer):
+        warnings.warn(f"{robot.name}: {sentence}", BridgeWarning, stacklevel=caller_stacklevel())
+    text = to_text(model)
+    if path is not None:
+        write_whole(Path(path), lambda file: _write(file, text))
+    return text
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")

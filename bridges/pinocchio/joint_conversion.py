@@ -1,0 +1,190 @@
+"""Conversion of the joints of a Pinocchio model to joints of a tree; a composite joint becomes several in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.tree import Floating, Joint, Planar, Prismatic, Revolute
+from ...symbolic.errors import BridgeError
+from ...symbolic.optional_dependencies import import_optional
+
+if TYPE_CHECKING:
+    import pinocchio
+
+
+Array = NDArray[np.float64]
+CoordinateKind = Literal["same", "circle", "planar", "follower"]
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+PROBE_DISPLACEMENT = 0.5
+"""Displacement at which the axis of a joint is read off its motion [rad or m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConvertedJoint:
+    """A joint with a counterpart here.
+
+    Attributes:
+        name: of the node here; that of their joint, with an ending where it is one of several.
+        index: of their joint in the model.
+        rotation: of its placement in the piece before it, or in the parent, shape (3, 3).
+        position: likewise, shape (3,) [m].
+        joint: how it moves.
+        kind: how its coordinates are written there: the same; an angle as cosine and sine; a place and an angle as
+            (x, y, cos, sin) with velocities in the axes of the body; or not at all, but as a share of another joint's.
+        q: place of its first coordinate in theirs; of the joint that is followed, for a follower.
+        v: place of its first velocity, likewise.
+        ratio: of a follower's displacement and that of the joint that it follows.
+        offset: of a follower where that joint is at zero [rad or m].
+        last: whether it carries the inertia of their joint.
+    """
+
+    name: str
+    index: int
+    rotation: Array
+    position: Array
+    joint: Joint
+    kind: CoordinateKind
+    q: int
+    v: int
+    ratio: float = 1.0
+    offset: float = 0.0
+    last: bool = True
+
+
+def convert_joints(model: pinocchio.Model) -> list[ConvertedJoint]:
+    """The joints of a model, parents before children.
+
+    Args:
+        model: of Pinocchio.
+
+    Raises:
+        BridgeError: for a joint that has no counterpart, by name; or joints of one name.
+    """
+    found: list[ConvertedJoint] = []
+    for index in range(1, int(model.njoints)):
+        joint, place = model.joints[index], model.jointPlacements[index]
+        name = str(model.names[index])
+        if "Mimic" in str(joint.shortname()):
+            found.append(_follower(model, index, name))
+            continue
+        parts = _expanded(name, joint, place)
+        at_q, at_v = int(joint.idx_q), int(joint.idx_v)
+        for number, (label, moved, kind, R, p, nq) in enumerate(parts, 1):
+            last = number == len(parts)
+            found.append(ConvertedJoint(label, index, R, p, moved, kind, at_q, at_v, last=last))
+            at_q, at_v = at_q + nq, at_v + moved.nv
+    names = [piece.name for piece in found]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise BridgeError(
+            f"joints of the Pinocchio model need names of their own; more than once: {', '.join(doubled)}"
+        )
+    return found
+
+
+_Part = tuple[str, Joint, CoordinateKind, Array, Array, int]
+
+
+def _expanded(name: str, joint: Any, place: Any) -> list[_Part]:  # noqa: ANN401 - has no type information
+    """Name, joint, kind, placement and number of their coordinates of each part of a joint."""
+    word = str(joint.shortname()).removeprefix("JointModel")
+    R, p, one, zero = _array(place.rotation), _array(place.translation), np.eye(3), np.zeros(3)
+    if word == "Composite":
+        inner = joint.extract()
+        found: list[_Part] = []
+        for k, (part, pose) in enumerate(zip(inner.joints, inner.jointPlacements, strict=True)):
+            # Their own first placement comes after that of the whole.
+            found += _expanded(f"{name}.{k + 1}", part, place * pose if k == 0 else pose)
+        return found
+    simple = _simple(word, joint)
+    if simple is not None:
+        return [(name, simple[0], simple[1], R, p, int(joint.nq))]
+    if word == "Translation":
+        slides = [(end, Prismatic(AXES[end.upper()])) for end in "xyz"]
+        return [
+            (f"{name}.{end}", j, "same", R if k == 0 else one, p if k == 0 else zero, 1)
+            for k, (end, j) in enumerate(slides)
+        ]
+    if word == "SphericalZYX":
+        turns = [(end, Revolute(AXES[end.upper()])) for end in "zyx"]
+        return [
+            (f"{name}.{end}", j, "same", R if k == 0 else one, p if k == 0 else zero, 1)
+            for k, (end, j) in enumerate(turns)
+        ]
+    if word == "Universal":
+        inner = joint.extract()
+        first, second = Revolute(_array(inner.axis1).tolist()), Revolute(_array(inner.axis2).tolist())
+        return [(f"{name}.1", first, "same", R, p, 1), (f"{name}.2", second, "same", one, zero, 1)]
+    raise BridgeError(
+        f"the joint {name!r} of the Pinocchio model is a {word}, which has no counterpart here; there are hinges, "
+        "slides, planar and floating joints, and what is made of them"
+    )
+
+
+def _simple(word: str, joint: Any) -> tuple[Joint, CoordinateKind] | None:  # noqa: ANN401 - has no type information
+    if word == "FreeFlyer":
+        return Floating(), "same"
+    if word == "Planar":
+        return Planar(), "planar"
+    if word in ("RX", "RY", "RZ", "RUBX", "RUBY", "RUBZ"):
+        return Revolute(AXES[word[-1]]), "circle" if "UB" in word else "same"
+    if word in ("PX", "PY", "PZ"):
+        return Prismatic(AXES[word[-1]]), "same"
+    if word == "RevoluteUnaligned":
+        return Revolute(_array(joint.extract().axis).tolist()), "same"
+    if word == "PrismaticUnaligned":
+        return Prismatic(_array(joint.extract().axis).tolist()), "same"
+    if word == "RevoluteUnboundedUnaligned":
+        pin: Any = import_optional("pinocchio", "pinocchio")
+        alone = pin.Model()
+        alone.addJoint(0, joint, pin.SE3.Identity(), "alone")
+        data = alone.createData()
+        pin.forwardKinematics(alone, data, np.array([np.cos(PROBE_DISPLACEMENT), np.sin(PROBE_DISPLACEMENT)]))
+        return Revolute(_axis(pin.log6(data.oMi[1]).angular)), "circle"
+    return None
+
+
+def _follower(model: Any, index: int, name: str) -> ConvertedJoint:  # noqa: ANN401 - has no type information
+    """A joint that mimics another; what it is itself is only told by how it moves."""
+    pin: Any = import_optional("pinocchio", "pinocchio")
+    inner = model.joints[index].extract()
+    ratio, offset = float(inner.scaling), float(inner.offset)
+    q, v = int(inner.idx_q), int(inner.idx_v)
+    place = model.jointPlacements[index]
+    data, state = model.createData(), _array(pin.neutral(model))
+    at, displacement = state.copy(), offset
+    leader = next(j for j in model.joints[1:] if int(j.idx_q) == q and int(j.nq) > 0)
+    if int(leader.nq) != 1:
+        raise BridgeError(
+            f"the joint {name!r} of the Pinocchio model follows one that is not written as a single coordinate: "
+            f"{str(leader.shortname()).removeprefix('JointModel')}"
+        )
+    if ratio != 0.0:
+        at[q], displacement = (PROBE_DISPLACEMENT - offset) / ratio, PROBE_DISPLACEMENT
+    pin.forwardKinematics(model, data, at)
+    moved = pin.log6(place.inverse() * data.liMi[index])
+    angular, linear = _array(moved.angular) / displacement, _array(moved.linear) / displacement
+    if abs(np.linalg.norm(angular) - 1.0) < 1e-9 and np.abs(linear).max() < 1e-9:
+        joint: Joint = Revolute(_axis(angular))
+    elif abs(np.linalg.norm(linear) - 1.0) < 1e-9 and np.abs(angular).max() < 1e-9:
+        joint = Prismatic(_axis(linear))
+    else:
+        raise BridgeError(f"the joint {name!r} of the Pinocchio model follows another, but is neither hinge nor slide")
+    R, p = _array(place.rotation), _array(place.translation)
+    return ConvertedJoint(name, index, R, p, joint, "follower", q, v, ratio, offset)
+
+
+def _axis(vector: Any) -> list[float]:  # noqa: ANN401 - has no type information
+    """A unit vector, without the rounding errors of how it was found."""
+    found = _array(vector)
+    found = found / np.linalg.norm(found)
+    found[np.abs(found) < 1e-12] = 0.0
+    return list((found / np.linalg.norm(found)).tolist())
+
+
+def _array(values: Any) -> Array:  # noqa: ANN401 - has no type information
+    return np.array(values, dtype=np.float64)

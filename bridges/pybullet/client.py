@@ -1,0 +1,80 @@
+"""The PyBullet client, without its output on the terminal, and worlds of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import cast
+
+from ...symbolic.errors import BridgeError
+from ...symbolic.optional_dependencies import import_optional
+
+_LOCK = threading.RLock()
+_OUTPUTS = (1, 2)
+
+
+def require_pybullet() -> ModuleType:
+    """PyBullet, without the line that it prints when it is imported.
+
+    Raises:
+        MissingPackageError: if it is not installed.
+    """
+    loaded = sys.modules.get("pybullet")
+    if loaded is not None:
+        return loaded
+    with quiet():
+        return import_optional("pybullet", "pybullet")
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Swallow what the process writes to its standard streams meanwhile: PyBullet does so behind Python's back."""
+    with _LOCK:
+        _flush()
+        kept: list[tuple[int, int]] = []
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            try:
+                for stream in _OUTPUTS:
+                    # A process may have closed a stream: then there is nothing to keep quiet.
+                    with contextlib.suppress(OSError):
+                        kept.append((stream, os.dup(stream)))
+                        os.dup2(nothing, stream)
+            finally:
+                os.close(nothing)
+            yield
+        finally:
+            _flush()
+            for stream, copy in kept:
+                os.dup2(copy, stream)
+                os.close(copy)
+
+
+@contextmanager
+def world() -> Generator[int]:
+    """A world of its own without a window, gone afterwards; its number."""
+    pybullet = require_pybullet()
+    with quiet():
+        client = pybullet.connect(pybullet.DIRECT)
+    if client < 0:
+        raise BridgeError("PyBullet gives no further world: disconnect() some of those that are open")
+    try:
+        yield cast(int, client)
+    finally:
+        with quiet():
+            pybullet.disconnect(client)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    # What C has in its own buffers would otherwise come out later.
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)

@@ -1,0 +1,3 @@
+"""The command line, ``erugin``."""
+
+__all__: list[str] = []

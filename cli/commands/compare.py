@@ -1,0 +1,161 @@
+"""``erugin compare``: controllers side by side on the same runs of a scenario."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ...scenarios.lookup import choose_scenario, own_lines
+from ...simulation.trajectory import SimulationInterrupted
+from ...symbolic.errors import ModelError
+from ..command import INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
+
+if TYPE_CHECKING:
+    from ...scenarios import Comparison
+
+
+TABLE, RUNS, DISTRIBUTIONS, PARETO = "comparison.txt", "runs.csv", "distributions.png", "pareto.png"
+AXES = ("effort", "error_rms")
+"""Of the picture of effort against accuracy."""
+
+
+def register(commands: Commands) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: of the program's parser.
+    """
+    said = "compare a scenario's controller with its rivals on the same runs"
+    parser = commands.add_parser("compare", help=said, description=said, allow_abbrev=False)
+    parser.add_argument("name", help="a scenario of 'erugin list', or a Python file of your own")
+    parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="key=value", help="a setting or parameter; may be repeated"
+    )
+    parser.add_argument(
+        "--controllers", metavar="A,B", help="some of the scenario's, whose own is called 'own' (default: all)"
+    )
+    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="runs of each controller (default: 100)")
+    parser.add_argument("--metrics", metavar="A,B", help="some of the metrics (default: all)")
+    parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")
+    parser.add_argument(
+        "--robustness",
+        action="append",
+        default=[],
+        metavar="NAME=L,L",
+        help="levels of model_error, noise, delay, period, or of what can be varied; may be repeated",
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="that may be used (default: one per core)")
+    parser.add_argument("--out", default="out", metavar="DIR", help="folder for tables and pictures (default: out)")
+    parser.set_defaults(run=run)
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """Compare what was chosen.
+
+    Args:
+        console: for tables and progress.
+        errors: for what goes wrong.
+        chosen: words of the command line.
+
+    Returns:
+        0; 1 if a file could not be written; 130 after Ctrl-C.
+
+    Raises:
+        EruginError: for bad input.
+    """
+    from ...scenarios import compare  # late, for what it needs takes its time
+
+    scenario, out = choose_scenario(chosen.name, chosen.scenario), Path(chosen.out)
+    levels = {name: _numbers(name, text) for name, text in pairs_of("--robustness", chosen.robustness).items()}
+    with own_lines(scenario.file):
+        setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
+    require_writable(out)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    try:
+        with own_lines(scenario.file), Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+            task = progress.add_task("comparing", total=1.0)
+            comparison = compare(
+                setup,
+                _words(chosen.controllers),
+                seeds=chosen.seeds,
+                metrics=_words(chosen.metrics),
+                confidence=chosen.confidence,
+                robustness=levels,
+                threads=chosen.threads,
+                progress=lambda share: progress.update(task, completed=share),
+                name=scenario.scenario.name,
+            )
+            progress.update(task, completed=1.0)
+    except (SimulationInterrupted, KeyboardInterrupt):
+        errors.print("interrupted, nothing written")
+        return INTERRUPTED
+    text = comparison.table(width=console.width)
+    console.print(text, markup=False, soft_wrap=True)
+    written: list[str] = []
+    try:
+        write_files(comparison, out, written)
+    except OSError as error:
+        errors.print(f"a file could not be written: {error}", markup=False, soft_wrap=True)
+        return STOPPED
+    except KeyboardInterrupt:
+        errors.print("interrupted while writing")
+        return INTERRUPTED
+    finally:
+        console.print(f"{out}: {', '.join(written) or 'nothing written'}", markup=False, soft_wrap=True)
+    return OK
+
+
+def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
+    """Tables, all runs, and pictures.
+
+    Args:
+        comparison: what was found.
+        out: folder for them.
+        written: their names are added one by one, as each is there as a whole; and what there was nothing to draw for.
+
+    Raises:
+        OSError: if one cannot be written.
+    """
+    from ...scenarios.comparison.plots import distributions_plot, pareto_plot, robustness_plot
+    from ...scenarios.comparison.tables import write_runs, write_table  # late, for what they need takes its time
+
+    write_table(comparison, out / TABLE)
+    written.append(TABLE)
+    write_runs(comparison, out / RUNS)
+    written.append(RUNS)
+    ranked = comparison.ranked
+    pictures: dict[str, Callable[[Path], object]] = {}
+    if ranked:
+        pictures[DISTRIBUTIONS] = functools.partial(distributions_plot, comparison)
+    if set(AXES) <= set(ranked) and any(name in comparison.having(AXES[0]) for name in comparison.having(AXES[1])):
+        pictures[PARETO] = functools.partial(pareto_plot, comparison.pareto(*AXES))
+    for key, sweep in comparison.robustness.items():
+        for metric in ranked[:1]:
+            picture = f"robustness-{re.sub(r'[^A-Za-z0-9_.-]', '_', key)}.png"
+            pictures[picture] = functools.partial(robustness_plot, sweep, metric)
+    for name, draw in pictures.items():
+        try:
+            draw(out / name)
+        except ModelError as nothing:  # such as where all runs had to stop, which the tables tell
+            written.append(f"no {name} ({nothing})")
+        else:
+            written.append(name)
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",")]
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError as error:
+        raise ModelError(f"--robustness {name} takes numbers between commas, got {text!r}") from error

@@ -1,0 +1,49 @@
+"""``erugin derive``: ways to derive the equations of motion, compared on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from ..command import OK, Commands, require_writable
+from ..derivation_costs import FAMILIES
+
+
+def register(commands: Commands) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: of the program's parser.
+    """
+    said = "compare ways to derive the equations of motion"
+    parser = commands.add_parser("derive", help=said, description=said, allow_abbrev=False)
+    parser.add_argument("--robot", default="exoskeleton", metavar="NAME", help=f"one of {', '.join(FAMILIES)}")
+    parser.add_argument("--links", type=int, default=3, metavar="N", help="links in the first table (default: 3)")
+    parser.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in the others (default: 30)")
+    parser.add_argument("--equations", action="store_true", help="print the equations of motion too")
+    parser.add_argument("--out", default="out", metavar="DIR", help="folder for the picture (default: out)")
+    parser.set_defaults(run=run)
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """Compare.
+
+    Args:
+        console: for the tables.
+        errors: for what goes wrong.
+        chosen: words of the command line.
+
+    Returns:
+        0.
+
+    Raises:
+        ModelError: for an unknown robot, a number below one, or a folder that cannot be written to.
+    """
+    from ..derivation_report import derive  # late, for it brings matplotlib
+
+    out = Path(chosen.out)
+    require_writable(out)
+    derive(console, chosen.robot, chosen.links, chosen.up_to, out, equations=chosen.equations)
+    return OK

@@ -1,0 +1,255 @@
+"""``erugin export``: a scenario's law, closed loop or plant as a file of another program."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from ...controllers.controller import Controller
+from ...scenarios.lookup import choose_scenario, own_lines
+from ...scenarios.setup import Setup
+from ...symbolic.errors import BridgeError, unknown_name
+from ..command import BAD_INPUT, OK, STOPPED, Commands, pairs_of, require_writable
+
+LAW, LOOP, PLANT = WHATS = "law", "loop", "plant"
+VERSIONS = ("3.0", "2.0")
+"""Of FMI."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExportRequest:
+    """What is to be written.
+
+    Attributes:
+        setup: the motion that it is of.
+        name: of the scenario.
+        what: law, loop or plant.
+        out: the file, or the folder.
+        fmi: version of an FMU.
+        overwrite: whether a folder of an earlier export gives way; files do.
+        ignore: names of what mjcf or urdf has no counterpart for, to be left out.
+    """
+
+    setup: Setup
+    name: str
+    what: str
+    out: Path
+    fmi: str
+    overwrite: bool = False
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def controller(self) -> Controller:
+        """The law that is meant.
+
+        Raises:
+            BridgeError: if there is none, or several.
+        """
+        if self.setup.phases:
+            phases = ", ".join(repr(phase.name) for phase in self.setup.phases)
+            raise BridgeError(
+                f"{self.name} is a motion in phases ({phases}), each with a controller of its own, and only one can be "
+                f"exported: put the one that you mean into a scenario of its own, or export the plant, {PLANT_BY}"
+            )
+        if self.setup.controller is None:
+            raise BridgeError(f"nothing drives {self.name}: export its plant, {PLANT_BY}")
+        return self.setup.controller
+
+    def require(self) -> None:
+        """Find out, before anything is made, whether there is what is asked for, and its parameters have values.
+
+        Raises:
+            BridgeError: if there is no such law.
+            ParameterError: for a parameter without a value, or out of its range.
+        """
+        self.setup.robot.parameters.values(self.setup.p)
+        if self.what != PLANT:
+            self.controller.parameters.values(self.setup.controller_p)
+
+    @property
+    def identifier(self) -> str:
+        """The scenario's name as C and XML take it."""
+        word = "".join(c if c.isascii() and c.isalnum() else "_" for c in self.name)
+        return word if word[:1].isalpha() else f"erugin_{word}"
+
+
+@dataclass(frozen=True, eq=False)
+class Format:
+    """A format.
+
+    Attributes:
+        said: what it is, for the help.
+        whats: which parts of a motion it takes; the first if not said.
+        ending: of the file's name if none is given; a folder's if it begins with no dot.
+        write: writes it.
+    """
+
+    said: str
+    whats: tuple[str, ...]
+    ending: str
+    write: Callable[[ExportRequest], None]
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is several files in a folder."""
+        return not self.ending.startswith(".")
+
+
+def _c(asked: ExportRequest) -> None:
+    from ...bridges import c
+
+    setup, plant = asked.setup, asked.setup.robot if asked.what == LOOP else None
+    c.export(
+        *(asked.controller, asked.out),
+        name=asked.identifier,
+        p=setup.controller_p,
+        with_plant=plant,
+        plant_p=None if plant is None else setup.p,
+        q0=setup.q0,
+        v0=setup.v0,
+        overwrite=asked.overwrite,
+    )
+
+
+def _casadi(asked: ExportRequest) -> None:
+    from ...bridges import casadi
+
+    casadi.export(asked.controller, asked.out, p=asked.setup.controller_p)
+
+
+def _fmu(asked: ExportRequest) -> None:
+    from ...bridges import fmi
+
+    setup = asked.setup
+    version: Literal["2.0", "3.0"] = "2.0" if asked.fmi == "2.0" else "3.0"
+    if asked.what == PLANT:
+        fmi.export(setup.robot, asked.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
+    else:
+        _ = asked.controller
+        fmi.export(setup, asked.out, version=version, kind="law" if asked.what == LAW else "loop")
+
+
+def _mjcf(asked: ExportRequest) -> None:
+    from ...bridges import mujoco
+
+    setup = asked.setup
+    mujoco.export(setup.robot, asked.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=asked.ignore)
+
+
+def _urdf(asked: ExportRequest) -> None:
+    from ...bridges import urdf
+
+    # Whoever reads it takes gravity along −z.
+    urdf.export(asked.setup.robot, asked.out, p=asked.setup.p, upright=True, ignore=asked.ignore)
+
+
+FORMATS = {
+    "fmu": Format("Functional Mock-up Unit, FMI 2.0 or 3.0", (LAW, LOOP, PLANT), ".fmu", _fmu),
+    "c": Format("a folder of C99", (LAW, LOOP), "-c", _c),
+    "mjcf": Format("MuJoCo's model file", (PLANT,), ".xml", _mjcf),
+    "urdf": Format("the robot description of ROS", (PLANT,), ".urdf", _urdf),
+    "casadi": Format("Erugin's file of a law, read by bridges.casadi.load", (LAW,), ".json", _casadi),
+}
+"""By their names on the command line."""
+
+PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.whats)
+MODELS = tuple(name for name, form in FORMATS.items() if form.whats == (PLANT,))
+"""Formats of bodies and joints, in which not everything has a place."""
+
+
+def register(commands: Commands) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: of the program's parser.
+    """
+    said = "write a scenario's law, closed loop or plant for another program"
+    parser = commands.add_parser("export", help=said, description=said, allow_abbrev=False)
+    parser.add_argument("name", help="a scenario of 'erugin list', or a Python file of your own")
+    parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="key=value",
+        help="a setting or parameter of 'erugin list NAME'; may be repeated",
+    )
+    formats = "; ".join(f"{name}: {form.said}" for name, form in FORMATS.items())
+    parser.add_argument("--to", metavar="FORMAT", help=formats)
+    parser.add_argument("--c", action="store_const", dest="to", const="c", help="the same as --to c")
+    parser.add_argument(
+        "--what", metavar="PART", help=f"one of {', '.join(WHATS)} (default: the plant as mjcf and urdf, else the law)"
+    )
+    parser.add_argument("--fmi", metavar="VERSION", help=f"of an FMU, one of {', '.join(VERSIONS)} (default: 3.0)")
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"leave out what {' or '.join(MODELS)} has no counterpart for, by its name; may be repeated",
+    )
+    parser.add_argument("--out", metavar="PATH", help="the file, or for C the folder (default: out/NAME.…)")
+    parser.add_argument("--overwrite", action="store_true", help="replace a folder of C that was exported before")
+    parser.set_defaults(run=run, refuse=parser.error)
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """Write what was chosen.
+
+    Args:
+        console: for what was written.
+        errors: for what goes wrong.
+        chosen: words of the command line.
+
+    Returns:
+        0; 1 if it could not be written.
+
+    Raises:
+        EruginError: for bad input.
+    """
+    to: str | None = chosen.to
+    if to is None:
+        chosen.refuse(f"say for what: --to {'|'.join(FORMATS)}")
+        return BAD_INPUT
+    for given, known, kind in ((to, FORMATS, "format"), (chosen.what, WHATS, "part of a motion")):
+        if given is not None and given not in known:
+            raise BridgeError(unknown_name(kind, given, known))
+    if chosen.fmi is not None and to != "fmu":
+        raise BridgeError(f"--fmi is the version of an FMU, and {to} has none: leave it out, or say --to fmu")
+    if chosen.ignore and to not in MODELS:
+        raise BridgeError(f"--ignore leaves a part of a robot out of {' or '.join(MODELS)}: {to} takes all of it")
+    if chosen.fmi not in (None, *VERSIONS):
+        raise BridgeError(unknown_name("version of FMI", chosen.fmi, VERSIONS))
+    form = FORMATS[to]
+    what = chosen.what or form.whats[0]
+    if what not in form.whats:
+        fit = " or ".join(f"--to {name}" for name, other in FORMATS.items() if what in other.whats)
+        raise BridgeError(f"{to} takes {' or '.join(form.whats)}, not the {what}: say {fit}")
+    scenario = choose_scenario(chosen.name, chosen.scenario)
+    name = scenario.scenario.name
+    out = Path(chosen.out) if chosen.out is not None else Path("out") / f"{name}{form.ending}"
+    if not form.is_folder and out.is_dir():
+        raise BridgeError(f"{str(out)!r} is a folder, and {to} is one file: give its name, --out {out / name}…")
+    if form.is_folder and not chosen.overwrite and out.is_dir() and any(out.iterdir()):
+        raise BridgeError(f"{str(out)!r} is not empty: give another folder by --out, or replace it by --overwrite")
+    with own_lines(scenario.file):
+        with console.status("building"):
+            setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
+        asked = ExportRequest(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite, tuple(chosen.ignore))
+        asked.require()
+        require_writable(out.parent)
+        try:
+            with console.status("writing"):
+                form.write(asked)
+        except OSError as error:
+            errors.print(f"cannot write {out}: {error.strerror or error}", markup=False, soft_wrap=True)
+            return STOPPED
+    files = sorted(file for file in out.rglob("*") if file.is_file()) if form.is_folder else [out]
+    for file in files:
+        console.print(f"{file}: {file.stat().st_size:,} bytes", markup=False, soft_wrap=True)
+    return OK

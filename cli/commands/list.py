@@ -1,0 +1,81 @@
+"""``erugin list``: the scenarios, or all that can be told of one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...scenarios.lookup import choose_scenario, own_lines
+from ..command import OK, Commands
+from ..motion_output import expected_text
+
+
+def register(commands: Commands) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: of the program's parser.
+    """
+    said = "list the scenarios, or the settings, parameters and measures of one"
+    parser = commands.add_parser("list", help=said, description=said, allow_abbrev=False)
+    parser.add_argument("name", nargs="?", help="a scenario, or a Python file of your own")
+    parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
+    parser.set_defaults(run=run)
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """List.
+
+    Args:
+        console: for the tables.
+        errors: for what goes wrong.
+        chosen: words of the command line.
+
+    Returns:
+        0.
+
+    Raises:
+        EruginError: for an unknown name, or what is wrong with a file.
+    """
+    if chosen.name is None:
+        from ...scenarios.catalogue import SCENARIOS  # late, for its pictures bring matplotlib
+
+        table = Table("scenario", "what it shows", box=None, pad_edge=False)
+        for scenario in SCENARIOS:
+            table.add_row(Text(scenario.name), Text(scenario.summary))
+        console.print(table)
+        return OK
+    found = choose_scenario(chosen.name, chosen.scenario)
+    scenario = found.scenario
+    with own_lines(found.file):
+        setup = scenario()
+    console.print(_paragraphs(scenario.description), markup=False)
+    table = Table("setting", "default", "meaning", box=None, pad_edge=False)
+    for key, setting in scenario.settings.items():
+        choices = f" ({', '.join(setting.words)})" if setting.words else ""
+        table.add_row(Text(key), Text(setting.text), Text(setting.meaning + choices))
+    _show(console, table)
+    table = Table("parameter", "nominal", box=None, pad_edge=False)
+    for key, value in setup.nominal.items():
+        table.add_row(Text(key), f"{value:g}")
+    _show(console, table)
+    table = Table("measure", "unit", "expected", box=None, pad_edge=False)
+    for key, measure in setup.measures.items():
+        table.add_row(Text(key), Text(measure.unit), Text(expected_text(measure.expected)))
+    _show(console, table)
+    return OK
+
+
+def _paragraphs(text: str) -> str:
+    """Each paragraph in one line, to be broken where the page ends, and without the marks of code."""
+    return re.sub(r"(?<!\n)\n(?![\n ])", " ", text.replace("``", ""))
+
+
+def _show(console: Console, table: Table) -> None:
+    if table.row_count:
+        console.print()
+        console.print(table)

@@ -1,0 +1,55 @@
+"""``erugin report``: one page about the results of a study."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from ..command import OK, Commands, require_writable
+
+PAGE = "report.html"
+
+
+def register(commands: Commands) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: of the program's parser.
+    """
+    said = "write one page about the results of a study, which can be read without a network"
+    parser = commands.add_parser("report", help=said, description=said, allow_abbrev=False)
+    parser.add_argument("results", help="folder of the results, also while the study runs")
+    parser.add_argument("--out", metavar="FILE", help=f"the page (default: {PAGE} in the folder of the results)")
+    parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")
+    parser.set_defaults(run=run)
+
+
+def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
+    """Write the page.
+
+    Args:
+        console: for what was written.
+        errors: for what goes wrong.
+        chosen: words of the command line.
+
+    Returns:
+        0.
+
+    Raises:
+        EruginError: if there are no results, or the page cannot be written.
+    """
+    from ...scenarios import Results
+    from ...scenarios.report import write_report  # late, for it brings matplotlib
+
+    folder = Path(chosen.results)
+    results = Results.open(folder)
+    target = folder / PAGE if chosen.out is None else Path(chosen.out)
+    require_writable(target.parent)
+    with console.status("reckoning"):
+        write_report(results, target, confidence=chosen.confidence, path=folder)
+    missing = len(results.missing)
+    told = f"; {missing:,} of {results.manifest['tasks']:,} tasks are not done yet" if missing else ""
+    console.print(f"{target}: {target.stat().st_size / 1e6:.2g} MB{told}", markup=False, soft_wrap=True)
+    return OK

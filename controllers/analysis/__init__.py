@@ -1,0 +1,1 @@
+"""Analysis of a program at one state: ranks, solvability, uniqueness and actuation."""

@@ -1,0 +1,396 @@
+"""Control barrier function filter: the least change of any controller's output that keeps the barriers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters, Range
+from ...symbolic.sampling import sample_values
+from ...symbolic.validation import positive
+from ..bounded import ConicSolver, QpSolver, QuadraticProgram, is_optimal, optimality_residual
+from ..controller import Controller, Observation
+from ..status import Status
+from ..wrappers.wrapper import Wrapper
+from .barrier_function import BarrierFunction
+from .pd_gains import RATE
+
+Array = NDArray[np.float64]
+
+SILENT = 1e-11
+"""Share of its factors below which what inputs do to a barrier counts as rounding."""
+
+CANCELLED = 1e-7
+"""Share of what any force could do to a barrier, the natural constraints left out, below which that counts too."""
+
+SOFT = 1e-6
+"""Weight of the change beside what barriers miss, where they cannot all be kept."""
+
+ROUGH = 1e-5
+"""As :data:`~erugin.controllers.bounded.quadratic_program.ACCURACY`, where that weight costs digits."""
+
+FLAT = 1e-10
+"""Added to the metric, as a share of what it is made of: inputs may act on fewer directions than there are of them, and
+natural constraints leave nothing of an input at its dead centre."""
+
+
+def barrier_rows(robot: Robot, drives: ca.SX, barriers: Sequence[BarrierFunction], rate: ca.SX) -> dict[str, ca.SX]:
+    """Expressions of all barriers.
+
+    With γ the rate and h of the position alone, d/dt (ḣ + γ h) + γ (ḣ + γ h) ≥ 0 is ḧ + 2 γ ḣ + γ² h ≥ 0 [Xiao2019]_;
+    with velocities in h it is ḣ + γ h ≥ 0. With a = a₀ + M̂ B u either is G u + c ≥ 0.
+
+    Args:
+        robot: the model.
+        drives: B, or the unit matrix where forces are applied, shape (nv, nu).
+        barriers: m of them.
+        rate: γ [1/s].
+
+    Returns:
+        ``gain`` G (m, nu), ``rest`` c (m,), ``metric`` W = Bᵀ M̂ B, of which no direction is left without any (nu, nu),
+        ``swirl`` (M̂ B)ᵀ of each barrier's swirl (nu, m), ``value`` h (m,), ``guarantee`` (m,), h or h + ḣ/γ, which
+        must be positive at the start, and ``size`` √(θ M⁻¹ θᵀ) (m,), what any force could do to each.
+
+    Raises:
+        ModelError: for a barrier in inputs or accelerations, or one that no input changes within two derivatives.
+    """
+    c, free, reach = robot.coordinates, robot.unforced_acceleration[0], robot.mobility(drives)[0]
+    gains, rests, values, guarantees, sizes = (list[ca.SX]() for _ in range(5))
+    for barrier in barriers:
+        h = barrier.value
+        robot.require_own_symbols(f"barrier {barrier.name!r}", h, barrier.parameters)
+        if ca.depends_on(h, ca.vertcat(robot.u, c.a)):
+            raise ModelError(f"barrier {barrier.name!r} is a function of time, position, velocities and parameters")
+        first = ca.depends_on(h, c.v)
+        speed = c.rate(h)
+        psi = h if first else speed + rate * h
+        theta, drift = c.affine_in_acceleration(c.rate(psi))
+        gains.append(theta @ reach)
+        rests.append(theta @ free + drift + rate * psi)
+        values.append(h)
+        guarantees.append(h if first else psi / rate)
+        sizes.append(ca.sqrt(ca.fmax(theta @ robot.factor.solve(theta.T), 0)))
+    whole = ca.diag(ca.diag(drives.T @ robot.factor.solve(drives)))
+    swirls = [ca.SX.zeros(c.nv) if barrier.swirl is None else barrier.swirl for barrier in barriers]
+    found = {
+        "gain": ca.vertcat(*gains),
+        "rest": ca.vertcat(*rests),
+        "metric": drives.T @ reach + FLAT * whole,
+        "swirl": reach.T @ ca.horzcat(*swirls),
+        "value": ca.vertcat(*values),
+        "guarantee": ca.vertcat(*guarantees),
+        "size": ca.vertcat(*sizes),
+    }
+    return {key: ca.densify(value) for key, value in found.items()}
+
+
+def require_reached(robot: Robot, gain: ca.SX, barriers: Sequence[BarrierFunction], rate: ca.SX) -> None:
+    """Raise ModelError for a barrier that no input changes at any of some places.
+
+    Args:
+        robot: the model.
+        gain: G, shape (m, nu).
+        barriers: m of them.
+        rate: γ, a symbol [1/s].
+    """
+    c = robot.coordinates
+    own = [barrier.parameters for barrier in barriers]
+    states = {"t": c.t, "q": c.q, "v": c.v, "rate": rate}
+    largest = np.zeros(len(barriers))
+    collected = Parameters.collect([robot.parameters, *own])
+    for (G,) in sample_values({"gain": gain}, states, collected):
+        largest = np.fmax(largest, np.abs(G).max(axis=1, initial=0.0))
+    for barrier, size in zip(barriers, largest, strict=True):
+        if size <= SILENT:
+            raise ModelError(
+                f"no input of {robot.name} changes barrier {barrier.name!r} within two derivatives: choose one that "
+                "the inputs act on"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class InputCorrection:
+    """The least change of an input that keeps barriers and bounds.
+
+    Attributes:
+        change: u − u₀, shape (nu,).
+        push: λ ≥ 0 of each barrier, the force that it adds where its value is a distance [N], shape (m,).
+        missing: by how much each barrier's condition is missed, in its own unit, shape (m,); zero where it holds.
+    """
+
+    change: Array
+    push: Array
+    missing: Array
+
+
+def least_correction(
+    solver: QpSolver,
+    gain: Array,
+    need: Array,
+    metric: Array,
+    size: Array,
+    lower: Array,
+    upper: Array,
+    names: Sequence[str],
+) -> InputCorrection:
+    """Solution of min ½ xᵀ W x subject to G x ≥ need and lower ≤ x ≤ upper.
+
+    Where no x is feasible, of all within the bounds the one with the least sum of squares of what the rows miss, each
+    row measured by how much the inputs can do to it.
+
+    Args:
+        solver: of quadratic programmes.
+        gain: G, shape (m, nu).
+        need: shape (m,).
+        metric: W, shape (nu, nu), positive semidefinite.
+        size: what any force could do to each row, the natural constraints left out, shape (m,).
+        lower: of x, shape (nu,), −inf where there is none.
+        upper: of x, shape (nu,), inf where there is none.
+        names: of the rows, for messages.
+
+    Raises:
+        NotConvergedError: if the solver fails.
+    """
+    nu = len(metric)
+    # In w, x = L⁻ᵀ w, the metric is the unit matrix, and every row can be given length one.
+    L = np.asarray(np.linalg.cholesky(metric + FLAT * float(np.trace(metric)) / nu * np.eye(nu)), dtype=np.float64)
+    back: Array = np.asarray(np.linalg.solve(L, np.eye(nu)).T, dtype=np.float64)
+    rows: Array = gain @ back
+    scale: Array = np.sqrt(np.sum(rows**2, axis=1))
+    least_scale = np.fmax(SILENT * max(1.0, float(scale.max(initial=0.0))), CANCELLED * size)
+    scale = np.where(scale > least_scale, scale, np.inf)
+    rows, right = rows / scale[:, None], np.where(np.isfinite(scale), need / scale, 0.0)
+    bounded = np.isfinite(lower) | np.isfinite(upper)
+    inputs: Array = back[bounded]
+    sizes: Array = np.sqrt(np.sum(inputs**2, axis=1))
+    A = np.vstack([rows, inputs / sizes[:, None]])
+    most = np.concatenate([np.full(len(need), np.inf), upper[bounded] / sizes])
+    least = np.concatenate([right, lower[bounded] / sizes])
+    free = np.full(nu, np.inf)
+    program = QuadraticProgram(np.eye(nu), np.zeros(nu), A, least, most, -free, free)
+    answer = solver.solve(program)
+    hopeless = ~np.isfinite(scale) & (need > 0.0)
+    if not hopeless.any() and is_optimal(program, answer):
+        w, push = answer.x, np.fmax(-answer.multipliers[nu : nu + len(need)], 0.0)
+        missing = np.zeros(len(need))
+    else:
+        w, push = _softened(solver, A, least, most, len(need), names), np.zeros(len(need))
+        missing = np.fmax(right - rows @ w, 0.0)
+        missing = np.where(np.isfinite(scale), missing * np.where(np.isfinite(scale), scale, 0.0), np.fmax(need, 0.0))
+    x: Array = back @ w
+    return InputCorrection(np.clip(x, lower, upper), push / scale, missing)
+
+
+def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, names: Sequence[str]) -> Array:
+    """The w of least misses: each row of a barrier gets a slack of its own."""
+    n = int(A.shape[1])
+    H = np.diag(np.concatenate([np.full(n, SOFT), np.ones(m)]))
+    slack = np.vstack([np.eye(m), np.zeros((len(A) - m, m))])
+    free = np.full(n + m, np.inf)
+    program = QuadraticProgram(H, np.zeros(n + m), np.hstack([A, slack]), least, most, -free, free)
+    answer = solver.solve(program)
+    if not optimality_residual(program, answer) <= ROUGH:
+        raise NotConvergedError(
+            f"the solver of quadratic programmes found no input for the barriers {', '.join(map(repr, names))}"
+            f"{': ' if solver.word else ''}{solver.word}; a Supervised controller goes on with its last safe input"
+        )
+    return answer.x[:n]
+
+
+Values = Mapping[str, float] | ArrayLike | None
+
+ROUNDING = 1e-6
+"""A barrier counts as kept down to minus this, in its own unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class _FilteredOutput:
+    output: Array
+    message: str
+
+
+class CbfFilter(Wrapper[None]):
+    """min ½ (u − u₀)ᵀ W (u − u₀) subject to G u + c ≥ 0, the control barrier conditions [Ames2019]_, [Xiao2019]_.
+
+    u₀ is what the nominal law asks for. A barrier h of the position is kept by ḧ + 2 γ ḣ + γ² h ≥ 0, one with
+    velocities in it by ḣ + γ h ≥ 0; time derivatives of moving obstacles are in it. Started with h ≥ 0 and
+    ḣ + γ h ≥ 0, the exact plant keeps h ≥ 0. W = Bᵀ M̂ B is Gauss's metric: the accelerations are changed least, and a
+    barrier acts like a force along its gradient. Where all conditions hold, u₀ itself is handed on.
+
+    With bounds on inputs, or barriers that contradict each other, there may be no such u. Then the least-violating one
+    is applied and the status is LIMITED, with the barriers and by how much; so it is while a barrier is broken, or
+    approached too fast for the promise above. The filter is never left out.
+
+    Swirls of the barriers add to u₀ what takes the motion along the boundary, see :meth:`Barrier.outside`.
+
+    Attributes:
+        barriers: m of them.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        barriers: BarrierFunction | Sequence[BarrierFunction],
+        *,
+        rate: float = RATE,
+        bounded: bool = True,
+        solver: QpSolver | None = None,
+        name: str = "cbf",
+    ) -> None:
+        """Build the filter.
+
+        Args:
+            controller: the nominal law, whose outputs are inputs or forces.
+            barriers: one or more, of different names.
+            rate: γ, both poles of the barriers' equation at −γ [1/s]; parameter ``name.rate``.
+            bounded: whether the robot's limits of effort are kept too, where outputs are inputs.
+            solver: of quadratic programmes; one that comes with CasADi if not given.
+            name: prefix of the parameter.
+
+        Raises:
+            ModelError: for no law, no barriers, ones of one name, ones that no input changes, or a rate that is not
+                positive.
+        """
+        super().__init__(controller)
+        self.barriers = (barriers,) if isinstance(barriers, BarrierFunction) else tuple(barriers)
+        for barrier in self.barriers:
+            if not isinstance(barrier, BarrierFunction):
+                raise ModelError(
+                    f"a filter keeps Barriers, such as Barrier.outside(robot, point, shape), got {barrier!r}"
+                )
+        if not isinstance(solver, QpSolver | None):
+            raise ModelError(f"solver must be a QpSolver, such as ConicSolver(), got {solver!r}")
+        names = [barrier.name for barrier in self.barriers]
+        if not names or len(set(names)) != len(names):
+            raise ModelError(f"a filter needs barriers of different names, got {names}")
+        own = Parameters.declare({"rate": positive(f"rate of {name!r}", rate)}, name, ranges={"rate": Range.POSITIVE})
+        # The nominal law's own come first: its p is the beginning of this one's.
+        own = Parameters.collect([*(barrier.parameters for barrier in self.barriers), own])
+        self.parameters = Parameters.collect([controller.parameters, self.robot.parameters, own])
+        robot, gamma = self.robot, own[f"{name}.rate"]
+        drives = ca.SX.eye(robot.coordinates.nv) if self.applies_force else robot.input_matrix
+        self._rows = barrier_rows(robot, drives, self.barriers, gamma)
+        require_reached(robot, self._rows["gain"], self.barriers, gamma)
+        effort = np.full(self.size, np.inf) if self.applies_force or not bounded else robot.limits.effort
+        self._lower, self._upper = -effort, effort
+        self._solver = solver or ConicSolver()
+        self._swirls = any(barrier.swirl is not None for barrier in self.barriers)
+        self.reset()
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> None:
+        """Let the nominal law take in the sample."""
+        self.recall()
+        time, x, w, numbers = self.arguments(t, q, v, p)
+        try:
+            self.inner.advance(time, x, w, self._nominals(numbers))
+        finally:
+            self.remember(None)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """The filtered output.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            NotFiniteError: if a barrier or the nominal output is not finite.
+            NotConvergedError: if the solver fails.
+            EruginError: what the nominal law raises.
+        """
+        arguments = self.arguments(t, q, v, p)
+        self.recall()
+        nominal = self.inner.control(*arguments[:3], self._nominals(arguments[3]))
+        return self._filter(arguments, nominal).output
+
+    def observe(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Observation:
+        """The filtered output and what the nominal law tells; the status is LIMITED while a barrier cannot be kept."""
+        arguments = self.arguments(t, q, v, p)
+        self.recall()
+        told = self.inner.observe(*arguments[:3], self._nominals(arguments[3]))
+        if not np.isfinite(told.output).all():
+            return told
+        found = self._filter(arguments, told.output)
+        if not found.message:
+            return replace(told, output=found.output)
+        status = told.status if told.status is Status.HELD else Status.LIMITED
+        message = " ".join(filter(None, (found.message, told.message)))
+        return replace(told, output=found.output, status=status, message=message)
+
+    def deviation(self, t: float, q: ArrayLike, v: ArrayLike, a: ArrayLike, p: Values = None) -> Array:
+        """Of the nominal law."""
+        return super().deviation(t, q, v, a, self._nominals(self.arguments(t, q, v, p)[3]))
+
+    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+        """Of the nominal law."""
+        return super().verdict(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
+
+    def values(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
+        """h of each barrier, shape (m,).
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        return np.atleast_1d(self._kernel(*self.arguments(t, q, v, p))[4])
+
+    def _nominals(self, p: Array) -> Array:
+        return p[: len(self.inner.parameters)]
+
+    def _filter(self, arguments: tuple[float, Array, Array, Array], nominal: Array) -> _FilteredOutput:
+        m, n = len(self.barriers), self.size
+        gain, rest, metric, swirl, value, guarantee, size = self._kernel(*arguments)
+        gain, metric, swirl = gain.reshape(m, n), metric.reshape(n, n), swirl.reshape(n, m)
+        rest, value, guarantee, size = map(np.atleast_1d, (rest, value, guarantee, size))
+        if not all(np.isfinite(x).all() for x in (gain, rest, metric, nominal)):
+            raise NotFiniteError(
+                f"at t = {arguments[0]:g}: a barrier, its derivatives or the nominal output are not finite. "
+                f"{Status.NOT_FINITE.sentence}"
+            )
+        said = [
+            f"barrier {barrier.name!r} is {f'broken: {h:.3g}' if h < -ROUNDING else f'approached too fast: {g:.3g}'}"
+            for barrier, h, g in zip(self.barriers, value, guarantee, strict=True)
+            if h < -ROUNDING or g < -ROUNDING
+        ]
+        inside = bool(((nominal >= self._lower) & (nominal <= self._upper)).all())
+        if inside and bool((gain @ nominal + rest >= 0.0).all()):
+            return _FilteredOutput(nominal, _describe_correction(said))
+        names = [barrier.name for barrier in self.barriers]
+        solve = functools.partial(least_correction, self._solver, gain, metric=metric, size=size, names=names)
+        wanted = nominal
+        found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
+        if self._swirls and found.push.any():
+            wanted = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
+            found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
+        output = np.clip(wanted + found.change, self._lower, self._upper)
+        for name, missing in zip(names, found.missing, strict=True):
+            if missing > ROUNDING:
+                said.append(f"barrier {name!r} cannot be kept: its condition is missed by {missing:.3g}")
+        for name, u, u0, most in zip(self.outputs, output, nominal, self._upper, strict=True):
+            if abs(u) >= most and abs(u0) > most:
+                said.append(f"{name} is limited to {u:.3g} in place of {u0:.3g}")
+        return _FilteredOutput(output, _describe_correction(said))
+
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        robot = self.robot
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self.parameters.symbols}
+        return Kernel("barriers", symbols, self._rows)
+
+
+def _describe_correction(said: list[str]) -> str:
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}." if said else ""

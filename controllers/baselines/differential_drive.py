@@ -1,0 +1,225 @@
+"""Differential drive: the axle of a two-wheel robot and the planar motion that its tracking laws follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError, NotFiniteError
+from ...symbolic.parameters import NO_PARAMETERS, Parameters
+from ...symbolic.validation import finite
+
+COORDINATES = ("x", "y", "theta", "phi_r", "phi_l")
+PARAMETERS = ("wheel_radius", "half_track", "com_offset")
+
+
+def two_wheel_unsupported_reason(robot: Robot) -> str:
+    """Why a robot is none that two torques on two wheels drive, as the end of a sentence; empty if it is one.
+
+    Args:
+        robot: any.
+    """
+    names = robot.coordinates.names
+    if names[:5] != COORDINATES or not set(PARAMETERS) <= set(robot.parameters.names) or "axle" not in robot.points:
+        return "it is no two-wheel robot, which has coordinates x, y, theta, phi_r, phi_l and a point 'axle'"
+    if len(names) > 5:
+        if set(robot.coordinates.units[5:]) != {"C"}:
+            return f"it has more than the five coordinates of a two-wheel robot: {', '.join(names[5:])}"
+        return (
+            "its wheels are driven by motors, whose voltages reach the accelerations only through the currents: build "
+            "it without motors=, with torques as inputs"
+        )
+    if robot.u.numel() != 2:
+        return f"it has {robot.u.numel()} of the two torques on its wheels"
+    return ""
+
+
+def require_two_wheels(what: str, robot: Robot) -> None:
+    """Raise ModelError unless two torques on two wheels drive the robot.
+
+    Args:
+        what: names in the message what needs it.
+        robot: the model.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"{what} needs a Robot, got {type(robot).__name__}")
+    if reason := two_wheel_unsupported_reason(robot):
+        raise ModelError(f"{what} cannot serve {robot.name}: {reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Axle:
+    """The middle of the axle, in either form of the robot.
+
+    Attributes:
+        robot: the model.
+        place: x, shape (2,) [m].
+        along: e = (cos θ, sin θ).
+        across: n = (−sin θ, cos θ).
+        speed: v = e·ẋ [m/s].
+        turning: ω = dθ/dt [rad/s].
+    """
+
+    robot: Robot
+    place: ca.SX
+    along: ca.SX
+    across: ca.SX
+    speed: ca.SX
+    turning: ca.SX
+
+    @classmethod
+    def of(cls, robot: Robot) -> Axle:
+        """That of a robot.
+
+        Args:
+            robot: one that :func:`two_wheel_unsupported_reason` has nothing to say against.
+        """
+        c, place = robot.coordinates, robot.points["axle"]
+        along = ca.vertcat(ca.cos(c.q[2]), ca.sin(c.q[2]))
+        across = ca.vertcat(-along[1], along[0])
+        reduced = c.nv == 2
+        speed, turning = (c.v[0], c.v[1]) if reduced else (ca.dot(along, c.v[:2]), c.v[2])
+        return cls(robot, place, along, across, speed, turning)
+
+    def torques(self, rates: ca.SX) -> ca.SX:
+        """u, shape (2,) [N m], under which (v, ω) change at these rates: (dv/dt, dω/dt) = S M̂ B u + free motion.
+
+        Args:
+            rates: dv/dt [m/s²] and dω/dt [rad/s²], shape (2,).
+        """
+        robot, c = self.robot, self.robot.coordinates
+        rows, rest = c.affine_in_acceleration(c.rate(ca.vertcat(self.speed, self.turning)))
+        gain = ca.densify(rows @ robot.mobility(robot.input_matrix)[0])  # (2, 2)
+        wanted = rates - rows @ robot.unforced_acceleration[0] - rest
+        adjugate = ca.vertcat(ca.horzcat(gain[1, 1], -gain[0, 1]), ca.horzcat(-gain[1, 0], gain[0, 0]))
+        return ca.densify(adjugate @ wanted / (gain[0, 0] * gain[1, 1] - gain[0, 1] * gain[1, 0]))
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarMotion:
+    """Where the middle of the axle is to be, r(t); heading, speed and turning rate follow from it.
+
+    With ṙ = (ẋ_r, ẏ_r): v_r = ±|ṙ|, θ_r = atan2(±ẏ_r, ±ẋ_r), ω_r = (ẋ_r ÿ_r − ẏ_r ẍ_r)/|ṙ|², plus to drive forwards,
+    minus to drive backwards. Where the motion stands still it has no heading, and the laws say so.
+
+    Attributes:
+        robot: the two-wheel robot whose axle it is.
+        place: r, shape (2,) [m], an expression in ``robot.t`` and parameters.
+        parameters: symbols other than the robot's that it uses.
+        backwards: whether it is driven in reverse.
+    """
+
+    robot: Robot
+    place: ca.SX
+    parameters: Parameters = NO_PARAMETERS
+    backwards: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no motion in the plane.
+
+        Raises:
+            ModelError: for another robot, another shape, or an expression in the state or in foreign symbols.
+        """
+        require_two_wheels("a PlanarMotion", self.robot)
+        if not isinstance(self.place, ca.SX) or self.place.shape != (2, 1):
+            raise ModelError(f"a PlanarMotion needs a column of 2 SX expressions [m], got {self.place!r}")
+        if not isinstance(self.backwards, bool):
+            raise ModelError(f"backwards must be True or False, got {self.backwards!r}")
+        self.robot.require_own_symbols("the planned motion", self.place, self.parameters)
+        c = self.robot.coordinates
+        if ca.depends_on(self.place, ca.vertcat(c.q, c.v, self.robot.u, c.a)):
+            raise ModelError("a PlanarMotion is a function of time and parameters, not of the state or the inputs")
+        object.__setattr__(self, "place", ca.densify(self.place))
+
+    @property
+    def velocity(self) -> ca.SX:
+        """ṙ, shape (2,) [m/s]."""
+        return self.rate(self.place)
+
+    @property
+    def acceleration(self) -> ca.SX:
+        """d²r/dt², shape (2,) [m/s²]."""
+        return self.rate(self.velocity)
+
+    @property
+    def speed(self) -> ca.SX:
+        """v_r [m/s], below zero in reverse."""
+        return self._sign * ca.norm_2(self.velocity)
+
+    @property
+    def heading(self) -> ca.SX:
+        """θ_r [rad], in (−π, π]."""
+        along = self._sign * self.velocity
+        return ca.atan2(along[1], along[0])
+
+    @property
+    def turning(self) -> ca.SX:
+        """ω_r [rad/s]."""
+        v, a = self.velocity, self.acceleration
+        return (v[0] * a[1] - v[1] * a[0]) / ca.sumsqr(v)
+
+    def rate(self, expression: ca.SX) -> ca.SX:
+        """Derivative with respect to time of an expression in time and parameters.
+
+        Args:
+            expression: any shape.
+        """
+        return ca.densify(ca.jtimes(expression, self.robot.t, ca.SX(1)))
+
+    def start(
+        self, *, t: float = 0.0, ahead: float = 0.0, left: float = 0.0, turned: float = 0.0
+    ) -> tuple[Array, Array]:
+        """A state of rolling with the speed and the turning rate planned for a time, at or beside the planned place.
+
+        Args:
+            t: the time [s].
+            ahead: how far the robot is before its planned place, along the planned heading [m].
+            left: how far it is to the left of it [m].
+            turned: its heading less the planned one [rad].
+
+        Returns:
+            q, shape (5,), with the wheels at angle zero, and the robot's velocities, shape (nv,), nominal parameters.
+
+        Raises:
+            NotFiniteError: if the motion stands still at that time.
+        """
+        values = Parameters.collect([self.robot.parameters, self.parameters])
+        planned = ca.vertcat(self.place, self.heading, self.speed, self.turning)
+        f = ca.Function("planned", [self.robot.t, values.symbols], [planned])
+        x, y, heading, speed, turning = f.call([finite("t", t), values.values()])[0].full()[:, 0].tolist()
+        if not np.isfinite(turning) or speed == 0.0:
+            raise NotFiniteError(f"the planned motion stands still at t = {t:g} s, where it has no heading")
+        aside = finite("ahead", ahead), finite("left", left)
+        x += aside[0] * np.cos(heading) - aside[1] * np.sin(heading)
+        y += aside[0] * np.sin(heading) + aside[1] * np.cos(heading)
+        heading += finite("turned", turned)
+        q = np.array([x, y, heading, 0.0, 0.0])
+        if self.robot.coordinates.nv == 2:
+            return q, np.array([speed, turning])
+        r, b = self.robot.nominal["wheel_radius"], self.robot.nominal["half_track"]
+        wheels = (speed + b * turning) / r, (speed - b * turning) / r
+        return q, np.array([speed * np.cos(heading), speed * np.sin(heading), turning, *wheels])
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.backwards else 1.0
+
+
+def require_motion(law: str, motion: object) -> None:
+    """Raise ModelError unless a law was given a motion to follow.
+
+    Args:
+        law: its name, for the message.
+        motion: what it was given.
+    """
+    if not isinstance(motion, PlanarMotion):
+        raise ModelError(
+            f"{law} follows a PlanarMotion(robot, place) of a two-wheel robot, got {type(motion).__name__}"
+        )

@@ -1,0 +1,182 @@
+"""Dynamic feedback linearisation of a two-wheel robot: its axle moves as a chain of integrators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import NotFiniteError, SingularProgramError
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import positive, vector
+from ..controller import Controller, Observation
+from ..traits import Trait
+from .differential_drive import Axle, PlanarMotion, require_motion, two_wheel_unsupported_reason
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CompensatorState:
+    """The added state at the last sample.
+
+    Attributes:
+        t: time of that sample [s]; NaN before the first.
+        push: ξ, the acceleration along the heading [m/s²].
+        rate: dξ/dt [m/s³].
+    """
+
+    t: float = math.nan
+    push: float = 0.0
+    rate: float = 0.0
+
+
+class DynamicFeedbackLinearization(Controller):
+    """The place of the axle obeys d³e/dt³ + 3 ω_c ë + 3 ω_c² ė + ω_c³ e = 0, e = r − x [Oriolo2002]_.
+
+    Through its wheels the robot has two inputs, dv/dt and dω/dt, of which the second derivative of the place x shows
+    only the first, ẍ = v̇ e_θ + v ω n_θ: as with the kinematic robot of the source, an integrator must come before an
+    input. There it carries the speed; here the speed is a state of the robot, and it carries its acceleration,
+    dv/dt = ξ:
+
+        d³x/dt³ = (dξ/dt − v ω²) e_θ + (2 ξ ω + v dω/dt) n_θ.
+
+    Asking w = d³r/dt³ + 3 ω_c (r̈ − ẍ) + 3 ω_c² (ṙ − ẋ) + ω_c³ (r − x) of it gives dξ/dt = e_θ·w + v ω² and
+    dω/dt = (n_θ·w − 2 ξ ω)/v; the torques follow by inverse dynamics. No motion is left inside: six states, three poles
+    −ω_c for each coordinate. The decoupling is singular at v = 0, where the robot cannot move sideways: below
+    ``slowest`` it raises.
+
+    ξ starts as e_θ·r̈, and is then integrated from sample to sample by the trapezoidal rule, which keeps the closed
+    loop to the linear equation but for the square of the sample interval.
+    """
+
+    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+
+    def __init__(self, motion: PlanarMotion, *, rate: float = 2.0, slowest: float = 1e-3) -> None:
+        """Build the law.
+
+        Args:
+            motion: r, three times differentiable.
+            rate: ω_c [1/s], the parameter ``linearization.rate``.
+            slowest: speed below which the law is not used [m/s].
+
+        Raises:
+            ModelError: for a robot that two torques on two wheels do not drive, or a speed that is not positive.
+            ParameterError: for a rate that is not greater than zero.
+        """
+        require_motion("DynamicFeedbackLinearization", motion)
+        self.check_supported(motion.robot)
+        self.robot, self.motion, self.slowest = motion.robot, motion, positive("slowest", slowest)
+        own = Parameters.declare({"rate": rate}, "linearization", ranges={"rate": Range.POSITIVE})
+        self.parameters = Parameters.collect([self.robot.parameters, motion.parameters, own])
+        c, axle, k, push = self.robot.coordinates, Axle.of(self.robot), own.symbols[0], ca.SX.sym("push")
+        v, turning = axle.speed, axle.turning
+        away = motion.place - axle.place
+        apart = motion.velocity - v * axle.along
+        faster = motion.acceleration - push * axle.along - v * turning * axle.across
+        jerk = motion.rate(motion.acceleration) + 3 * k * faster + 3 * k**2 * apart + k**3 * away
+        rate_of_push = ca.dot(axle.along, jerk) + v * turning**2
+        spin = (ca.dot(axle.across, jerk) - 2 * push * turning) / v
+        still = ca.substitute(rate_of_push, push, ca.SX(0))
+        symbols = {"t": c.t, "q": c.q, "v": c.v, "p": self.parameters.symbols}
+        self._tick = Kernel(
+            "linearized_tick",
+            {**symbols, "push": push},
+            {"torques": axle.torques(ca.vertcat(push, spin)), "speed": v, "error": away},
+        )
+        self._extend = Kernel(
+            "linearized_extension",
+            symbols,
+            {"rate": still, "slope": ca.jacobian(rate_of_push, push), "start": ca.dot(axle.along, motion.acceleration)},
+            compiled=False,
+        )
+        self.reset()
+
+    @classmethod
+    def refusal(cls, robot: Robot) -> str:
+        """Why this law cannot drive a robot."""
+        return two_wheel_unsupported_reason(robot)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The coordinates of e."""
+        return ("x", "y")
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The torques at one tick, with ξ carried on from the last sample.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (5,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape; NotFiniteInputError, which is one, for a number that is not finite.
+            SingularProgramError: if the robot hardly moves.
+            NotFiniteError: if a torque is not finite.
+        """
+        arguments = self.arguments(t, q, v, p)
+        memory = self._remembered()
+        push = self._start(arguments) if math.isnan(memory.t) else memory.push + (arguments[0] - memory.t) * memory.rate
+        torques, speed, _ = self._tick(*arguments, push)
+        if abs(float(speed)) < self.slowest:
+            raise SingularProgramError(
+                f"at t = {arguments[0]:g}: the axle moves at {float(speed):.3g} m/s. Dynamic feedback linearisation "
+                f"divides by that speed and is not used below {self.slowest:g} m/s: start the robot moving, and plan a "
+                "motion that neither stands still nor turns back"
+            )
+        if not np.isfinite(torques).all():
+            raise NotFiniteError(
+                f"at t = {arguments[0]:g}: a torque is not finite: is the motion three times smooth here?"
+            )
+        return torques
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """The torques; the rows never depend on each other above the slowest speed."""
+        return Observation(self.control(t, q, v, p), np.ones(2), np.ones(2), np.zeros(0))
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """e = r − x, shape (2,) [m]."""
+        vector("a", a, self.robot.coordinates.nv)
+        return self._tick(*self.arguments(t, q, v, p), 0.0)[2]
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Integrate ξ over the interval that ends with this sample."""
+        arguments, memory = self.arguments(t, q, v, p), self._remembered()
+        still, slope, _ = map(float, self._extend(*arguments))
+        if math.isnan(memory.t):
+            push = self._start(arguments)
+        else:
+            half = (arguments[0] - memory.t) / 2
+            push = (memory.push + half * (memory.rate + still)) / (1.0 - half * slope)
+        rate = still + slope * push
+        if not math.isfinite(rate):
+            raise NotFiniteError(f"at t = {arguments[0]:g}: the planned motion is not three times smooth here")
+        self.memory = CompensatorState(arguments[0], push, rate)
+
+    def reset(self) -> None:
+        """Forget ξ."""
+        self.memory = CompensatorState()
+
+    def _start(self, arguments: tuple[float, Array, Array, Array]) -> float:
+        return float(self._extend(*arguments)[2])
+
+    def _remembered(self) -> CompensatorState:
+        assert isinstance(self.memory, CompensatorState)
+        return self.memory

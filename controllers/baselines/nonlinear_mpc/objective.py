@@ -1,0 +1,190 @@
+"""The objective of a predictive controller: errors that vanish, inputs without cost, and weights from one rate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....constraints.relations.operands import Column, column
+from ....robots.robot import Robot
+from ....symbolic.errors import ModelError
+from ....symbolic.kernel import Kernel
+from ....symbolic.linear_algebra import SemidefiniteLdl
+from ....symbolic.parameters import NO_PARAMETERS, Parameters
+from ....symbolic.sampling import sample_values
+from ....symbolic.validation import reals
+from ...reference import Reference
+
+
+@dataclass(frozen=True, eq=False)
+class MpcObjective:
+    """y → 0, with u near u_d; expressions in a robot's t, q, v and parameters, and in parameters of its own.
+
+    Attributes:
+        robot: the model.
+        y: what is to vanish, shape (m,).
+        rate: dy/dt, shape (m,).
+        names: of the entries of y.
+        input: u_d, the input that costs nothing, shape (nu,).
+        state: (q, v) that y = 0 leads to, shape (nq + nv,), if it is one; empty if not.
+        parameters: symbols other than the robot's.
+    """
+
+    robot: Robot
+    y: ca.SX
+    rate: ca.SX
+    names: tuple[str, ...]
+    input: ca.SX
+    state: ca.SX
+    parameters: Parameters
+
+    @classmethod
+    def follow(cls, reference: Reference) -> Self:
+        """y = q − q_d(t), with the inputs that q_d needs.
+
+        Args:
+            reference: the motion.
+        """
+        robot = reference.robot
+        c = robot.coordinates
+        needed = ca.substitute(
+            holding_input(robot, c.a),
+            ca.vertcat(c.q, c.v, c.a),
+            ca.vertcat(reference.q, reference.v, reference.a),
+        )
+        state = ca.vertcat(reference.q, reference.v)
+        names = tuple(f"error of {name}" for name in c.names)
+        return cls(robot, c.q - reference.q, c.v - reference.v, names, needed, state, reference.parameters)
+
+    @classmethod
+    def reach(cls, robot: Robot, point: ca.SX, target: Column, parameters: Parameters = NO_PARAMETERS) -> Self:
+        """y = point − target(t), with the inputs that hold the robot where it is.
+
+        Args:
+            robot: the model.
+            point: an expression in q, shape (m,), such as ``robot.points["tip"]``.
+            target: where it is to be: expressions in t and the parameters, or numbers, shape (m,).
+            parameters: symbols other than the robot's.
+
+        Raises:
+            ModelError: for shapes that do not agree, or foreign symbols.
+        """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"a point is one of a Robot, got {type(robot).__name__}")
+        x, wanted = column("aim", "the point", point), column("aim", "the target", target)
+        if x.numel() != wanted.numel():
+            raise ModelError(f"point and target must be of one length, got {x.numel()} and {wanted.numel()}")
+        c = robot.coordinates
+        robot.require_own_symbols("point", x, parameters)
+        robot.require_own_symbols("target", wanted, parameters)
+        if ca.depends_on(ca.vertcat(x, wanted), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(wanted, c.q):
+            raise ModelError("a point depends on coordinates, a target on time and parameters, and on nothing else")
+        y = ca.densify(x - wanted)
+        names = tuple(f"error {i}" for i in range(y.numel()))
+        holding = ca.substitute(holding_input(robot, ca.SX.zeros(c.nv)), c.v, ca.SX.zeros(c.nv))
+        return cls(robot, y, ca.densify(c.rate(y)), names, holding, ca.SX(0, 1), parameters)
+
+
+def holding_input(robot: Robot, acceleration: ca.SX) -> ca.SX:
+    """u with B u + Aᵀμ = M a + h for some reactions μ, or as near to it as inputs get, in the accelerations they make.
+
+    Args:
+        robot: the model.
+        acceleration: a, shape (nv,).
+    """
+    B = robot.input_matrix
+    reach = robot.mobility(B)[0]
+    return SemidefiniteLdl.of(B.T @ reach).solve(reach.T @ (robot.mass_matrix @ acceleration + robot.bias))
+
+
+Array = NDArray[np.float64]
+
+SINGULAR = 1e-6
+"""Share of the largest below which a direction is not counted as one that inputs move."""
+
+LEAST = 1e-3
+"""Of the largest allowed input: what any other is allowed at least."""
+
+
+def allowed_effort(aim: MpcObjective, parameters: Parameters, error: Array, rate: float, limits: Array) -> Array:
+    """ū: what gives the errors, one at a time, an acceleration of ω² ē, and the limit if that is less, shape (nu,).
+
+    It is looked at where a reference starts, and for other aims in a few places at random, of which the median is
+    taken.
+
+    Args:
+        aim: what is to vanish.
+        parameters: all of them.
+        error: ē, shape (m,).
+        rate: ω [1/s].
+        limits: greatest |u|, shape (nu,).
+    """
+    robot, c = aim.robot, aim.robot.coordinates
+    K = ca.densify(ca.jacobian(aim.y, c.q) @ c.N @ robot.mobility(robot.input_matrix)[0])
+    places = _values(aim, parameters, K)
+    wanted = np.diag(rate**2 * error)
+    each = [np.abs(np.linalg.pinv(one, rcond=SINGULAR) @ wanted).max(axis=1) for one in places]
+    effort = np.median(each, axis=0)
+    effort = np.minimum(np.maximum(effort, LEAST * effort.max(initial=0.0)), np.where(limits > 0.0, limits, np.inf))
+    if not (np.isfinite(effort).all() and (effort > 0.0).all()):
+        raise ModelError(f"the inputs of {robot.name} do not move what is to vanish: give effort=, got {effort}")
+    return np.asarray(effort, dtype=np.float64)
+
+
+def needed_substeps(aim: MpcObjective, parameters: Parameters, interval: float) -> int:
+    """Runge–Kutta steps in an interval that keep |λ| h below 2 for the eigenvalues λ of the model without control.
+
+    They are looked at where the allowed efforts are.
+
+    Args:
+        aim: has the model.
+        parameters: all of them.
+        interval: [s].
+    """
+    robot, c = aim.robot, aim.robot.coordinates
+    x = ca.vertcat(c.q, c.v)
+    free = ca.substitute(robot.acceleration, robot.u, ca.SX.zeros(robot.u.numel()))
+    places = _values(aim, parameters, ca.densify(ca.jacobian(ca.vertcat(c.N @ c.v, free), x)))
+    fastest = [float(np.abs(np.linalg.eigvals(one)).max()) for one in places if np.isfinite(one).all()]
+    return max(1, math.ceil(interval * max(fastest, default=0.0) / 2.0))
+
+
+def _values(aim: MpcObjective, parameters: Parameters, expression: ca.SX) -> list[Array]:
+    """A matrix where a reference starts, or in a few places at random."""
+    c = aim.robot.coordinates
+    symbols = {"t": c.t, "q": c.q, "v": c.v}
+    if not aim.state.numel():
+        return [one[0].reshape(expression.shape) for one in sample_values({"value": expression}, symbols, parameters)]
+    inputs, p = {"t": c.t, "p": parameters.symbols}, parameters.values()
+    start = Kernel("mpc_start", inputs, {"x": aim.state}, compiled=False)(0.0, p)[0]
+    value = Kernel("mpc_value", {**symbols, "p": parameters.symbols}, {"value": expression}, compiled=False)
+    return [value(0.0, start[: c.nq], start[c.nq :], p)[0].reshape(expression.shape)]
+
+
+def terminal_weight(matrix: ArrayLike | None, error: Array, rate: float) -> Array:
+    """P, shape (2 m, 2 m): as given, or the cost of errors that decay at the rate ω from the horizon on.
+
+    Args:
+        matrix: P; None for the rule.
+        error: what e = (y, ẏ) is allowed, shape (2 m,).
+        rate: ω [1/s].
+
+    Raises:
+        ModelError: for a matrix of another shape, not symmetric, or negative somewhere.
+    """
+    if matrix is None:
+        return np.diag(error**-2.0) / (2.0 * rate)
+    size = len(error)
+    try:
+        P = reals("matrix", matrix)
+    except (TypeError, ValueError) as raised:
+        raise ModelError(f"terminal must be a symmetric matrix ({size}, {size}), got {matrix!r}") from raised
+    good = P.shape == (size, size) and bool(np.isfinite(P).all()) and np.allclose(P, P.T)
+    if not good or float(np.linalg.eigvalsh(P).min()) < -1e-9 * float(np.abs(P).max()):
+        raise ModelError(f"terminal must be a symmetric matrix ({size}, {size}), not negative, got {P}")
+    return P

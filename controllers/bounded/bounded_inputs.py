@@ -1,0 +1,350 @@
+"""Bounded inputs: the decision at each tick of ``realization="bounded"``, its memory and its messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...constraints.solvability import REMAINDER, row_remainders
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
+from ...symbolic.validation import finite_time
+from ..multipliers import MultiplierMethod
+from ..multipliers.method import ACCURATE
+from ..program.program import Program
+from ..status import Status
+from .control_limits import ControlLimits
+from .lexicographic import LexicographicSolution, LexicographicSolver, priority_groups
+from .problem import BoundedProblem, BoundedProblemData
+from .quadratic_program import ConicSolver, QpSolver
+from .static_holding import RestEquilibria, StaticHolding
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedOutcome:
+    """The decision of one tick.
+
+    Attributes:
+        input: u, shape (nu,).
+        status: OK, LIMITED or HELD.
+        missed: what the input leaves of the program, Θ a − β, in the unit of each row, 0 where that is rounding,
+            shape (m,).
+        beyond: by how much each limit row is exceeded, in its unit, shape (l,).
+        short: by how much the power of each input, and their sum, are exceeded, shape (nu + 1,) [W].
+        failed: what the solver did not find, and its word; empty if it did.
+        found: what the next tick may start from; None where no quadratic programme was needed.
+        message: what happened and what to try; empty where nobody has asked.
+    """
+
+    input: Array
+    status: Status
+    missed: Array
+    beyond: Array
+    short: Array
+    failed: str = ""
+    found: LexicographicSolution | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedSample:
+    """A sample of the motion, and what was decided at it.
+
+    Attributes:
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities, shape (nv,).
+        p: parameters, the whole vector.
+        outcome: of the tick.
+    """
+
+    t: float
+    q: Array
+    v: Array
+    p: Array
+    outcome: BoundedOutcome
+
+    def is_at(self, t: float, q: Array, v: Array, p: Array) -> bool:
+        """Whether it was taken there.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, the whole vector.
+        """
+        return bool(t == self.t and (q == self.q).all() and (v == self.v).all() and (p == self.p).all())
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedMemory:
+    """The last two samples: at the last one, the input of the one before is what the drives come from.
+
+    Attributes:
+        before: the one before the last, if there is one.
+        last: the last, if there is one.
+    """
+
+    before: BoundedSample | None = None
+    last: BoundedSample | None = None
+
+    def anchor(self, t: float) -> BoundedSample | None:
+        """The sample from whose input the drives come at a time.
+
+        Args:
+            t: time [s].
+        """
+        t = finite_time("t", t)
+        return self.last if self.last is not None and t > self.last.t else self.before
+
+
+REACHED = 1e-9
+"""An input is at its bound from this share of it."""
+
+
+def describe_limits(program: Program, limits: ControlLimits, rows: tuple[str, ...], outcome: BoundedOutcome) -> str:
+    """What was missed, by how much, and which inputs are at their bounds.
+
+    Args:
+        program: what was asked for.
+        limits: what was kept.
+        rows: names of the limit rows.
+        outcome: of the tick.
+    """
+    robot = program.robot
+    parts: list[str] = []
+    if outcome.status is Status.HELD:
+        parts.append(f"The solver found no answer for {outcome.failed}: the last input is held, within its bounds.")
+    elif outcome.failed:
+        parts.append(f"The solver found no answer for {outcome.failed}: the input serves what comes before that.")
+    named = [
+        f"{row!r} by {missed:.6g}"
+        for row, missed in zip(program.rows, outcome.missed.tolist(), strict=True)
+        if missed != 0.0
+    ]
+    if named:
+        parts.append(f"Rows of the program are missed: {', '.join(named)}.")
+    beyond = [
+        f"{name} by {value:.6g}" for name, value in zip(rows, outcome.beyond.tolist(), strict=True) if value != 0.0
+    ]
+    if beyond:
+        parts.append(
+            f"The inputs are too weak for these limits, which are exceeded in acceleration: {', '.join(beyond)}."
+        )
+    names = (*(f"power of {name}" for name in robot.input_names), "total power")
+    short = [f"{name} by {w:.6g} W" for name, w in zip(names, outcome.short.tolist(), strict=True) if w != 0.0]
+    if short:
+        parts.append(f"Rate and bounds of the inputs do not let power fall in time: {', '.join(short)}.")
+    found = outcome.found
+    pressing = [] if found is None else np.flatnonzero(found.pressing & (outcome.beyond == 0.0)).tolist()
+    if pressing:
+        parts.append(f"Kept at their limit: {', '.join(rows[i] for i in pressing)}.")
+    full = np.where(outcome.input < 0.0, limits.lower, limits.upper)
+    at_bound = [
+        f"{name} ({value:.6g} {unit})".replace(" )", ")")
+        for name, value, bound, unit in zip(
+            robot.input_names, outcome.input.tolist(), full.tolist(), robot.input_units, strict=True
+        )
+        if np.isfinite(bound) and abs(value - bound) <= REACHED * abs(bound)
+    ]
+    if at_bound:
+        parts.append(f"At their bound: {', '.join(at_bound)}.")
+    return " ".join(parts)
+
+
+EXACT = 1e-9
+"""Share by which the input without limits may miss rows that it is taken to keep."""
+MISSED = 1e-7
+"""A row is told as missed from this share of what it is made of."""
+ROUNDING = 1e-8
+"""And from so many units of it, m/s² or rad/s²."""
+
+
+class BoundedInputs:
+    """Decides at each tick which inputs are applied.
+
+    Attributes:
+        program: what is realised.
+        limits: what is kept.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        method: MultiplierMethod,
+        limits: ControlLimits | None,
+        priorities: Iterable[str | Iterable[str]] | None,
+        solver: QpSolver | None,
+    ) -> None:
+        """Check what is given and write the problem down.
+
+        Args:
+            program: what is realised.
+            method: how multipliers are found where no limit is reached.
+            limits: of the robot; its own if not given.
+            priorities: groups of names of constraints, the highest first; all are equal if not given.
+            solver: of quadratic programmes.
+
+        Raises:
+            ModelError: for limits, priorities or a solver that cannot serve, a program without inputs, or rows
+                nonlinear in the accelerations.
+        """
+        robot = program.robot
+        if not program.is_affine:
+            rows = ", ".join(repr(row) for row, ok in zip(program.rows, program.affine, strict=True) if not ok)
+            raise ModelError(
+                f"realization='bounded' needs rows affine in the accelerations, {rows} is not: use 'actuated', or "
+                "write the row with its accelerations linear"
+            )
+        if robot.u.numel() == 0:
+            raise ModelError(f"{robot.name} has no inputs, so that there is nothing to bound: use realization='ideal'")
+        if limits is not None and not isinstance(limits, ControlLimits):
+            raise ModelError(f"limits must be ControlLimits such as ControlLimits.of(robot, effort=…), got {limits!r}")
+        if solver is not None and not isinstance(solver, QpSolver):
+            raise ModelError(f"solver must be a QpSolver such as ConicSolver(), got {solver!r}")
+        self.program, self.limits = program, limits or ControlLimits.of(robot)
+        self.limits.require_sizes(robot)
+        self._at_rest = RestEquilibria(robot, program.parameters, self.limits)
+        self._solver = solver or ConicSolver()
+        self._problem = BoundedProblem(program, method, self.limits)
+        self._levels = LexicographicSolver(self._solver, priority_groups(program, priorities), self._problem.hard)
+        self._none_missed = _frozen(np.zeros(len(program.rows)))
+        self._none_beyond = _frozen(np.zeros(len(self._problem.rows)))
+        self._none_short = _frozen(np.zeros(robot.u.numel() + 1))
+        self._rates = np.isfinite(self.limits.rate).any()
+
+    def advanced(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedMemory:
+        """The memory after one more sample.
+
+        Args:
+            memory: before it.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+        """
+        before = _samples(memory).anchor(t)
+        return BoundedMemory(before, BoundedSample(t, q, v, p, self._decide(t, q, v, p, before)))
+
+    def decide(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+        """The inputs at one tick; a pure function of its arguments.
+
+        Args:
+            memory: of the samples so far.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+
+        Raises:
+            NotFiniteError: if a number of the model is not finite.
+            NotConvergedError: if the solver fails and no input has been applied before.
+        """
+        samples = _samples(memory)
+        if samples.last is not None and samples.last.is_at(t, q, v, p):
+            return samples.last.outcome
+        return self._decide(t, q, v, p, samples.anchor(t))
+
+    def tell(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+        """The same as :meth:`decide`, with a message: what was missed, by how much, and what to try.
+
+        Args:
+            memory: of the samples so far.
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+        """
+        outcome = self.decide(memory, t, q, v, p)
+        parts = [outcome.status.sentence]
+        if outcome.status is not Status.OK:
+            holding = self.holding(t, q, p)
+            said = describe_limits(self.program, self.limits, self._problem.rows, outcome)
+            parts = [said, "" if holding.possible else holding.message, *parts]
+        return replace(outcome, message=" ".join(filter(None, parts)))
+
+    def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
+        """Whether the inputs can hold the robot at rest.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            p: parameters, whole vector.
+        """
+        return self._at_rest.holding(t, q, p)
+
+    def _decide(self, t: float, q: Array, v: Array, p: Array, before: BoundedSample | None) -> BoundedOutcome:
+        low, high = self.limits.lower, self.limits.upper
+        if before is not None and self._rates:
+            change = self.limits.rate * max(t - before.t, 0.0)
+            low = np.maximum(low, before.outcome.input - change)
+            high = np.minimum(high, before.outcome.input + change)
+        u, fit = self._problem.quick(t, q, v, p, low, high)
+        if fit[0] <= 0.0 and fit[1] <= EXACT and fit[2] <= EXACT and fit[3] <= 0.0 and np.isfinite(u).all():
+            return BoundedOutcome(_frozen(u), Status.OK, self._none_missed, self._none_beyond, self._none_short)
+        tick = self._problem.whole(t, q, v, p, low, high)
+        if not math.isfinite(tick.total[0]):
+            raise NotFiniteError(f"at t = {t:g}: {Status.NOT_FINITE.sentence}")
+        found = self._levels.solve(tick, None if before is None else before.outcome.found)
+        if found.x is None:
+            return self._held(t, tick, before, found.failed)
+        u = np.minimum(np.maximum(tick.scale * found.x, tick.low), tick.high)
+        failed = f"{found.failed} ({self._word})" if found.failed else ""
+        # Rows that nearly depend on others are reached to a solver's tolerance by many inputs.
+        missed = self._none_missed if found.reached and fit[2] < math.inf else self._missed(tick, u)
+        beyond = self._beyond(tick, u) if found.relaxed else self._none_beyond
+        reached = missed is self._none_missed or not missed.any()
+        if reached and not found.reached:
+            found = replace(found, reached=True)
+        fine = reached and not failed and not (found.relaxed and beyond.any()) and fit[3] <= 0.0
+        status = Status.OK if fine else Status.LIMITED
+        return BoundedOutcome(_frozen(u), status, missed, beyond, _frozen(tick.short), failed, found)
+
+    def _held(self, t: float, tick: BoundedProblemData, before: BoundedSample | None, failed: str) -> BoundedOutcome:
+        what = f"{failed} ({self._word})"
+        if before is None:
+            raise NotConvergedError(
+                f"at t = {t:g}: no input was found for {what}, and none has been applied before that could be held: "
+                "start where the limits leave room, or give another solver, such as ConicSolver('qrqp')"
+            )
+        u = np.clip(before.outcome.input, tick.low, tick.high)
+        missed, beyond = self._missed(tick, u), self._beyond(tick, u)
+        return BoundedOutcome(_frozen(u), Status.HELD, missed, beyond, _frozen(tick.short), what)
+
+    @property
+    def _word(self) -> str:
+        return self._solver.word or "the solver's numbers miss the conditions of optimality"
+
+    def _missed(self, tick: BoundedProblemData, u: Array) -> Array:
+        """What is left of the program, in its units; 0 for rounding."""
+        x = u / tick.scale
+        rest = tick.gain @ x - tick.right
+        size = np.abs(tick.gain) @ np.abs(x) + np.abs(tick.right)
+        told = np.abs(rest) > MISSED * size + ROUNDING * tick.gain_scale
+        # What is left of a row beside others must be met to a share of itself, or the motion is another.
+        beside, left = row_remainders(tick.gain, rest)
+        near = np.abs(beside) > left * (ACCURATE * size + ROUNDING * tick.gain_scale)
+        return _frozen(np.where(told | (near & (left > REMAINDER)), rest / tick.gain_scale, 0.0))
+
+    def _beyond(self, tick: BoundedProblemData, u: Array) -> Array:
+        """How far the inputs are beyond the limit rows, in their units; 0 for rounding."""
+        x = u / tick.scale
+        value = tick.rows @ x
+        over = np.maximum(np.maximum(tick.least - value, value - tick.most), 0.0) / tick.row_scale
+        size = (np.abs(tick.rows) @ np.abs(x)) / tick.row_scale
+        return _frozen(np.where(over > MISSED * size + ROUNDING, over, 0.0))
+
+
+def _samples(memory: object) -> BoundedMemory:
+    return memory if isinstance(memory, BoundedMemory) else BoundedMemory()
+
+
+def _frozen(array: Array) -> Array:
+    copied = array.copy()
+    copied.setflags(write=False)
+    return copied

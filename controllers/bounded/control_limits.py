@@ -1,0 +1,186 @@
+"""Control limits: bounds on inputs, their rates and power, and on joint positions and speeds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError
+from ...symbolic.validation import positive, reals
+
+Array = NDArray[np.float64]
+
+APPROACH = 10.0
+"""Rate [1/s] at which joints may come near their limits of place, if none is given."""
+SPEED_APPROACH = 50.0
+"""The same for limits of speed."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ControlLimits:
+    r"""Bounds that a controller with ``realization="bounded"`` keeps; inf where there is none.
+
+    Inputs: lower ≤ u ≤ upper, |u̇| ≤ rate, |u_i w_i| ≤ power_i and Σ u_i w_i ≤ total_power, where w = Bᵀv are the
+    velocities at which the inputs do work. The first two are never exceeded: the input at the last sample keeps both,
+    so that there always is one that does; before the first sample of a run there is none, and no rate is kept. Where
+    the rate does not let an input fall to its power in time, it comes as near as it can.
+
+    Joints: with d = joint_upper − q, the bound of a coordinate is d̈ + 2 k ḋ + k² d ≥ 0 and that of a velocity
+    v̇ ≤ k' (speed − v), where k is ``approach`` and k' ``speed_approach``; likewise below. A motion that starts with
+    d ≥ 0 and ḋ + k d ≥ 0, and within its limits of speed, then never leaves them [NguyenSreenath2016]_, as long as the
+    inputs are strong enough: a joint that nears its limit at a distance d must be no faster than k d. Of a joint held
+    at an acceleration between samples that is true for k·step ≤ 0.5 and k'·step ≤ 1. Where place and speed ask for
+    the contrary of each other, place comes first.
+
+    Attributes:
+        lower: least inputs, shape (nu,) [N, N m or V].
+        upper: greatest inputs, shape (nu,).
+        rate: greatest |u̇|, shape (nu,) [per s].
+        power: greatest |u_i w_i|, shape (nu,) [W].
+        total_power: greatest sum of u_i w_i, at least zero [W]: what a supply gives; what brakes feed back is free.
+        joint_lower: least coordinates, shape (nq,).
+        joint_upper: greatest coordinates, shape (nq,).
+        speed: greatest |v|, shape (nv,).
+        approach: k, how fast a joint may come near its limit of place [1/s].
+        speed_approach: k', how fast it may come near its limit of speed [1/s].
+
+    Raises:
+        ModelError: for a NaN, a wrong shape, a lower limit not below the upper one, or a negative rate, power or speed.
+    """
+
+    lower: Array
+    upper: Array
+    rate: Array
+    power: Array
+    joint_lower: Array
+    joint_upper: Array
+    speed: Array
+    total_power: float = math.inf
+    approach: float = APPROACH
+    speed_approach: float = SPEED_APPROACH
+
+    def __post_init__(self) -> None:
+        """Copy and freeze the arrays, and check them."""
+        for item in fields(self):
+            if item.name in ("total_power", "approach", "speed_approach"):
+                continue
+            array = _numbers(item.name, getattr(self, item.name))
+            if array.ndim != 1:
+                raise ModelError(f"limits: {item.name} must be a vector, got shape {array.shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, item.name, array)
+        for low, high in (("lower", "upper"), ("joint_lower", "joint_upper")):
+            below, above = getattr(self, low), getattr(self, high)
+            if below.shape != above.shape or not (below <= above).all() or (np.isinf(below) & (below == above)).any():
+                raise ModelError(f"limits: {low} must not be above {high}, got {below} and {above}")
+        if not self.rate.shape == self.power.shape == self.lower.shape:
+            raise ModelError(
+                f"limits: lower, rate and power must be of one shape, got {self.lower.shape}, {self.rate.shape} and "
+                f"{self.power.shape}"
+            )
+        if (self.rate <= 0.0).any():
+            raise ModelError(f"limits: rate must be greater than zero, got {self.rate}")
+        if (given := _numbers("total_power", self.total_power)).ndim:
+            raise ModelError(f"limits: total_power must be one number, got shape {given.shape}")
+        total = float(given)
+        for name, least in (("power", self.power), ("speed", self.speed), ("total_power", np.array([total]))):
+            if (least < 0.0).any():
+                raise ModelError(f"limits: {name} must not be negative, got {getattr(self, name)}")
+        object.__setattr__(self, "total_power", total)
+        for name in ("approach", "speed_approach"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+
+    @classmethod
+    def of(
+        cls,
+        robot: Robot,
+        *,
+        effort: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        rate: ArrayLike = math.inf,
+        power: ArrayLike = math.inf,
+        total_power: float = math.inf,
+        joint_lower: ArrayLike | None = None,
+        joint_upper: ArrayLike | None = None,
+        speed: ArrayLike | None = None,
+        approach: float = APPROACH,
+        speed_approach: float = SPEED_APPROACH,
+    ) -> Self:
+        """The limits of a robot's own data, where no others are given; a single number holds for all.
+
+        Args:
+            robot: whose ``limits`` are taken.
+            effort: greatest |u|, shape (nu,), in place of lower and upper.
+            lower: least inputs, shape (nu,).
+            upper: greatest inputs, shape (nu,).
+            rate: greatest |u̇|, shape (nu,) [per s].
+            power: greatest |u_i w_i|, shape (nu,) [W].
+            total_power: greatest sum of u_i w_i [W].
+            joint_lower: least coordinates, shape (nq,).
+            joint_upper: greatest coordinates, shape (nq,).
+            speed: greatest |v|, shape (nv,).
+            approach: how fast joints may come near their limits of place [1/s].
+            speed_approach: how fast they may come near their limits of speed [1/s].
+
+        Raises:
+            ModelError: for a NaN, a wrong shape or sign, a lower limit above the upper one, or effort beside a lower or
+                upper limit.
+        """
+        if not isinstance(robot, Robot):
+            raise ModelError(f"limits are those of a Robot, got {type(robot).__name__}")
+        if effort is not None and not (lower is None and upper is None):
+            raise ModelError("limits: give effort for −effort ≤ u ≤ effort, or lower and upper, but not both")
+        own, c, nu = robot.limits, robot.coordinates, robot.u.numel()
+        greatest = own.effort if effort is None else _filled("effort", effort, nu)
+        if (greatest < 0.0).any():
+            raise ModelError(f"limits: effort must not be negative, got {greatest}")
+        return cls(
+            lower=-greatest if lower is None else _filled("lower", lower, nu),
+            upper=greatest if upper is None else _filled("upper", upper, nu),
+            rate=_filled("rate", rate, nu),
+            power=_filled("power", power, nu),
+            total_power=total_power,
+            joint_lower=own.lower if joint_lower is None else _filled("joint_lower", joint_lower, c.nq),
+            joint_upper=own.upper if joint_upper is None else _filled("joint_upper", joint_upper, c.nq),
+            speed=own.speed if speed is None else _filled("speed", speed, c.nv),
+            approach=approach,
+            speed_approach=speed_approach,
+        )
+
+    def require_sizes(self, robot: Robot) -> None:
+        """Raise ModelError unless the arrays fit a robot.
+
+        Args:
+            robot: the model.
+        """
+        c, nu = robot.coordinates, robot.u.numel()
+        for name, size in (("lower", nu), ("joint_lower", c.nq), ("speed", c.nv)):
+            given = getattr(self, name).size
+            if given != size:
+                raise ModelError(f"limits: {name} needs {size} values for {robot.name}, got {given}")
+
+
+def _numbers(name: str, value: ArrayLike) -> Array:
+    try:
+        array = reals("value", value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"limits: {name} must be numbers, got {value!r}") from error
+    if np.isnan(array).any():
+        raise ModelError(f"limits: {name} must not be NaN, got {array}")
+    return array
+
+
+def _filled(name: str, value: ArrayLike, size: int) -> Array:
+    """As a vector of this size."""
+    array = _numbers(name, value)
+    if array.ndim == 0:
+        return np.full(size, float(array))
+    if array.shape != (size,):
+        raise ModelError(f"limits: {name} must be one number or have shape ({size},), got shape {array.shape}")
+    return array

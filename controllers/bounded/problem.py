@@ -1,0 +1,380 @@
+"""The optimization problem that limits and a program pose at one state, as expressions and compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ...symbolic.sampling import sample_values
+from ..multipliers import DirectMethod, LeastNormMultipliers, MultiplierMethod
+from ..multipliers.forward_dynamics import SINGULAR
+from ..program.program import Program
+from ..realization import ActuatedRealization, RealizedMotion, active_rows
+from .control_limits import ControlLimits
+
+INF = ca.SX(np.inf)
+
+
+class LimitRows:
+    """low ≤ u ≤ high and least ≤ matrix · u ≤ most.
+
+    Attributes:
+        low: least input that the given bounds and the power of each input allow, shape (nu,); where these or the total
+            power leave nothing, the one of the given bounds that comes nearest to the power.
+        high: the greatest, shape (nu,).
+        short: by how much power is exceeded at least, shape (nu + 1,): that of each input, then their sum [W].
+        names: of the rows, l of them.
+        hard: so many of them, the first ones, can always be kept within low and high.
+        matrix: shape (l, nu).
+        least: shape (l,).
+        most: shape (l,).
+        scale: one over the unit of each row, shape (l,).
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        limits: ControlLimits,
+        free: ca.SX,
+        reach: ca.SX,
+        mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]],
+        given: tuple[ca.SX, ca.SX],
+    ) -> None:
+        """Write them down.
+
+        Args:
+            robot: the model.
+            limits: of it.
+            free: accelerations without inputs, shape (nv,).
+            reach: what inputs add to them, shape (nv, nu).
+            mobility: what generalized forces add to accelerations and reactions.
+            given: least and greatest inputs that torque and rate allow, shape (nu,) each.
+        """
+        self.names: tuple[str, ...] = ()
+        self.hard = 0
+        self._matrix: list[ca.SX] = []
+        self._least: list[ca.SX] = []
+        self._most: list[ca.SX] = []
+        self._scale: list[ca.SX] = []
+        self._bound_power(robot, limits, given)
+        self._bound_joints(robot, limits, free, reach, mobility)
+        nu = robot.u.numel()
+        self.matrix = ca.densify(ca.vertcat(ca.SX(0, nu), *self._matrix))
+        self.least, self.most, self.scale = (
+            ca.vertcat(ca.SX(0, 1), *values) for values in (self._least, self._most, self._scale)
+        )
+
+    def beyond(self, u: ca.SX) -> ca.SX:
+        """By how much an input is beyond each row, as a share of what it is made of, shape (l,).
+
+        Args:
+            u: shape (nu,).
+        """
+        value, size = self.matrix @ u, 1 / self.scale + ca.fabs(self.matrix) @ ca.fabs(u)
+        return ca.vertcat(
+            ca.SX(0, 1),
+            *(ca.fmax(self.least[i] - value[i], value[i] - self.most[i]) / size[i] for i in range(len(self.names))),
+        )
+
+    def _bound_power(self, robot: Robot, limits: ControlLimits, given: tuple[ca.SX, ca.SX]) -> None:
+        speed = robot.input_matrix.T @ robot.v
+        low: list[ca.SX] = []
+        high: list[ca.SX] = []
+        short: list[ca.SX] = []
+        for i, power in enumerate(limits.power):
+            least, most = given[0][i], given[1][i]
+            if np.isfinite(power):
+                w = ca.fabs(speed[i])
+                bound = ca.if_else(w > 0, float(power) / w, INF)
+                least, most = _clipped(-bound, least, most), _clipped(bound, least, most)
+                # Where the given bounds leave no room, least and most are the end of them that is nearest.
+                nearest = ca.fmax(ca.fmax(least, -most), 0)
+                short.append(ca.if_else(w > 0, ca.fmax(nearest * w - float(power) * (1 + 1e-12), 0), 0))
+            else:
+                short.append(ca.SX(0))
+            low.append(least)
+            high.append(most)
+        total = ca.SX(0)
+        if np.isfinite(limits.total_power):
+            speeds, allowed, fastest = ca.vertsplit(speed), float(limits.total_power), ca.SX(0)
+            for w, least, most in zip(speeds, low, high, strict=True):
+                total = total + ca.if_else(w > 0, w * least, ca.if_else(w < 0, w * most, 0))
+                fastest = ca.fmax(fastest, ca.fabs(w))
+            beyond = total > allowed
+            for i, (w, least, most) in enumerate(zip(speeds, low, high, strict=True)):
+                # The corner that is left, without the rounding of a row through it.
+                low[i] = ca.if_else(ca.logic_and(beyond, w < 0), most, least)
+                high[i] = ca.if_else(ca.logic_and(beyond, w > 0), least, most)
+            self.hard = 1
+            scale = ca.if_else(fastest > 0, 1 / fastest, 1)
+            self._add("total power", speed.T, -INF, ca.if_else(beyond, INF, allowed), scale)
+            total = ca.fmax(total - allowed, 0)
+        self.low, self.high = ca.vertcat(ca.SX(0, 1), *low), ca.vertcat(ca.SX(0, 1), *high)
+        self.short = ca.vertcat(*short, total)
+
+    def _bound_joints(
+        self,
+        robot: Robot,
+        limits: ControlLimits,
+        free: ca.SX,
+        reach: ca.SX,
+        mobility: Callable[[ca.SX], tuple[ca.SX, ca.SX]],
+    ) -> None:
+        c, k, hurry = robot.coordinates, limits.approach, limits.speed_approach
+        rate = c.N @ c.v
+        N, rest = c.affine_in_acceleration(c.rate(rate))
+        bounded = np.isfinite(limits.joint_lower) | np.isfinite(limits.joint_upper)
+        fast = np.isfinite(limits.speed)
+        ease, matrix, drift = ca.diag(N @ mobility(N.T)[0]), N @ reach, N @ free + rest
+        for i in np.flatnonzero(bounded).tolist():
+            least, most = (
+                -2 * k * rate[i] + k**2 * (float(bound) - c.q[i]) if np.isfinite(bound) else none
+                for bound, none in ((limits.joint_lower[i], -INF), (limits.joint_upper[i], INF))
+            )
+            if c.are_rates and fast[i]:
+                # The same row: what the place asks for is kept where the speed asks for the contrary.
+                slow = float(limits.speed[i])
+                least, most = (
+                    _clipped(hurry * (-slow - c.v[i]), least, most),
+                    _clipped(hurry * (slow - c.v[i]), least, most),
+                )
+            unit = "limit of place and speed" if c.are_rates and fast[i] else "limit of place"
+            self._add_joint(f"{c.names[i]!r} ({unit})", matrix[i, :], drift[i], (least, most), ease[i])
+        ease = ca.diag(mobility(ca.SX.eye(c.nv))[0])
+        for i in np.flatnonzero(fast & ~bounded if c.are_rates else fast).tolist():
+            slow = float(limits.speed[i])
+            bounds = (hurry * (-slow - c.v[i]), hurry * (slow - c.v[i]))
+            name = repr(c.names[i]) if c.are_rates else f"velocity {i}"
+            self._add_joint(f"{name} (limit of speed)", reach[i, :], free[i], bounds, ease[i])
+
+    def _add_joint(self, name: str, row: ca.SX, drift: ca.SX, bounds: tuple[ca.SX, ca.SX], ease: ca.SX) -> None:
+        scale = ca.if_else(ease > 0, 1 / ca.sqrt(ease), 1)
+        self._add(name, row, bounds[0] - drift, bounds[1] - drift, scale)
+
+    def _add(self, name: str, row: ca.SX, least: ca.SX, most: ca.SX, scale: ca.SX) -> None:
+        self.names = (*self.names, name)
+        self._matrix.append(row)
+        self._least.append(least)
+        self._most.append(most)
+        self._scale.append(scale)
+
+
+def _clipped(value: ca.SX, least: ca.SX, most: ca.SX) -> ca.SX:
+    return ca.fmin(ca.fmax(value, least), most)
+
+
+Array = NDArray[np.float64]
+
+RELATIVE_FLOOR = 1e-12
+"""Added to the diagonal of the scaled effort matrix, which is 1: it is definite even where two inputs do the same."""
+
+DEPENDENT = 1e-11
+"""Share of what it is made of below which a number counts as rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedProblemData:
+    """A problem at one state, in inputs x with u = scale · x.
+
+    Attributes:
+        input: of the program without limits, shape (nu,); may be infinite or NaN where its rows are singular.
+        fit: by how much that input is beyond its bounds, beyond the limit rows, and the program beyond its right side,
+            the last two as a share of what they are made of; and the greatest of ``short``; shape (4,).
+        low: least input that torque, rate and power allow, shape (nu,).
+        high: the greatest, shape (nu,).
+        scale: shape (nu,).
+        effort: matrix of the effort ½ xᵀHx, with a diagonal of ones, shape (nu, nu).
+        rows: limit rows, shape (l, nu).
+        least: their lower bounds, shape (l,).
+        most: their upper bounds, shape (l,).
+        row_scale: unit of a limit row times this is 1, shape (l,).
+        gain: program rows, shape (m, nu).
+        right: what they must be, shape (m,).
+        gain_scale: unit of a program row times this is 1, shape (m,).
+        short: by how much rate and bounds make each input, and then the sum, exceed its power [W], shape (nu + 1,).
+        total: sum of effort, rows, gain and right: not finite if one of their numbers is not, shape (1,).
+    """
+
+    input: Array
+    fit: Array
+    low: Array
+    high: Array
+    scale: Array
+    effort: Array
+    rows: Array
+    least: Array
+    most: Array
+    row_scale: Array
+    gain: Array
+    right: Array
+    gain_scale: Array
+    short: Array
+    total: Array
+
+
+class BoundedProblem:
+    """The functions that make a :class:`BoundedProblemData`.
+
+    Program rows are measured in the unit Θ M̂ Θᵀ, averaged over the rows of a constraint: squares of what they miss are
+    then what the missing force would do, |R|² in the metric M⁻¹, whatever the units of the rows, and rows of one
+    constraint, which share a unit, weigh the same. Limit rows likewise.
+
+    Attributes:
+        rows: names of the limit rows.
+        hard: so many of them, the first ones, can always be kept.
+    """
+
+    def __init__(self, program: Program, method: MultiplierMethod, limits: ControlLimits) -> None:
+        """Assemble the expressions.
+
+        Args:
+            program: affine in the accelerations.
+            method: how the multipliers of the program without limits are found, if its rows are reachable.
+            limits: of the program's robot.
+        """
+        robot = program.robot
+        self._program, nu = program, robot.u.numel()
+        theta, beta = active_rows(program, program.theta), active_rows(program, program.beta)
+        moved = method.forward_dynamics(program, theta, beta)
+        free, reach = moved.unforced_acceleration[0], moved.mobility(robot.input_matrix)[0]
+        weight = ca.densify(robot.input_matrix.T @ reach)
+        H = ca.SX.eye(nu) if dependent_inputs(program, weight, moved.factor.solve(robot.input_matrix)) else weight
+        scale = ca.vertcat(*(ca.if_else(H[i, i] > 0, 1 / ca.sqrt(H[i, i]), 1) for i in range(nu)))
+        D = ca.diag(scale)
+        gain, right = theta @ reach, beta - theta @ free
+        unit = _row_unit(program, ca.diag(theta @ moved.mobility(theta.T)[0]))
+        best = self._without_limits(program, method)
+        low, high = ca.SX.sym("low", nu), ca.SX.sym("high", nu)
+        limited = LimitRows(robot, limits, free, reach, moved.mobility, (low, high))
+        self.rows, self.hard, u = limited.names, limited.hard, best.input
+        if best.misses.numel():
+            # The method has judged each row by what is left of it beside others.
+            missed = ca.if_else(best.relative_pivots > 0, 0, np.inf)
+        else:
+            missed = ca.fabs(gain @ u - right) / (ca.fabs(right) + ca.fabs(gain) @ ca.fabs(u) + 1e-30)
+            missed = ca.if_else(best.relative_pivots > SINGULAR, missed, np.inf)
+        beyond = limited.beyond(u)
+        fit = ca.vertcat(
+            _greatest(ca.vertcat(limited.low - u, u - limited.high)),
+            _greatest(beyond),
+            _greatest(missed),
+            _greatest(limited.short),
+        )
+        c = robot.coordinates
+        self._symbols = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols, "low": low, "high": high}
+        self._outputs = {
+            "input": u,
+            "fit": fit,
+            "low": limited.low,
+            "high": limited.high,
+            "scale": scale,
+            "effort": D @ H @ D + RELATIVE_FLOOR * ca.SX.eye(nu),
+            "rows": ca.diag(limited.scale) @ limited.matrix @ D,
+            "least": limited.scale * limited.least,
+            "most": limited.scale * limited.most,
+            "row_scale": limited.scale,
+            "gain": ca.diag(unit) @ gain @ D,
+            "right": unit * right,
+            "gain_scale": unit,
+            "short": limited.short,
+        }
+        counted = [ca.vec(self._outputs[key]) for key in ("effort", "rows", "gain", "right")]
+        self._outputs["total"] = ca.sum1(ca.vertcat(*counted))
+        self._shapes = [
+            e.shape if key in ("effort", "rows", "gain") else (e.numel(),) for key, e in self._outputs.items()
+        ]
+
+    def quick(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Input and fit of the tick alone.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+            low: least input at this time, torque and rate limits taken together, shape (nu,).
+            high: the greatest, shape (nu,).
+        """
+        u, fit = self._quick(t, q, v, p, low, high)
+        return u.reshape(-1), fit
+
+    def whole(self, t: float, q: Array, v: Array, p: Array, low: Array, high: Array) -> BoundedProblemData:
+        """All of it.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters, whole vector.
+            low: least input at this time, torque and rate limits taken together, shape (nu,).
+            high: the greatest, shape (nu,).
+        """
+        found = self._whole(t, q, v, p, low, high)
+        return BoundedProblemData(*(array.reshape(shape) for array, shape in zip(found, self._shapes, strict=True)))
+
+    def _without_limits(self, program: Program, method: MultiplierMethod) -> RealizedMotion:
+        try:
+            return ActuatedRealization().build(program, method)
+        except ModelError:
+            if isinstance(method, DirectMethod):
+                raise
+            # More rows than inputs, or some out of reach: with limits what they miss is told at each tick.
+            return ActuatedRealization().build(program, LeastNormMultipliers())
+
+    @functools.cached_property
+    def _quick(self) -> Kernel:
+        return self._compiled("bounded_tick", ("input", "fit"))
+
+    @functools.cached_property
+    def _whole(self) -> Kernel:
+        return self._compiled("bounded_whole", tuple(self._outputs))
+
+    def _compiled(self, name: str, keys: tuple[str, ...]) -> Kernel:
+        return Kernel(name, self._symbols, {key: self._outputs[key] for key in keys})
+
+
+def dependent_inputs(program: Program, weight: ca.SX, free: ca.SX) -> bool:
+    """Whether some inputs can do nothing that others cannot, at all sampled places.
+
+    Args:
+        program: whose robot it is.
+        weight: W = Bᵀ M̂ B, shape (nu, nu).
+        free: M⁻¹ B, what inputs do without natural constraints, shape (nv, nu).
+    """
+    robot, c = program.robot, program.robot.coordinates
+    looked_at = {"W": weight, "free": ca.diag(robot.input_matrix.T @ free)}
+    for W, free_alone in sample_values(looked_at, {"t": c.t, "q": c.q, "v": c.v}, program.parameters):
+        if not (np.isfinite(W).all() and np.isfinite(free_alone).all()):
+            return False
+        scale = np.sqrt(np.abs(free_alone[:, 0]))
+        scale = np.where(scale > 0.0, scale, 1.0)
+        if W.size and np.linalg.eigvalsh(W / np.outer(scale, scale))[0] > DEPENDENT:
+            return False
+    return True
+
+
+def _row_unit(program: Program, mobility: ca.SX) -> ca.SX:
+    """1/√ of the mean mobility of the rows of each constraint, shape (m,); 1 where all of them vanish."""
+    units: list[ca.SX] = []
+    for block in program.blocks:
+        total = ca.SX(0)
+        for i in block:
+            total = total + mobility[i]
+        units.append(ca.if_else(total > 0, ca.sqrt(len(block) / total), 1))
+    return ca.vertcat(ca.SX(0, 1), *units)
+
+
+def _greatest(values: ca.SX) -> ca.SX:
+    """Of the entries of a column; −inf of none."""
+    found = ca.SX(-np.inf)
+    for i in range(values.numel()):
+        found = ca.fmax(found, values[i])
+    return found

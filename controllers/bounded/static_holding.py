@@ -1,0 +1,113 @@
+"""Static holding: equilibria of a robot under bounded inputs."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.robot import Robot
+from ...symbolic.kernel import Kernel
+from ...symbolic.parameters import Parameters
+from ...symbolic.validation import finite_time, vector
+from .control_limits import ControlLimits
+
+Array = NDArray[np.float64]
+
+AT_REST = 1e-8
+"""Acceleration below which a robot is at rest, as a share of what gravity and inputs alone would give, or in units."""
+
+
+@dataclass(frozen=True, eq=False)
+class StaticHolding:
+    """Whether the limits allow to stand still.
+
+    Attributes:
+        possible: whether they do.
+        input: u that comes nearest to it within the bounds, shape (nu,).
+        needed: u of least norm that would hold without them, or come nearest, shape (nu,).
+        acceleration: what ``input`` leaves, shape (nv,).
+        message: what holds the robot, or which inputs are too weak and by how much.
+    """
+
+    possible: bool
+    input: Array
+    needed: Array
+    acceleration: Array
+    message: str
+
+
+class RestEquilibria:
+    """Equilibria of a robot with bounded inputs: a = a₀(t, q, v = 0) + M̂ B u = 0."""
+
+    def __init__(self, robot: Robot, parameters: Parameters, limits: ControlLimits) -> None:
+        """Keep the model.
+
+        Args:
+            robot: the model.
+            parameters: of the program, the robot's among them.
+            limits: lower and upper bounds of inputs; what else bounds motion does not matter at rest.
+        """
+        self._robot, self._parameters, self._limits = robot, parameters, limits
+
+    def holding(self, t: float, q: Array, p: Array) -> StaticHolding:
+        """Whether inputs within their bounds hold the robot at rest.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            p: parameters, whole vector.
+        """
+        from scipy.optimize import lsq_linear  # takes long to import, and few programs need it
+
+        robot, limits = self._robot, self._limits
+        t, q, p = finite_time("t", t), vector("q", q, robot.coordinates.nq), vector("p", p, len(self._parameters))
+        nv, nu = robot.coordinates.nv, robot.u.numel()
+        free, reach = self._kernel(t, q, np.zeros(nv), p)
+        free, reach = free.reshape(nv), reach.reshape((nv, nu), order="F")
+        needed = np.asarray(np.linalg.lstsq(reach, -free, rcond=1e-12)[0], dtype=np.float64)
+        u = np.clip(needed, limits.lower, limits.upper)
+        least = np.abs(free + reach @ needed).max(initial=0.0)
+        size = max(1.0, float(np.abs(free).max(initial=0.0)))
+        if (u != needed).any():
+            # Other inputs may do the same where there are more than needed; a bound that is a point is widened by none.
+            same = limits.lower == limits.upper
+            low, high = limits.lower - 1e-12 * same, limits.upper + 1e-12 * same
+            u = np.clip(np.asarray(lsq_linear(reach, -free, (low, high), tol=1e-14).x), limits.lower, limits.upper)
+        rest = free + reach @ u
+        possible = bool(np.abs(rest).max(initial=0.0) <= AT_REST * size)
+        for array in (u, needed, rest):
+            array.setflags(write=False)
+        return StaticHolding(
+            possible, u, needed, rest, self._sentence(possible, bool(least <= AT_REST * size), u, needed)
+        )
+
+    def _sentence(self, possible: bool, reachable: bool, u: Array, needed: Array) -> str:
+        robot, limits = self._robot, self._limits
+        if possible:
+            return "The limits allow to stand still here."
+        if not reachable:
+            return f"{robot.name} cannot stand still here, whatever its inputs: too few drives act on it."
+        weak = [
+            f"{name} would need {value:.6g} {unit} of {bound:.6g}".replace("  ", " ")
+            for name, unit, value, low, high in zip(
+                robot.input_names,
+                robot.input_units,
+                needed.tolist(),
+                limits.lower.tolist(),
+                limits.upper.tolist(),
+                strict=True,
+            )
+            if not low <= value <= high
+            for bound in (high if value > high else low,)
+        ]
+        return f"The limits do not allow to stand still here: {', '.join(weak)}."
+
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        robot = self._robot
+        symbols = {"t": robot.t, "q": robot.q, "v": robot.v, "p": self._parameters.symbols}
+        outputs = {"free": robot.unforced_acceleration[0], "reach": robot.mobility(robot.input_matrix)[0]}
+        return Kernel("bounded_rest", symbols, outputs, compiled=False)

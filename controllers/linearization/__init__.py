@@ -1,0 +1,1 @@
+"""Linearization about states and along motions, equilibria and nominal motions."""

@@ -1,0 +1,1 @@
+"""Programs and their controllers: consistent states, solutions with residuals, and forces at every tick."""

@@ -1,0 +1,271 @@
+"""Consistent velocities: those nearest to given ones that a program allows, as after an impulse."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...robots.contact.impulse_equations import ImpulseEquations, Impulses
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError
+from ...symbolic.kernel import Kernel
+from ...symbolic.validation import finite, vector
+from .program import Program
+
+Array = NDArray[np.float64]
+
+Instant = tuple[float, Array, Array]
+
+ITERATIONS = 60
+ACCEPTED = 1e-9
+"""Share of the motion's size below which what rows still miss is rounding."""
+IDLE = "No row that is on tells anything of the velocities: they stay as they are."
+INDEPENDENT = "The rows are independent, and so the impulses are determined."
+DEPENDENT = "Of {1} rows only {0} are independent: the velocities are determined, of the impulses the least are given."
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentVelocity:
+    """The velocities after the instant, and what the instant takes.
+
+    Attributes:
+        velocity: v⁺, shape (nv,).
+        change: v⁺ − v⁻, shape (nv,).
+        impulses: Λ of the program's rows, shape (m,), of all that there are those with the least norm; zero for rows of
+            order 2 and rows that are off.
+        reactions: Λ of the natural rows, shape (k,).
+        energy_before: T⁻ = ½ v⁻ᵀ M v⁻ [J].
+        energy_after: T⁺ [J].
+        residual: largest speed that a row still has, in its own unit.
+        rank: of the rows that take part.
+        message: which impulses are determined, in a sentence.
+    """
+
+    velocity: Array
+    change: Array
+    impulses: Array
+    reactions: Array
+    energy_before: float
+    energy_after: float
+    residual: float
+    rank: int
+    message: str
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for array in (self.velocity, self.change, self.impulses, self.reactions):
+            array.setflags(write=False)
+
+    @property
+    def energy_loss(self) -> float:
+        """T⁻ − T⁺ [J]; by Carnot's theorem ½ (v⁻ − v⁺)ᵀ M (v⁻ − v⁺), where the rows are linear in v and at rest."""
+        return self.energy_before - self.energy_after
+
+
+def consistent_velocity(
+    program: Program,
+    t: float,
+    q: ArrayLike,
+    v: ArrayLike,
+    p: Mapping[str, float] | ArrayLike | None = None,
+) -> ConsistentVelocity:
+    """The v⁺ nearest to v⁻ in the metric of kinetic energy with which the program, and the natural constraints, hold.
+
+    Of all v with dφ/dt = 0 (order 0) and ψ = 0 (order 1), v⁺ makes ½ (v⁺ − v⁻)ᵀ M (v⁺ − v⁻) stationary:
+    M (v⁺ − v⁻) = AᵀΛ_A + ΘᵀΛ. Rows linear in v give the one least; others are solved by Newton's method from the
+    solution of their linearization, which leads to one near. Rows that are off at (t, q, v⁻) and rows of order 2 take
+    no part; a deviation φ ≠ 0 of the place is left as it is.
+
+    Args:
+        program: what must hold.
+        t: time [s].
+        q: coordinates, shape (nq,).
+        v: velocities before, v⁻, shape (nv,).
+        p: parameters of the program: nominal, overridden by name, or the whole vector.
+
+    Raises:
+        ShapeError: for a wrong shape or a number that is not finite.
+        ModelError: for no program, rows that contradict each other, or a velocity without inertia that no row holds.
+        NotFiniteError: if a row is not finite at this state.
+        NotConvergedError: if rows nonlinear in v are not met, or do not depend on v at v⁻, as v² = c² does at rest.
+    """
+    if not isinstance(program, Program):
+        raise ModelError(f"velocities can be made consistent with a Program only, got {type(program).__name__}")
+    rows, nv = _RowRates.of(program), program.robot.coordinates.nv
+    before = vector("v", v, nv)
+    place = (finite("t", t), vector("q", q, program.robot.coordinates.nq), program.parameters.values(p))
+    at = _ActiveRows(rows, place, before)
+    if not rows.linear:
+        at.require_slopes(before)
+    equations = at.equations(before)
+    found = equations.solve(at.values(before).rates, np.zeros(nv), equations.size(before))
+    after = before + found.change
+    if not rows.linear:
+        after = at.refine(before, after, found)
+        equations = at.equations(after)
+        change = after - before
+        found = equations.solve(-equations.A @ change, np.zeros(nv), equations.size(change))
+    left = at.values(after).rates
+    size = equations.size(before) + equations.size(after)
+    share = np.abs(left) / np.where(found.mobility > 0.0, found.mobility, 1.0)
+    stray = equations.size(after - before - found.change)
+    if not max(float(share.max(initial=0.0)), stray) <= ACCEPTED * size:
+        worst = int(np.argmax(np.where(np.isfinite(share), share, np.inf)))
+        raise NotConvergedError(
+            f"no velocities near {np.array2string(before, precision=4)} satisfy the program at t = {t:g}: "
+            f"{at.names[worst]!r} is left with {left[worst]:.3g}; it may be out of reach from there"
+        )
+    M, natural = equations.M, len(program.robot.natural_rows)
+    impulses = at.spread(found.values)
+    return ConsistentVelocity(
+        velocity=after,
+        change=after - before,
+        impulses=impulses[natural:],
+        reactions=impulses[:natural],
+        energy_before=float(before @ M @ before) / 2,
+        energy_after=float(after @ M @ after) / 2,
+        residual=float(np.abs(left).max(initial=0.0)),
+        rank=found.rank,
+        message=_message(found.rank, len(at.names)),
+    )
+
+
+def _message(rank: int, rows: int) -> str:
+    if not rows:
+        return IDLE
+    return INDEPENDENT if rank == rows else DEPENDENT.format(rank, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _VelocityValues:
+    """At one velocity: M, the rows A = ∂γ/∂v, what they are, γ, and Λ-weighted second derivatives."""
+
+    M: Array
+    A: Array
+    rates: Array
+    curvature: Array
+
+
+class _RowRates:
+    """Rates of all rows that have one, natural ones first, as a compiled function of t, q, v, p and Λ."""
+
+    def __init__(self, program: Program) -> None:
+        robot, c = program.robot, program.robot.coordinates
+        rates: list[ca.SX] = []
+        for constraint in (*robot.natural, *program.constraints):
+            residual = ca.densify(constraint.residual(c))
+            # Order 2 says nothing of velocities: its rows are kept, to count by, and never on.
+            zero = ca.SX.zeros(residual.numel())
+            rates.append(c.rate(residual) if constraint.order == 0 else residual if constraint.order == 1 else zero)
+        rate = ca.densify(ca.vertcat(ca.SX(0, 1), *rates))
+        orders = [k.order for k in (*robot.natural, *program.constraints) for _ in range(k.residual(c).numel())]
+        natural = ca.SX.ones(len(robot.natural_rows))
+        self.names = (*robot.natural_rows, *program.rows)
+        self.tells = np.array([order < 2 for order in orders], dtype=np.bool_)
+        self.owner, self.velocities = robot.name, tuple(c.v[i].name() for i in range(c.nv))
+        A = ca.jacobian(rate, c.v)
+        self.linear = not ca.depends_on(A, c.v)
+        impulses = ca.SX.sym("impulses", rate.numel())
+        outputs = {
+            "M": robot.mass_matrix,
+            "A": A,
+            "rate": rate,
+            "curvature": ca.jacobian(A.T @ impulses, c.v),
+            "active": ca.vertcat(natural, program.active),
+        }
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": program.parameters.symbols, "impulses": impulses}
+        columns = {key: ca.vec(value) for key, value in outputs.items()}
+        self._kernel = Kernel("consistent_velocity", inputs, columns, compiled=False)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=16)
+    def of(program: Program) -> _RowRates:
+        """Built once for a program."""
+        return _RowRates(program)
+
+    def __call__(self, place: Instant, v: Array, impulses: Array) -> tuple[_VelocityValues, NDArray[np.bool_]]:
+        t, q, p = place
+        M, A, rate, curvature, active = map(np.atleast_1d, self._kernel(t, q, v, p, impulses))
+        n, m = v.size, len(self.names)
+        if np.isnan(active).any():
+            name = self.names[int(np.flatnonzero(np.isnan(active))[0])]
+            raise NotFiniteError(f"the condition of {name!r} is no number at t = {t:g}")
+        values = _VelocityValues(
+            M.reshape(n, n, order="F"), A.reshape(m, n, order="F"), rate, curvature.reshape(n, n, order="F")
+        )
+        return values, (active > 0.0) & self.tells
+
+
+class _ActiveRows:
+    """The rows of one instant."""
+
+    def __init__(self, rows: _RowRates, place: Instant, before: Array) -> None:
+        self._rows, self._place = rows, place
+        self._on = rows(place, before, np.zeros(len(rows.names)))[1]
+        self.names = tuple(name for name, on in zip(rows.names, self._on, strict=True) if on)
+
+    def values(self, v: Array, impulses: Array | None = None) -> _VelocityValues:
+        """At a velocity."""
+        weights = self.spread(np.zeros(len(self.names)) if impulses is None else impulses)
+        every, _ = self._rows(self._place, v, weights)
+        return _VelocityValues(every.M, every.A[self._on], every.rates[self._on], every.curvature)
+
+    def require_slopes(self, v: Array) -> None:
+        """Raise NotConvergedError for a row that is not met at v, and by which nothing tells where to go from there."""
+        at = self.values(v)
+        for name, row, rate in zip(self.names, at.A, at.rates, strict=True):
+            if rate != 0.0 and not row.any():
+                raise NotConvergedError(
+                    f"{name!r} is missed by {rate:.3g} at v = {np.array2string(v, precision=4)}, where its derivatives "
+                    "by the velocities vanish, so that no direction leads to it: start from other velocities"
+                )
+
+    def spread(self, impulses: Array) -> Array:
+        """Impulses of all rows, zero for those that are not on."""
+        every = np.zeros(len(self._rows.names))
+        every[self._on] = impulses
+        return every
+
+    def equations(self, v: Array) -> ImpulseEquations:
+        """The impulse equations, linearized at a velocity."""
+        values = self.values(v)
+        return ImpulseEquations(
+            M=values.M,
+            A=values.A,
+            rows=self.names,
+            velocities=self._rows.velocities,
+            owner=self._rows.owner,
+            kind="rows",
+        )
+
+    def refine(self, before: Array, start: Array, found: Impulses) -> Array:
+        """Newton's method on M (v − v⁻) − AᵀΛ = 0 and γ = 0; each step is halved until it helps."""
+        n, scale = before.size, np.where(found.mobility > 0.0, found.mobility, 1.0)
+
+        def look(x: Array) -> tuple[Array, Array, float]:
+            at = self.values(x[:n], x[n:])
+            left = np.concatenate([at.M @ (x[:n] - before) - at.A.T @ x[n:], at.rates])
+            zeros = np.zeros((len(at.A), len(at.A)))
+            slope = np.block([[at.M - at.curvature, -at.A.T], [at.A, zeros]])
+            pull = np.linalg.lstsq(at.M, left[:n], rcond=1e-14)[0]
+            square = float(left[:n] @ pull + np.sum((left[n:] / scale) ** 2))
+            return left, slope, float(np.sqrt(square)) if np.isfinite(square) else np.inf
+
+        x = np.concatenate([start, found.values])
+        left, slope, size = look(x)
+        for _ in range(ITERATIONS):
+            if not np.isfinite(size) or not np.isfinite(slope).all() or size == 0.0:
+                break
+            step = np.linalg.lstsq(slope, -left, rcond=1e-12)[0]
+            share = 1.0
+            while share > 1e-6 and not look(x + share * step)[2] < (1.0 - 0.1 * share) * size:
+                share /= 2
+            if share <= 1e-6:
+                break
+            x = x + share * step
+            left, slope, size = look(x)
+        return np.asarray(x[:n])

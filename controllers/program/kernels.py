@@ -1,0 +1,117 @@
+"""Compiled functions of a realised program, each built at its first call."""
+
+from __future__ import annotations
+
+import functools
+
+import casadi as ca
+
+from ...robots.constrained_factor import NaturalFactor, natural_factor
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError
+from ...symbolic.kernel import Kernel
+from ..controller import Law
+from ..realization import RealizedMotion
+from .program import Program
+from .solution import ProgramMatrices
+
+NEARLY_SINGULAR = 1e-4
+"""Relative pivot of a natural row, the square of what is left of it outside the others, below which it may no longer
+determine accelerations: a loop that is open by δ changes them by δ divided by the root."""
+
+
+class ProgramKernels:
+    """Functions of t, q, v, p; of the acceleration about which rows are linearized; of u where a programme finds it."""
+
+    def __init__(self, program: Program, realized: RealizedMotion, law: Law, *, compiled: bool = True) -> None:
+        """Keep the expressions.
+
+        Args:
+            program: what is realised.
+            realized: the force and the motion under it.
+            law: output, pivots and what else is told of a tick.
+            compiled: False for kernels of few calls, which are not worth a compiler's time.
+        """
+        self._program, self._realized, self._law = program, realized, law
+        self._compiled = None if compiled else False
+        robot = program.robot
+        self._state = {"t": robot.t, "q": robot.q, "v": robot.v, "p": program.parameters.symbols}
+        self._symbols = self._state if program.is_affine else {**self._state, "a": robot.coordinates.a}
+        if realized.input.numel() and ca.is_equal(realized.input, robot.u):
+            self._symbols = {**self._state, "u": robot.u}
+
+    @functools.cached_property
+    def tick(self) -> Kernel:
+        """Output and relative pivots: what a controller needs."""
+        law = self._law
+        outputs = {"output": law.output, "pivots": law.relative_pivots, **self._held}
+        return Kernel("program_tick", self._symbols, outputs, compiled=self._compiled)
+
+    @functools.cached_property
+    def observed(self) -> Kernel:
+        """Output, relative and absolute pivots, and which rows are on: what a record needs."""
+        law = self._law
+        outputs = {"output": law.output, "relative": law.relative_pivots, "pivots": law.pivots, "active": law.active}
+        return Kernel("program_observed", self._symbols, outputs | self._held, compiled=self._compiled)
+
+    @functools.cached_property
+    def deviation(self) -> Kernel:
+        """The deviation, as a function of t, q, v, p and the accelerations that a plant really has."""
+        symbols = {**self._state, "a": self._program.robot.coordinates.a}
+        return Kernel("program_deviation", symbols, {"deviation": self._program.deviation}, compiled=self._compiled)
+
+    @functools.cached_property
+    def held(self) -> Kernel:
+        """Outputs of :func:`natural_row_counts`."""
+        return Kernel("program_held", self._state, self._held, compiled=self._compiled)
+
+    @functools.cached_property
+    def whole(self) -> Kernel:
+        """Everything that the method finds at one state."""
+        r = self._realized
+        outputs = {
+            "multipliers": r.multipliers,
+            "force": r.force,
+            "input": r.input,
+            "acceleration": r.acceleration,
+            "reactions": r.reactions,
+            "pivots": r.relative_pivots,
+            "misses": r.misses,
+            "left": r.left,
+        }
+        return Kernel("program_solution", self._symbols, outputs, compiled=self._compiled)
+
+    @functools.cached_property
+    def _held(self) -> dict[str, ca.SX]:
+        return natural_row_counts(self._program.robot)
+
+    @functools.cached_property
+    def data(self) -> ProgramMatrices:
+        """What the solution is checked against."""
+        return ProgramMatrices(self._program)
+
+
+def natural_row_counts(robot: Robot) -> dict[str, ca.SX]:
+    """How many natural rows determine accelerations well, and how many others are used, shape (2,); or nothing at all.
+
+    Rows of the second kind nearly depend on others: near a singular position, or where redundant rows do not agree
+    because q has left them.
+
+    Args:
+        robot: the model.
+    """
+    if not robot.natural:
+        return {}
+    factor = _natural_factor(robot)
+    well = [ca.if_else(pivot > NEARLY_SINGULAR, 1, 0) for pivot in ca.vertsplit(factor.relative_pivots)]
+    badly = [ca.if_else(kept == 0, 0, 1 - one) for kept, one in zip(ca.vertsplit(factor.kept), well, strict=True)]
+    return {"held": ca.vertcat(sum(well, ca.SX(0)), sum(badly, ca.SX(0)))}
+
+
+def _natural_factor(robot: Robot) -> NaturalFactor:
+    """Of the natural rows; in the metric of velocities where M has no inverse without the program."""
+    try:
+        return robot.natural_factor
+    except ModelError:
+        A, _ = robot.natural_form
+        return natural_factor(A @ A.T, robot.natural, robot.coordinates, robot.redundant)

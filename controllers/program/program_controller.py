@@ -1,0 +1,447 @@
+"""The controller that realises a program: R = Θᵀλ at every tick, with a status."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...constraints.constraint import Constraint
+from ...robots.manifold.branch_acceleration import BranchModels
+from ...symbolic.errors import ModelError, NotFiniteError, SingularProgramError
+from ...symbolic.validation import all_finite, positive, vector
+from ..bounded import QpSolver, StaticHolding
+from ..bounded.bounded_inputs import BoundedInputs, BoundedMemory
+from ..bounded.control_limits import ControlLimits
+from ..controller import Controller, Law, Observation
+from ..multipliers import MultiplierMethod, default_method
+from ..realization import ActuatedRealization, BoundedRealization, IdealRealization, Realization
+from ..status import Status
+from ..traits import Trait
+from .diagnostics import ERRORS, NEARLY_DEPENDENT, ProgramDiagnostics
+from .kernels import ProgramKernels
+from .newton_continuation import NewtonContinuation
+from .program import Program
+from .solution import Solution, equivalent_reactions
+
+Array = NDArray[np.float64]
+
+REALIZATIONS: tuple[Realization, ...] = (IdealRealization(), ActuatedRealization(), BoundedRealization())
+
+
+class ProgramController(Controller):
+    """Control by program constraints.
+
+    Attributes:
+        program: what is realised.
+        realization: how R becomes real.
+        method: how the multipliers are found; as given, or as chosen for the structure of the problem.
+    """
+
+    handles = frozenset(Trait)
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        realization: Literal["ideal", "actuated", "bounded"] = "ideal",
+        method: MultiplierMethod | None = None,
+        tolerance: float = 1e-10,
+        acceleration_guess: ArrayLike | ca.SX | None = None,
+        limits: ControlLimits | None = None,
+        priorities: Iterable[str | Iterable[str]] | None = None,
+        solver: QpSolver | None = None,
+    ) -> None:
+        """Build the law.
+
+        Args:
+            program: constraints of a robot.
+            realization: ``"ideal"``, the force R itself is applied; ``"actuated"``, it comes from the inputs;
+                ``"bounded"``, from inputs within limits, with the rows satisfied as far as these let them be.
+            method: how the multipliers are found; if not given, what fits the structure of the problem, see
+                :func:`~erugin.controllers.multipliers.default_method`. What was chosen is the attribute ``method``.
+            tolerance: a row counts as dependent when the square of what is left of it outside the rows before it,
+                relative to the largest row of its constraint, is not above this.
+            acceleration_guess: for rows nonlinear in the accelerations, where the search for the first root starts and
+                so which branch is kept: numbers or an expression in t, q, v and p, shape (nv,); the acceleration
+                without control if not given.
+            limits: of inputs, power and joints, when bounded; the robot's own if not given.
+            priorities: names of constraints, or groups of names, in the order in which they are to be satisfied when
+                limits leave no room for all; those not named come last. All are equal if not given.
+            solver: of quadratic programmes, when bounded.
+
+        Raises:
+            ModelError: for no program, no method, an unknown realisation, one that cannot serve this program, or a
+                guess without use.
+        """
+        if not isinstance(program, Program):
+            raise ModelError(f"a ProgramController realises a Program, got {type(program).__name__}")
+        if method is not None and not isinstance(method, MultiplierMethod):
+            raise ModelError(f"method must be a MultiplierMethod such as LdlMultipliers(), got {method!r}")
+        self.program = program
+        self.robot = program.robot
+        self.parameters = program.parameters
+        chosen = [r for r in REALIZATIONS if r.name == realization]
+        if not chosen:
+            names = ", ".join(repr(r.name) for r in REALIZATIONS)
+            raise ModelError(f"realization must be one of {names}, got {realization!r}")
+        self.realization = chosen[0]
+        self.applies_force = self.realization.applies_force
+        self._tolerance = positive("tolerance", tolerance)
+        self.method = default_method(program) if method is None else method
+        self._verdict = ProgramDiagnostics(program, self.method, self._tolerance)
+        self._realized = self.realization.build(program, self.method)
+        self._bounded: BoundedInputs | None = None
+        if isinstance(self.realization, BoundedRealization):
+            self._bounded = BoundedInputs(program, self.method, limits, priorities, solver)
+        elif not (limits is None and priorities is None and solver is None):
+            raise ModelError(f"limits, priorities and solver need realization='bounded', got {realization!r}")
+        output = self._realized.force if self.applies_force else self._realized.input
+        if program.is_affine and acceleration_guess is not None:
+            raise ModelError("acceleration_guess is of use only where rows are nonlinear in the accelerations; none is")
+        self._branch = (
+            None
+            if program.is_affine
+            else NewtonContinuation(program, lambda p: self.realization.build(p, self.method), acceleration_guess)
+        )
+        self._law = Law(
+            output=output,
+            deviation=program.deviation,
+            pivots=self._realized.pivots,
+            relative_pivots=self._realized.relative_pivots,
+            rows=program.rows,
+            tolerance=self._tolerance,
+            linearizations=program.linearizations,
+            active=program.active if any(program.switched) else ca.SX(0, 1),
+        )
+        self._kernels = ProgramKernels(program, self._realized, self._law)
+        self._given = limits, priorities, solver
+        self._natural_rank = len(self.robot.natural_rows) if self.robot.redundant == "refused" else None
+        self._branch_laws: dict[int, ProgramController] = {}
+        self.reset()
+
+    @property
+    def law(self) -> Law | None:
+        """Output, deviation and pivots as expressions; None where each tick solves equations or a programme."""
+        return self._law if self._branch is None and self._bounded is None else None
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Those of the program."""
+        return self.program.constraints
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the program's rows."""
+        return self.program.rows
+
+    @property
+    def switches(self) -> bool:
+        """Whether rows are on at times only."""
+        return any(self.program.switched)
+
+    @property
+    def tolerance(self) -> float:
+        """A row is dependent if its relative pivot is not above this."""
+        return self._tolerance
+
+    @property
+    def linearizations(self) -> tuple[tuple[str, ca.SX], ...]:
+        """Of the program's constraints."""
+        return self.program.linearizations
+
+    def reset(self) -> None:
+        """Forget the branch of accelerations, where rows are nonlinear in them, and the last samples when bounded."""
+        if self._branch is not None:
+            self._branch.reset()
+        self.memory = None if self._bounded is None else BoundedMemory()
+
+    def advance(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> None:
+        """Take in a sample: the input at it is what a rate limit and a failing solver go by until the next."""
+        if self._bounded is not None:
+            bounded, known = self._bounded_at(self.arguments(t, q, v, p))
+            self.memory = bounded.advanced(self.memory, *known)
+
+    def holding(self, t: float, q: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> StaticHolding:
+        """Whether the limits of a bounded realisation allow to stand still at q, and which input would be too weak.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ModelError: if the realisation is not bounded.
+        """
+        if self._bounded is None:
+            raise ModelError(f"only realization='bounded' has limits, this one is {self.realization.name!r}")
+        time, place, _, numbers = self.arguments(t, q, np.zeros(self.robot.coordinates.nv), p)
+        return self._bounded.holding(time, place, numbers)
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Array:
+        """The input u, shape (nu,), or the force R, shape (nv,), when ideal.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+            SingularProgramError: if rows are dependent at this state, the message says which and by how much; or at a
+                singular position of the mechanism where velocities do not tell the branch of its motion.
+            ContradictoryProgramError: if a method that handles dependent rows finds that they contradict each other.
+            NotFiniteError: if the output is not finite although the rows are independent.
+            NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
+        """
+        known = self.arguments(t, q, v, p)
+        if self._bounded is not None:
+            bounded, known = self._bounded_at(known)
+            return bounded.decide(self.memory, *known).input.copy()
+        arguments, failure = self._with_acceleration(known)
+        output, pivots, *held = map(np.atleast_1d, self._kernels.tick(*arguments))
+        if held and (branch := self._on_branch(known, held[0][0])) is not None:
+            return branch[0].control(*branch[1])
+        status = self._verdict.status(all_finite(output), pivots, failure)
+        if status is not Status.OK:
+            message = self._verdict.message(status, pivots, failure, self._misses(arguments))
+            raise ERRORS[status](f"at t = {float(t):g}: {message}")
+        if (
+            min(pivots.tolist(), default=1.0) < NEARLY_DEPENDENT
+            or (held and held[0][1] > 0.0)
+            # Its pivots say that the last step was small, and no more.
+            or self.method.iterates
+        ):
+            status, message = self.verdict(*known)
+            if status is not Status.OK:
+                raise ERRORS[status](f"at t = {float(t):g}: {message}")
+        return output
+
+    def observe(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> Observation:
+        """Output and pivots; raises what ``control`` raises, except for singular rows, which the pivots show."""
+        known = self.arguments(t, q, v, p)
+        told = None
+        if self._bounded is not None:
+            bounded, at = self._bounded_at(known)
+            told = bounded.tell(self.memory, *at)
+        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
+        output, relative, pivots, active, *held = map(np.atleast_1d, self._kernels.observed(*arguments))
+        if told is None and held and (branch := self._on_branch(known, held[0][0])) is not None:
+            return branch[0].observe(*branch[1])
+        if told is not None:
+            return Observation(output, pivots, relative, active, told.status, told.message)
+        status = self._verdict.status(True, relative, failure)
+        if status is Status.NOT_CONVERGED:
+            message = self._verdict.message(status, relative, failure, self._misses(arguments))
+            raise ERRORS[status](f"at t = {float(t):g}: {message}")
+        return Observation(output, pivots, relative, active)
+
+    def deviation(
+        self,
+        t: float,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        p: Mapping[str, float] | ArrayLike | None = None,
+    ) -> Array:
+        """Deviation of the program's rows."""
+        arguments = self.arguments(t, q, v, p)
+        found = np.atleast_1d(self._kernels.deviation(*arguments, vector("a", a, self.robot.coordinates.nv))[0])
+        if not all_finite(found):
+            raise NotFiniteError(f"at t = {arguments[0]:g}: the deviation is not finite, {found.tolist()}")
+        return found
+
+    def solve(self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None) -> Solution:
+        """Everything about one state; unlike ``control`` it returns the status of a singular one instead of raising.
+
+        A constraint of a single row has nothing to be compared with: it is singular where the row is exactly zero, and
+        near such a place the multipliers grow without bound under the status OK.
+
+        At and next to a singular position of a mechanism, all is said of the branch of the motion: there natural rows
+        no longer determine accelerations, and ``natural_residual`` is what rows that hold the branch miss. The
+        reactions grow without bound towards it; where no numbers are left of them they are NaN. Where velocities do
+        not tell the branch the status is SINGULAR.
+
+        Args:
+            t: time [s].
+            q: coordinates, shape (nq,).
+            v: velocities, shape (nv,).
+            p: parameters: nominal, overridden by name, or the whole vector.
+
+        Raises:
+            ShapeError: for a wrong shape or a number that is not finite.
+        """
+        known = self.arguments(t, q, v, p)
+        if self.robot.natural:
+            try:
+                branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
+            except SingularProgramError as error:
+                return self._undetermined(known, str(error))
+            if branch is not None:
+                return self._told_of_branch(known, *branch)
+        told = None if self._bounded is None else self._bounded.tell(self.memory, *known)
+        arguments, failure = self._with_acceleration(known) if told is None else ((*known, told.input), "")
+        # Vectors of one entry come as scalars.
+        lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
+        data = self._kernels.data.at(*known, a)
+        verdict = self._verdict
+        status = verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
+        message = verdict.message(status, pivots, failure, misses, left)
+        if told is not None:
+            status, message = told.status, told.message
+        elif status is Status.NOT_FINITE and (said := verdict.of_natural_rows(data)):
+            status, message = Status.SINGULAR, said
+        elif status is Status.OK:
+            status, said = verdict.of_residuals(data, a)
+            message = message if status is Status.OK else said
+        unique = data.unique(not self.applies_force, verdict.relations)
+        if left.size:
+            unique &= left != 0.0
+        return Solution.of(
+            data,
+            known[2],
+            multipliers=lam,
+            force=force,
+            input=u,
+            acceleration=a,
+            reactions=mu,
+            pivots=pivots,
+            ideal=self.applies_force,
+            unique=unique,
+            status=status,
+            message=message + verdict.of_reactions(data),
+        )
+
+    def verdict(
+        self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
+    ) -> tuple[Status, str]:
+        """Status and message of :meth:`solve`; OK and nothing for bounded inputs, which tell their own."""
+        if self._bounded is not None:
+            return Status.OK, ""
+        found = self.solve(t, q, v, p)
+        return found.status, "" if found.status is Status.OK else found.message
+
+    @functools.cached_property
+    def _branch_models(self) -> BranchModels | None:
+        """Of the robot; None where natural constraints of order 2 leave no branches to tell."""
+        return None if any(k.order == 2 for k in self.robot.natural) else BranchModels(self.robot)
+
+    def _on_branch(
+        self, known: tuple[float, Array, Array, Array], held: float
+    ) -> tuple[ProgramController, tuple[float, Array, Array, Array]] | None:
+        """The law whose model holds the branch of a state near a singular position, and what to call it with.
+
+        Args:
+            known: t, q, v and p of the program.
+            held: number of natural rows that determine accelerations well.
+
+        Returns:
+            None where the natural constraints serve.
+
+        Raises:
+            SingularProgramError: where velocities do not tell the branch.
+        """
+        if held == self._natural_rank or self._branch_models is None:
+            return None
+        (t, q, v, p), n = known, len(self.robot.parameters)
+        try:
+            if self._natural_rank is None:
+                self._natural_rank = self._branch_models.rank(t, q, v, p[:n])
+                if self._natural_rank is None or held == self._natural_rank:
+                    return None
+            found = self._branch_models.at(t, q, v, p[:n])
+        except NotFiniteError:
+            return None  # what is not finite is told by the numbers themselves
+        except SingularProgramError as error:
+            raise SingularProgramError(f"at t = {t:g}: {error}") from error
+        if found is None:
+            return None
+        if self._branch is not None:
+            names = ", ".join(repr(row) for row, ok in zip(self.rows, self.program.affine, strict=True) if not ok)
+            raise SingularProgramError(
+                f"at t = {t:g}: {self.robot.name} is in a singular position, or next to one, where accelerations are "
+                f"known along its branch only, and {names} is nonlinear in them: keep away from the position, or "
+                "write the row with its accelerations linear"
+            )
+        model, numbers = found
+        rank = len(numbers) // (self.robot.coordinates.nv + 1)
+        if rank not in self._branch_laws:
+            limits, priorities, solver = self._given
+            law = ProgramController(
+                self.program.on(model),
+                realization=self.realization.name,
+                method=self.method,
+                tolerance=self._tolerance,
+                limits=limits,
+                priorities=priorities,
+                solver=solver,
+            )
+            law._kernels = ProgramKernels(law.program, law._realized, law._law, compiled=False)
+            self._branch_laws[rank] = law
+        return self._branch_laws[rank], (t, q, v, np.concatenate([p[:n], numbers, p[n:]]))
+
+    def _bounded_at(
+        self, known: tuple[float, Array, Array, Array]
+    ) -> tuple[BoundedInputs, tuple[float, Array, Array, Array]]:
+        """What decides on bounded inputs at a state, on its branch near a singular position, and its arguments."""
+        assert self._bounded is not None
+        if self.robot.natural:
+            branch = self._on_branch(known, float(self._kernels.held(*known)[0][0]))
+            if branch is not None and branch[0]._bounded is not None:
+                return branch[0]._bounded, branch[1]
+        return self._bounded, known
+
+    def _told_of_branch(
+        self,
+        known: tuple[float, Array, Array, Array],
+        law: ProgramController,
+        arguments: tuple[float, Array, Array, Array],
+    ) -> Solution:
+        """The solution of a law on the branch, with the robot's own reactions."""
+        if law._bounded is not None:
+            law.memory = self.memory
+        found = law.solve(*arguments)
+        held = law._kernels.data.at(*arguments, found.acceleration)
+        own = self._kernels.data.at(*known, found.acceleration)
+        mu = equivalent_reactions(own.natural, held.natural, found.reactions)
+        mu.setflags(write=False)
+        where = "The mechanism is in a singular position, or next to one: this is the motion along its branch."
+        return dataclasses.replace(found, reactions=mu, message=f"{found.message} {where}")
+
+    def _undetermined(self, known: tuple[float, Array, Array, Array], message: str) -> Solution:
+        """The solution of a state that does not tell how the motion goes on."""
+        m, c, k = len(self.rows), self.robot.coordinates, len(self.robot.natural_rows)
+        nothing = functools.partial(np.full, fill_value=np.nan)
+        return Solution.of(
+            self._kernels.data.at(*known, nothing(c.nv)),
+            known[2],
+            multipliers=nothing(m),
+            force=nothing(c.nv),
+            input=nothing(0 if self.applies_force else self.robot.u.numel()),
+            acceleration=nothing(c.nv),
+            reactions=nothing(k),
+            pivots=np.zeros(m),
+            ideal=self.applies_force,
+            status=Status.SINGULAR,
+            message=message,
+            unique=np.zeros(m, dtype=np.bool_),
+        )
+
+    def _misses(self, arguments: tuple[ArrayLike, ...]) -> Array:
+        return np.atleast_1d(self._kernels.whole(*arguments)[-2])
+
+    def _with_acceleration(self, arguments: tuple[ArrayLike, ...]) -> tuple[tuple[ArrayLike, ...], str]:
+        """The arguments and, where rows are nonlinear in it, the acceleration; and why there is none, if so."""
+        if self._branch is None:
+            return arguments, ""
+        t, q, v, p = arguments
+        found = self._branch.follow(float(np.asarray(t)), np.asarray(q), np.asarray(v), np.asarray(p))
+        return (*arguments, found.acceleration), found.failure

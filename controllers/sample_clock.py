@@ -1,0 +1,65 @@
+"""Sample clock: ticks of a digital controller among samples that need not fall on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..symbolic.errors import ModelError
+
+NEAR = 1e-9
+"""Share of a period by which a sample may come before a tick and still count as being at it."""
+
+
+def elapsed(who: str, before: float, t: float) -> float:
+    """Time since the sample before [s].
+
+    Args:
+        who: named in the message.
+        before: time of the sample before [s].
+        t: time of this one [s].
+
+    Raises:
+        ModelError: if it lies before the other.
+    """
+    if t < before:
+        raise ModelError(
+            f"{who} has taken in a sample of t = {before:g} s and now gets one of t = {t:g} s: samples come in the "
+            "order of time; call reset() before a new run"
+        )
+    return t - before
+
+
+@dataclass(frozen=True)
+class SampleClock:
+    """Ticks at t₀ + k T, k = 0, 1, …, where t₀ is the time of the first sample.
+
+    Attributes:
+        start: t₀ [s].
+        last: time of the last sample [s].
+        index: k of the last tick.
+    """
+
+    start: float
+    last: float
+    index: int = 0
+
+    def at(self, t: float, period: float, who: str) -> SampleClock:
+        """The clock after one more sample; its index is greater if a tick has come.
+
+        Args:
+            t: time of the sample [s].
+            period: T [s].
+            who: named in messages.
+
+        Raises:
+            ModelError: if the sample is earlier than the one before, or later by more than a period.
+        """
+        gap = elapsed(who, self.last, t)
+        if gap > (1.0 + NEAR) * period + 4 * math.ulp(t):
+            raise ModelError(
+                f"{who} ticks every {period:g} s, but samples come {gap:g} s apart: take a step of at most "
+                f"{period:g} s, best one that divides it, or a longer period"
+            )
+        share = (t - self.start) / period
+        return SampleClock(self.start, t, max(self.index, math.floor(share * (1.0 + 1e-14) + NEAR)))

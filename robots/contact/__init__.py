@@ -1,0 +1,1 @@
+"""Contacts with the ground and impacts."""

@@ -1,0 +1,172 @@
+"""Arms: with elastic joints, with direct-current motors, and Franka Emika's Panda."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from ...symbolic.errors import ModelError
+from ...symbolic.parameters import Parameters, Range
+from ...symbolic.validation import positive
+from ..dc_motor import DCMotor
+from ..dynamics import Dynamics
+from ..families.lagrangian_system import lagrangian_system
+from ..families.planar_manipulator import Link, planar_manipulator
+from ..robot import Robot
+from ..urdf import UrdfWarning
+from ..urdf.loader import load_urdf
+
+
+def flexible_joint_arm(
+    links: Sequence[Link],
+    *,
+    stiffness: Sequence[float],
+    rotor_inertia: Sequence[float],
+    damping: Sequence[float] | None = None,
+    gravity: float = 9.81,
+) -> Robot:
+    """Planar arm with elastic joints, q = (θ₁ … θ_n, φ₁ … φ_n): joint angles and angles of the rotors behind them.
+
+    M(θ) θ̈ + h(θ, θ̇) = K (φ − θ) + D (φ̇ − θ̇) and J φ̈ + K (φ − θ) + D (φ̇ − θ̇) = u [Spong1987]_: the rotors' inertia
+    counts for their own rotation alone. Without damping the links' angles have relative degree 4 and are flat; with it
+    they have 3, and something is left inside.
+
+    Angles are relative, θ₁ from the horizontal. Inputs ``M1`` … are torques on the rotors, which stand as if their gear
+    ratio were 1. Parameters are those of :func:`~erugin.robots.planar_manipulator` and ``k1`` …, ``J1`` …, ``d1`` …;
+    its points are those of the links.
+
+    Args:
+        links: from the base on.
+        stiffness: k of each joint's spring [N m/rad].
+        rotor_inertia: J of each rotor [kg m²].
+        damping: d of each spring, greater than zero [N m s/rad]; no damping if not given.
+        gravity: g along −y [m/s²].
+
+    Raises:
+        ModelError: for a value out of its range, or another number of them than links.
+    """
+    arm = planar_manipulator(links, gravity=gravity)
+    n = arm.coordinates.nq
+    given = {"stiffness": stiffness, "rotor_inertia": rotor_inertia}
+    # A damping that is not there is no parameter that is zero: it would change the relative degree where it is varied.
+    given |= {} if damping is None else {"damping": damping}
+    for name, numbers in given.items():
+        if np.ndim(numbers) != 1 or len(numbers) != n:
+            raise ModelError(f"{name} must be a list of as many values as there are links, {n}, got {numbers!r}")
+    values = {
+        **{f"k{i + 1}": positive(f"stiffness[{i}] [N m/rad]", k) for i, k in enumerate(stiffness)},
+        **{f"J{i + 1}": positive(f"rotor_inertia[{i}] [kg m²]", J) for i, J in enumerate(rotor_inertia)},
+        **{f"d{i + 1}": positive(f"damping[{i}] [N m s/rad]", d) for i, d in enumerate(damping or ())},
+    }
+    springs = Parameters.declare(values, ranges=dict.fromkeys(values, Range.POSITIVE))
+    rotor = ca.vertcat(*(ca.SX.sym(f"rotor{i + 1}") for i in range(n)))
+    speed = ca.vertcat(*(ca.SX.sym(f"v_rotor{i + 1}") for i in range(n)))
+    k, J = springs.symbols[:n], springs.symbols[n : 2 * n]
+    d = springs.symbols[2 * n :] if damping else ca.SX.zeros(n)
+    return lagrangian_system(
+        q=ca.vertcat(arm.q, rotor),
+        v=ca.vertcat(arm.v, speed),
+        p=Parameters.collect([arm.parameters, springs]),
+        T=arm.kinetic_energy + ca.dot(J, speed**2) / 2,
+        V=arm.potential_energy + ca.dot(k, (rotor - arm.q) ** 2) / 2,
+        D=ca.dot(d, (speed - arm.v) ** 2) / 2,
+        Q=ca.vertcat(ca.SX.zeros(n), arm.u),
+        u=arm.u,
+        t=arm.t,
+        points=arm.points,
+        units=(*arm.coordinates.units, *("rad",) * n),
+        input_names=arm.input_names,
+        input_units=arm.input_units,
+        chain=arm.chain,
+        name="arm with elastic joints",
+    )
+
+
+PANDA_PACKAGE = "example-robot-data"
+UNKNOWN_ATTRIBUTES = "D, K, mu_coulomb, mu_viscous"
+
+
+def franka_panda() -> Robot:
+    """The Panda of the package ``example-robot-data`` with its fingers closed: seven joints, seven drives.
+
+    The point of the hand between its fingers is the frame ``panda_hand_tcp``. Masses, inertias and limits are those of
+    the file; what it says of damping and stiffness by attributes that URDF does not know is left out.
+
+    Raises:
+        ModelError: if the package, or lxml, is not installed.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", rf"(?s).*'{UNKNOWN_ATTRIBUTES}'", UrdfWarning)
+        return load_urdf(example_file("panda.urdf"), locked={"panda_finger_joint1": 0.0})
+
+
+def example_file(name: str) -> Path:
+    """Where a file of ``example-robot-data`` lies.
+
+    Args:
+        name: of the file.
+
+    Raises:
+        ModelError: if the package is not installed, or has no such file.
+    """
+    try:
+        files = importlib.metadata.files(PANDA_PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelError(f"{name} comes with the package {PANDA_PACKAGE}: pip install 'erugin[models]'") from error
+    for file in files:
+        if file.name == name:
+            return Path(str(file.locate())).resolve()
+    raise ModelError(f"the package {PANDA_PACKAGE} {importlib.metadata.version(PANDA_PACKAGE)} has no file {name}")
+
+
+def motor_driven_arm(links: Sequence[Link], motors: Sequence[DCMotor], *, gravity: float = 9.81) -> Robot:
+    """Planar arm with a motor in each joint, q = (q₁ … q_n, charge1 … charge_n), relative angles; inputs are voltages.
+
+    T of the arm and of its motors is one Lagrangian, see :class:`~erugin.robots.DCMotor`; the currents are the rates of
+    the charges. A voltage reaches the acceleration of a joint through its current only, so that angles have relative
+    degree 3. The rotors' energy is that of their turning against the link that carries them.
+
+    Args:
+        links: of the arm, from the base on.
+        motors: of its joints, one each.
+        gravity: g along −y [m/s²].
+
+    Raises:
+        ModelError: for another number of motors than of links, or something that is no motor.
+    """
+    drives = tuple(motors)
+    arm = planar_manipulator(links, gravity=gravity)
+    n = arm.q.numel()
+    if len(drives) != n or not all(isinstance(motor, DCMotor) for motor in drives):
+        raise ModelError(f"{n} joints need as many motors (DCMotor), got {motors!r}")
+    circuits = [
+        motor.circuit(f"motor{i + 1}", angle=arm.q[i], rate=arm.v[i], suffix=str(i + 1))
+        for i, motor in enumerate(drives)
+    ]
+    energy = arm.kinetic_energy + sum((circuit.energy for circuit in circuits), ca.SX(0))
+    voltages = ca.vertcat(*(circuit.voltage for circuit in circuits))
+    robot = lagrangian_system(
+        q=ca.vertcat(arm.q, *(circuit.charge for circuit in circuits)),
+        v=ca.vertcat(arm.v, *(circuit.current for circuit in circuits)),
+        p=Parameters.collect([arm.parameters, *(circuit.parameters for circuit in circuits)]),
+        T=energy + sum((circuit.coupling for circuit in circuits), ca.SX(0)),
+        V=arm.potential_energy,
+        D=sum((circuit.dissipation for circuit in circuits), ca.SX(0)),
+        Q=ca.vertcat(ca.SX.zeros(n), voltages),
+        u=voltages,
+        points=arm.points,
+        frames=arm.frames,
+        units=(*arm.coordinates.units, *("C",) * n),
+        input_units=("V",) * n,
+        chain=arm.chain,
+        name="arm with motors",
+    )
+    # The coupling of the motors belongs to the Lagrangian and is no energy.
+    dynamics = Dynamics.given(robot.mass_matrix, robot.bias, energy, robot.potential_energy)
+    return dataclasses.replace(robot, dynamics=dynamics)

@@ -1,0 +1,1 @@
+"""Closed chains: planar linkages, loop closures, and the assembly of their positions and velocities."""

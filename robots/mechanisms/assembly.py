@@ -1,0 +1,556 @@
+"""Assembly of closed chains: consistent positions and velocities from rough guesses, on one branch or on all."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...constraints.constraint import row_names
+from ...symbolic.errors import ModelError, NotConvergedError, NotFiniteError, SingularProgramError
+from ...symbolic.kernel import Kernel
+from ...symbolic.validation import finite, positive, vector, whole
+from ..least_squares import LeastSquaresResult
+from ..robot import Robot
+from .position_equations import PositionEquations, PositionProblem
+
+Array = NDArray[np.float64]
+
+
+class AssemblyError(NotConvergedError):
+    """Natural constraints that cannot be satisfied from a guess.
+
+    Attributes:
+        nearest: coordinates, shape (nq,), or velocities, shape (nv,), that miss them by the least that was found.
+        misses: Euclidean length of what each constraint is missed by there, by its name: metres between points.
+    """
+
+    def __init__(self, message: str, nearest: Array, misses: Mapping[str, float]) -> None:
+        """Attach what was found.
+
+        Args:
+            message: what is missed, and by how much.
+            nearest: coordinates or velocities.
+            misses: by constraint.
+        """
+        super().__init__(message)
+        self.nearest = nearest
+        self.misses = dict(misses)
+
+
+def residual_norms(owners: Sequence[str], residual: Array) -> dict[str, float]:
+    """Euclidean length of the rows of each constraint.
+
+    Args:
+        owners: name of the constraint that each row belongs to.
+        residual: one number per row.
+    """
+    misses: dict[str, float] = {}
+    for owner, value in zip(owners, residual, strict=True):
+        misses[owner] = float(np.hypot(misses.get(owner, 0.0), value))
+    return misses
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A place at which the holonomic natural constraints φ(q, t) = 0 hold.
+
+    Attributes:
+        q: coordinates, shape (nq,), read-only.
+        residual: φ there, shape (m,), read-only.
+        rows: name of each row of φ.
+        singular_values: of φ_q N with all velocities free, largest first, shape (min(m, nv),), read-only.
+        rank: how many of them are above the rank tolerance.
+        degrees_of_freedom: nv − rank, how many velocities the constraints leave here. Constraints of order 1 leave
+            fewer, and do not restrict places.
+        remaining: the same count with the fixed coordinates held. One more than expected means a fold: the fixed
+            coordinates are at the end of their range, where two assemblies meet.
+        redundant: rows whose gradients depend on those of the rows before them; m − rank of them.
+        singular: whether the rank is higher at assembled places nearby: a branching, where the mechanism may go on in
+            more than one way. If it is not, redundant rows are redundant all around, and can be left out with
+            :func:`~erugin.robots.without_rows`.
+        starts: 1 if Newton's method led here from the guess itself; more if it led nowhere and the search began anew
+            elsewhere, so that this may be another branch than the guess's.
+        iterations: steps of Newton's method, over all starts.
+    """
+
+    q: Array
+    residual: Array = field(repr=False)
+    rows: tuple[str, ...] = field(repr=False)
+    singular_values: Array = field(repr=False)
+    rank: int
+    degrees_of_freedom: int
+    remaining: int
+    redundant: tuple[str, ...]
+    singular: bool
+    starts: int
+    iterations: int
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for array in (self.q, self.residual, self.singular_values):
+            array.setflags(write=False)
+
+
+VELOCITY_ITERATIONS = 50
+VELOCITY_TOLERANCE = 1e-9
+
+
+class VelocityEquations:
+    """e(v) = 0: the rates of the natural constraints of order 0, and those of order 1, at a place q and a time t.
+
+    Attributes:
+        robot: whose constraints they are.
+        rows: name of each row.
+        owners: name of the constraint that each row belongs to.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        """Collect the equations.
+
+        Args:
+            robot: with or without natural constraints.
+        """
+        c = robot.coordinates
+        forms = [(k, ca.densify(k.residual(c))) for k in robot.natural if k.order < 2]
+        self.robot = robot
+        self.rows = tuple(name for k, e in forms for name in row_names(k.name, e.numel()))
+        self.owners = tuple(k.name for k, e in forms for _ in range(e.numel()))
+        e = ca.vertcat(ca.SX(0, 1), *(c.rate(e) if k.order == 0 else e for k, e in forms))
+        outputs = {"e": e, "A": ca.jacobian(e, c.v), "M": robot.mass_matrix}
+        inputs = {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}
+        self._kernel = Kernel("velocities", inputs, outputs, compiled=False)
+
+    def nearest(
+        self, places: PositionProblem, q: Array, wanted: Array, around: Sequence[Array], rank_tolerance: float
+    ) -> tuple[Array, dict[str, float]]:
+        """The v with e(v) = 0 that makes (v − w)ᵀM(v − w) least, as a plastic impact would.
+
+        M is replaced by M + c AᵀA, which changes nothing where A (v − w) is given, and makes singular M regular
+        wherever the motion is determined at all.
+
+        Args:
+            places: time, parameters, and the velocities that may differ from w.
+            q: coordinates, shape (nq,).
+            wanted: w, shape (nv,).
+            around: other places, at which A tells what is small.
+            rank_tolerance: share of the largest singular value below which one counts as zero.
+
+        Returns:
+            v, and what each constraint is missed by; empty if all hold.
+
+        Raises:
+            SingularProgramError: if M and the constraints together leave v undetermined.
+        """
+        slopes = [self._at(places, x, wanted)[1] for x in (q, *around)]
+        scale = max((float(np.linalg.norm(A, 2)) for A in slopes if A.size and np.isfinite(A).all()), default=0.0)
+        v, miss, free = wanted, np.zeros(0), places.free
+        for _ in range(VELOCITY_ITERATIONS):
+            miss, A, M = self._at(places, q, v)
+            slope, mass = A[:, free], M[np.ix_(free, free)]
+            lower = self._metric(mass, slope)
+            rank = int((np.linalg.svd(slope, compute_uv=False) > rank_tolerance * scale).sum())
+            # In y = Lᵀ v the metric is Euclidean.
+            U, s, Vt = np.linalg.svd(np.linalg.solve(lower, slope.T).T, full_matrices=False)
+            needed = slope @ (v[free] - wanted[free]) - miss
+            after = wanted.copy()
+            after[free] += np.linalg.solve(lower.T, Vt[:rank].T @ ((U[:, :rank].T @ needed) / s[:rank]))
+            change = float(np.abs(after - v).max(initial=0.0))
+            v = after
+            if change <= 1e-13 * max(1.0, float(np.abs(v).max(initial=0.0))):
+                allowed = VELOCITY_TOLERANCE * max(1.0, float(np.abs(A).max(initial=0.0) * np.abs(v).max(initial=0.0)))
+                if (np.abs(miss) <= allowed).all():
+                    return v, {}
+                break
+        return v, residual_norms(self.owners, miss)
+
+    def _at(self, places: PositionProblem, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        n = len(v)
+        e, A, M = self._kernel(places.t, q, v, places.p)
+        return np.atleast_1d(e), A.reshape(len(self.rows), n), M.reshape(n, n)
+
+    def _metric(self, mass: Array, slope: Array) -> Array:
+        """L of L Lᵀ = M + c AᵀA."""
+        reached = float(np.sum(slope**2))
+        weight = float(np.trace(mass)) / reached if reached > 0.0 else 0.0
+        try:
+            return np.asarray(np.linalg.cholesky(mass + weight * slope.T @ slope), dtype=np.float64)
+        except np.linalg.LinAlgError as error:
+            raise SingularProgramError(
+                f"{self.robot.name}: the mass matrix is singular along velocities that no natural constraint forbids, "
+                "so the nearest consistent velocities are not determined"
+            ) from error
+
+
+Values = Mapping[str, float] | ArrayLike | None
+Fixed = str | Iterable[str] | Mapping[str, float]
+
+TOLERANCE = 1e-10
+"""Largest |φ_i| of an assembled place, in the unit of the row: metres where points are held together."""
+RANK_TOLERANCE = 1e-6
+"""A singular value of φ_q N below this share of the largest, here or around, counts as zero.
+
+At a double root Newton's method ends at the square root of the rounding, about 1e-8 from it, so that a smaller
+tolerance would not see singular positions."""
+STARTS = 48
+"""Starts that ``assemble`` tries before it says that there is no assembly."""
+BRANCH_STARTS = 64
+MOST_STARTS = 100_000
+"""Starts that ``branches`` tries unless told otherwise."""
+NEAR = 1e-6
+"""Two assemblies whose coordinates all differ by less are one."""
+AROUND = 5
+"""Places at which the size of φ_q N is looked at, to judge what is small."""
+NUDGE = 0.05
+"""How far the neighbourhood of a singular place is looked at [rad or m]."""
+
+
+class Assembler:
+    """Finds assemblies of one robot; built once for many guesses, times and parameters."""
+
+    def __init__(self, robot: Robot, *, tolerance: float = TOLERANCE, rank_tolerance: float = RANK_TOLERANCE) -> None:
+        """Prepare the equations.
+
+        Args:
+            robot: with its natural constraints.
+            tolerance: largest |φ_i| of an assembled place.
+            rank_tolerance: share of the largest singular value below which one counts as zero.
+
+        Raises:
+            ModelError: if a tolerance is not positive.
+        """
+        self.robot = robot
+        self.tolerance = positive("tolerance", tolerance)
+        self.rank_tolerance = positive("rank_tolerance", rank_tolerance)
+        self._equations = PositionEquations(robot)
+
+    def assemble(self, guess: ArrayLike, *, fixed: Fixed = (), t: float = 0.0, p: Values = None) -> Assembly:
+        """The assembly that Newton's method reaches from a guess; see :func:`~erugin.robots.assemble`.
+
+        Args:
+            guess: coordinates, shape (nq,).
+            fixed: names of coordinates that keep their guess, or their values by name.
+            t: time [s].
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        places, q = self._problem(guess, fixed, t, p)
+        closed = places.close(q, self.tolerance)
+        if self._holds(closed):
+            return self._assembly(places, closed, q)
+        others = (self._try(places, start) for start in itertools.islice(places.starts(q, STARTS), 1, None))
+        tried = [closed, *(found for found in others if found is not None)]
+        good = [found for found in tried if self._holds(found)]
+        if not good:
+            raise self._failure(places, q, tried)
+        nearest = min(good, key=lambda found: float(np.linalg.norm(places.wrapped(found.x, q) - q)))
+        return self._assembly(places, nearest, q, tried)
+
+    def branches(
+        self,
+        guess: ArrayLike,
+        *,
+        fixed: Fixed = (),
+        t: float = 0.0,
+        p: Values = None,
+        starts: int = BRANCH_STARTS,
+    ) -> tuple[Assembly, ...]:
+        """All separate assemblies that are found; see :func:`~erugin.robots.branches`.
+
+        Args:
+            guess: coordinates, shape (nq,).
+            fixed: names of coordinates that keep their guess, or their values by name.
+            t: time [s].
+            p: parameters: nominal, overridden by name, or the whole vector.
+            starts: how many starts.
+        """
+        places, q = self._problem(guess, fixed, t, p)
+        if not self._equations.flat:
+            raise ModelError(f"{self.robot.name}: branches are looked for where q̇ = v only, not in quasi-velocities")
+        starts = whole("starts", starts, most=MOST_STARTS, advice="start from other guesses")
+        distinct: list[Assembly] = []
+        spread, beside = places.starts(q, starts), list[Array]()
+        while (start := beside.pop() if beside else next(spread, None)) is not None:
+            found = self._try(places, start)
+            if found is None or not self._holds(found):
+                continue
+            new = places.wrapped(found.x, q)
+            if any(np.abs(places.wrapped(new, old.q) - old.q).max(initial=0.0) < NEAR for old in distinct):
+                continue
+            assembly = self._assembly(places, found, q)
+            if assembly.remaining and not self._isolated(places, assembly.q):
+                names = ", ".join(n for i, n in enumerate(self.robot.coordinates.names) if i in places.free)
+                raise ModelError(
+                    f"{self.robot.name} keeps {assembly.remaining} degree(s) of freedom, so its assemblies are not "
+                    f"separate places: fix as many more of the coordinates {names}"
+                )
+            distinct.append(assembly)
+            if len(distinct) > starts:
+                raise ModelError(
+                    f"{self.robot.name}: {starts} starts led to more assemblies than that; if there are so many "
+                    "separate ones, ask for more starts"
+                )
+            # Where two branches are close, the other one lies along the softest direction.
+            soft = np.linalg.svd(places.evaluate(found.x)[1][:, places.free])[2][-1:]
+            beside += [places.move(found.x, NUDGE * direction) for direction in (*soft, *-soft)]
+        if not distinct:
+            distinct.append(self.assemble(guess, fixed=fixed, t=t, p=p))
+        return tuple(sorted(distinct, key=lambda assembly: float(np.linalg.norm(assembly.q - q))))
+
+    def velocities(
+        self, q: ArrayLike, guess: ArrayLike | None = None, *, fixed: Fixed = (), t: float = 0.0, p: Values = None
+    ) -> Array:
+        """The consistent velocities nearest to a guess; see :func:`~erugin.robots.assemble_velocities`.
+
+        Args:
+            q: coordinates of an assembled place, shape (nq,).
+            guess: velocities, shape (nv,); zero if not given.
+            fixed: names of coordinates whose rates keep their guess, or the rates by name.
+            t: time [s].
+            p: parameters: nominal, overridden by name, or the whole vector.
+        """
+        c = self.robot.coordinates
+        place = vector("q", q, c.nq)
+        places = self._at(fixed, t, p)
+        wanted = np.zeros(c.nv) if guess is None else vector("guess", guess, c.nv)
+        rates = _fixed_values(fixed)
+        if rates and not self._equations.flat:
+            raise ModelError(f"{self.robot.name}: rates have the names of coordinates only where q̇ = v; use the guess")
+        for name, rate in rates.items():
+            wanted[c.names.index(name)] = finite(f"rate of {name}", rate)
+        around = list(places.starts(place, AROUND))
+        v, misses = self._velocity_equations.nearest(places, place, wanted, around, self.rank_tolerance)
+        if misses:
+            worst = max(misses, key=lambda name: misses[name])
+            held = ", ".join(_fixed_names(fixed)) or "nothing"
+            raise AssemblyError(
+                f"{self.robot.name}: no velocities at q = {np.array2string(place, precision=4)} satisfy {worst!r}: its "
+                f"rate is missed by {misses[worst]:.3g}. The place is singular for what is fixed ({held}), or rows "
+                "contradict one another",
+                v,
+                misses,
+            )
+        return v
+
+    @functools.cached_property
+    def _velocity_equations(self) -> VelocityEquations:
+        return VelocityEquations(self.robot)
+
+    def _problem(self, guess: ArrayLike, fixed: Fixed, t: float, p: Values) -> tuple[PositionProblem, Array]:
+        q = vector("guess", guess, self.robot.coordinates.nq)
+        places = self._at(fixed, t, p)
+        for name, value in _fixed_values(fixed).items():
+            q[self.robot.coordinates.names.index(name)] = finite(f"fixed {name}", value)
+        return places, q
+
+    def _at(self, fixed: Fixed, t: float, p: Values) -> PositionProblem:
+        time, numbers = float(vector("t", [t], 1)[0]), self.robot.parameters.values(p)
+        return self._equations.at(time, numbers, _fixed_names(fixed))
+
+    def _try(self, places: PositionProblem, start: Array) -> LeastSquaresResult | None:
+        try:
+            return places.close(start, self.tolerance)
+        except NotFiniteError:
+            return None
+
+    def _holds(self, found: LeastSquaresResult) -> bool:
+        return bool((np.abs(found.residual) <= self.tolerance).all())
+
+    def _assembly(
+        self, places: PositionProblem, found: LeastSquaresResult, near: Array, tried: Sequence[LeastSquaresResult] = ()
+    ) -> Assembly:
+        q = places.wrapped(found.x, near)
+        residual, J = places.evaluate(q)
+        values = np.asarray(np.linalg.svd(J, compute_uv=False), dtype=np.float64)
+        # One threshold for all, so that the rank never falls when a row is added.
+        scale = self._scale(places, q)
+        rank = self._rank(J, scale)
+        ranks = [self._rank(J[: i + 1], scale) for i in range(len(J))]
+        grown = zip(places.equations.rows, [0, *ranks], ranks, strict=False)
+        return Assembly(
+            q=q,
+            residual=residual,
+            rows=places.equations.rows,
+            singular_values=values,
+            rank=rank,
+            degrees_of_freedom=J.shape[1] - rank,
+            remaining=len(places.free) - self._rank(J[:, places.free], scale),
+            redundant=tuple(name for name, before, after in grown if before == after),
+            singular=rank < min(J.shape) and self._deeper(places, q, rank, scale),
+            starts=max(1, len(tried)),
+            iterations=sum(one.iterations for one in tried or (found,)),
+        )
+
+    def _scale(self, places: PositionProblem, q: Array) -> float:
+        """Largest singular value of φ_q N, here or at a few places around: a single row that vanishes is seen too."""
+        slopes = (places.evaluate(x)[1] for x in places.starts(q, AROUND))
+        return max((float(np.linalg.norm(J, 2)) for J in slopes if J.size and np.isfinite(J).all()), default=0.0)
+
+    def _rank(self, J: Array, scale: float) -> int:
+        return int((np.linalg.svd(J, compute_uv=False) > self.rank_tolerance * scale).sum())
+
+    def _neighbours(self, places: PositionProblem, q: Array) -> Iterator[Array]:
+        """Assembled places nearby, one velocity at a time nudged either way and held.
+
+        Held, because Newton's method would go back to a multiple root: its basin is all around.
+        """
+        for i in range(len(places.free)):
+            others = PositionProblem(places.equations, places.t, places.p, np.delete(places.free, i))
+            for nudge in (NUDGE, -NUDGE):
+                found = self._try(others, places.move(q, nudge * np.eye(len(places.free))[i]))
+                if found is not None and self._holds(found) and np.abs(found.x - q).max() < 4 * NUDGE:
+                    yield found.x
+
+    def _deeper(self, places: PositionProblem, q: Array, rank: int, scale: float) -> bool:
+        """Whether the rank is higher nearby, with nothing fixed."""
+        loose = PositionProblem(places.equations, places.t, places.p, np.arange(self.robot.coordinates.nv))
+        return any(self._rank(loose.evaluate(x)[1], scale) > rank for x in self._neighbours(loose, q))
+
+    def _isolated(self, places: PositionProblem, q: Array) -> bool:
+        """Whether no assembly is near, so that the singular Jacobian means a fold."""
+        return next(self._neighbours(places, q), None) is None
+
+    def _failure(self, places: PositionProblem, guess: Array, tried: Sequence[LeastSquaresResult]) -> AssemblyError:
+        best = min(tried, key=lambda found: found.size)
+        misses = residual_norms(places.equations.owners, best.residual)
+        worst = max(misses, key=lambda name: misses[name])
+        others = ", ".join(f"{name!r} by {miss:.3g}" for name, miss in misses.items() if name != worst and miss > 1e-9)
+        kept = [name for i, name in enumerate(self.robot.coordinates.names) if i not in places.free]
+        held_there = f" with {', '.join(kept)} held" if kept else ""
+        nearest = places.wrapped(best.x, guess)
+        also = f", {others}" if others else ""
+        return AssemblyError(
+            f"{self.robot.name} cannot be assembled from {np.array2string(guess, precision=4)}{held_there}: {worst!r} "
+            f"misses by {misses[worst]:.6g} (metres between points){also} at the nearest of the places reached from "
+            f"{len(tried)} starts, q = {np.array2string(nearest, precision=4)}. Change dimensions, or what is fixed",
+            nearest,
+            misses,
+        )
+
+
+def _fixed_names(fixed: Fixed) -> tuple[str, ...]:
+    return (fixed,) if isinstance(fixed, str) else tuple(fixed)
+
+
+def _fixed_values(fixed: Fixed) -> Mapping[str, float]:
+    return cast("Mapping[str, float]", fixed) if isinstance(fixed, Mapping) else {}
+
+
+def assemble(
+    robot: Robot,
+    guess: ArrayLike,
+    *,
+    fixed: Fixed = (),
+    t: float = 0.0,
+    p: Values = None,
+    tolerance: float = TOLERANCE,
+    rank_tolerance: float = RANK_TOLERANCE,
+) -> Assembly:
+    """Coordinates at which the holonomic natural constraints φ(q, t) = 0 hold, from a rough guess.
+
+    Newton's method with steps of least norm, δ = −(φ_q N)⁺ φ by singular values, each cut to half a radian (or metre)
+    and halved until the misfit falls. Where that stalls short of φ = 0, exact second derivatives lead on to the least
+    misfit. If the misfit is not zero there, the search starts anew from places spread evenly around the guess, always
+    the same ones, and the assembly nearest to the guess is taken; ``starts`` of the result tells.
+
+    :class:`Assembler` does the same for many guesses without building the equations again.
+
+    Args:
+        robot: with closed chains; one without natural constraints is assembled anywhere.
+        guess: coordinates, shape (nq,); it chooses the branch.
+        fixed: names of coordinates that keep their guess, such as a crank's angle; or their values by name.
+        t: time [s].
+        p: parameters: nominal, overridden by name, or the whole vector.
+        tolerance: largest |φ_i| of an assembled place, in the unit of the row.
+        rank_tolerance: share of the largest singular value of φ_q N below which one counts as zero.
+
+    Returns:
+        The assembly with its rank, redundant rows and degrees of freedom.
+
+    Raises:
+        AssemblyError: if the constraints cannot be met; it says which one misses by how much and holds the nearest q.
+        ModelError: for an unknown coordinate in ``fixed``, or one that cannot be kept alone.
+        ShapeError, ParameterError: for numbers of a wrong shape or range.
+        NotFiniteError: if a constraint is not finite at the guess.
+    """
+    assembler = Assembler(robot, tolerance=tolerance, rank_tolerance=rank_tolerance)
+    return assembler.assemble(guess, fixed=fixed, t=t, p=p)
+
+
+def branches(
+    robot: Robot,
+    guess: ArrayLike,
+    *,
+    fixed: Fixed = (),
+    t: float = 0.0,
+    p: Values = None,
+    tolerance: float = TOLERANCE,
+    rank_tolerance: float = RANK_TOLERANCE,
+    starts: int = BRANCH_STARTS,
+) -> tuple[Assembly, ...]:
+    """All separate assemblies that are found with enough coordinates fixed, nearest to the guess first.
+
+    A four-bar with its crank fixed has two, open and crossed; at a fold they meet, and there is one. The search starts
+    from the guess, from places spread evenly over half a turn to either side (and over the lengths that matter), and
+    from beside what it has found, along the softest direction. It proves nothing about what it has not found: for
+    mechanisms with many branches ask for more ``starts`` until their number stays.
+
+    Args:
+        robot: with closed chains, in velocities v = q̇.
+        guess: coordinates, shape (nq,); angles of the results are within half a turn of it.
+        fixed: names of coordinates that keep their guess, or their values by name.
+        t: time [s].
+        p: parameters: nominal, overridden by name, or the whole vector.
+        tolerance: largest |φ_i| of an assembled place, in the unit of the row.
+        rank_tolerance: share of the largest singular value of φ_q N below which one counts as zero.
+        starts: how many starts, at least one.
+
+    Raises:
+        AssemblyError: if there is none.
+        ModelError: if coordinates are left free to move, so that assemblies are not separate; or as for
+            :func:`assemble`.
+        ShapeError, ParameterError, NotFiniteError: as for :func:`assemble`.
+    """
+    assembler = Assembler(robot, tolerance=tolerance, rank_tolerance=rank_tolerance)
+    return assembler.branches(guess, fixed=fixed, t=t, p=p, starts=starts)
+
+
+def assemble_velocities(
+    robot: Robot,
+    q: ArrayLike,
+    guess: ArrayLike | None = None,
+    *,
+    fixed: Fixed = (),
+    t: float = 0.0,
+    p: Values = None,
+    rank_tolerance: float = RANK_TOLERANCE,
+) -> Array:
+    """Velocities that the natural constraints of order 0 and 1 admit at q, nearest to a guess.
+
+    They make (v − w)ᵀM(v − w) least under φ_q N v + φ_t = 0 and ψ(q, v, t) = 0, as if rows that w violates were
+    switched on by a plastic impact.
+
+    Args:
+        robot: with closed chains.
+        q: coordinates of an assembled place, shape (nq,).
+        guess: w, shape (nv,); zero if not given.
+        fixed: names of coordinates whose rates keep their guess, such as the crank's; or the rates by name.
+        t: time [s].
+        p: parameters: nominal, overridden by name, or the whole vector.
+        rank_tolerance: share of the largest singular value below which one counts as zero.
+
+    Returns:
+        v, shape (nv,).
+
+    Raises:
+        AssemblyError: if there are no such velocities: at a dead point for what is fixed, or for contradicting rows.
+        SingularProgramError: if the mass matrix leaves the nearest velocities undetermined.
+        ModelError: for an unknown coordinate in ``fixed``, or one that cannot be kept alone.
+        ShapeError, ParameterError: for numbers of a wrong shape or range.
+    """
+    return Assembler(robot, rank_tolerance=rank_tolerance).velocities(q, guess, fixed=fixed, t=t, p=p)

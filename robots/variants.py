@@ -1,0 +1,215 @@
+"""Variants of robots: with another drive, with parameters of the surroundings, and several robots combined in one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+import casadi as ca
+import numpy as np
+
+from ..constraints.constraint import Constraint
+from ..symbolic.coordinates import Coordinates
+from ..symbolic.errors import ModelError, require_name, unknown_name
+from ..symbolic.parameters import Parameters
+from .dynamics import Dynamics
+from .frame import Frame
+from .limits import Limits
+from .robot import Robot
+
+
+def with_drive(robot: Robot, name: str, along: ca.SX, *, effort: float = np.inf, unit: str = "N m") -> Robot:
+    """The robot with one more input, whose power is u dx/dt: Q = u (∂x/∂q N)ᵀ.
+
+    A drive between two links acts along the angle between them, one between a link and the ground along the link's own
+    angle; a cable or a cylinder along the distance of its ends.
+
+    Args:
+        robot: as it is without the drive.
+        name: of the input.
+        along: x, a scalar expression in coordinates and parameters [rad or m].
+        effort: greatest |u|; no limit if not given.
+        unit: of u.
+
+    Raises:
+        ModelError: for no name, or one that is taken, no scalar, an expression that does not depend on coordinates, or
+            one in time, velocities or foreign symbols.
+    """
+    require_name("a drive", name)
+    if name in robot.input_names:
+        raise ModelError(f"{robot.name} has an input {name!r} already: {', '.join(robot.input_names)}")
+    if not isinstance(along, ca.SX) or along.shape != (1, 1):
+        raise ModelError(f"a drive acts along a scalar SX expression, got {along!r}")
+    c = robot.coordinates
+    robot.require_own_symbols(f"what drive {name!r} acts along", along)
+    if ca.depends_on(along, ca.vertcat(c.t, c.v, c.a, robot.u)) or not ca.depends_on(along, c.q):
+        raise ModelError(f"drive {name!r} must act along an expression in coordinates and parameters alone")
+    limits = dataclasses.replace(robot.limits, effort=np.append(robot.limits.effort, effort))
+    return dataclasses.replace(
+        robot,
+        u=ca.vertcat(robot.u, ca.SX.sym(name)),
+        input_matrix=ca.horzcat(robot.input_matrix, ca.densify((ca.jacobian(along, c.q) @ c.N).T)),
+        input_names=(*robot.input_names, name),
+        input_units=(*robot.input_units, unit),
+        limits=limits,
+    )
+
+
+def with_inputs(robot: Robot, names: Iterable[str]) -> Robot:
+    """The robot driven by some of its inputs; the others are gone, as if they were zero.
+
+    Args:
+        robot: any.
+        names: names of the inputs that stay, in their new order; none for a passive robot.
+
+    Raises:
+        ModelError: for an unknown or repeated name, or if a natural constraint uses an input that goes.
+    """
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    for name in chosen:
+        if name not in robot.input_names:
+            raise ModelError(f"{robot.name}: {unknown_name('input', name, robot.input_names)}")
+    if len(set(chosen)) < len(chosen):
+        raise ModelError(f"{robot.name}: inputs must differ, got {', '.join(chosen)}")
+    places = [robot.input_names.index(name) for name in chosen]
+    return dataclasses.replace(
+        robot,
+        u=ca.vertcat(ca.SX(0, 1), *(robot.u[i] for i in places)),
+        input_matrix=ca.horzcat(ca.SX(robot.coordinates.nv, 0), *(robot.input_matrix[:, i] for i in places)),
+        input_names=chosen,
+        input_units=tuple(robot.input_units[i] for i in places),
+        limits=dataclasses.replace(robot.limits, effort=robot.limits.effort[places]),
+    )
+
+
+def with_scene(robot: Robot, parameters: Parameters) -> Robot:
+    """The robot with parameters of its surroundings besides its own: a disc's place, its speed, the end of a path.
+
+    They do not change how it moves. What is told of a motion, such as the distance to the disc, can then be written in
+    the plant's symbols whatever drives it, and a value that is set by name holds for plant and controller alike.
+
+    Args:
+        robot: as it is without surroundings.
+        parameters: of the surroundings, such as ``circle(...).parameters``; those that the robot has already are kept
+            once.
+
+    Raises:
+        ModelError: for something that is no robot, or no set of parameters.
+        ParameterError: if a name of them is that of another parameter of the robot.
+    """
+    if not isinstance(robot, Robot):
+        raise ModelError(f"a scene is added to a Robot, got {robot!r}")
+    if not isinstance(parameters, Parameters):
+        raise ModelError(f"the parameters of a scene must be Parameters, such as those of a curve, got {parameters!r}")
+    return dataclasses.replace(robot, parameters=Parameters.collect([robot.parameters, parameters]))
+
+
+def combine(robots: Mapping[str, Robot], *, name: str | None = None) -> Robot:
+    """One robot made of several that do not touch: q = (q₁, q₂, …), M = diag(M₁, M₂, …), one time for all.
+
+    What had a name keeps it behind that of its robot: the point ``tip`` of ``left`` becomes ``left.tip``, the parameter
+    ``m1`` becomes ``left.m1``. The symbols stay those of the robots, so that ``robots["left"].points["tip"]`` may be
+    used in constraints on the whole as well; only their times become the first one's.
+
+    Args:
+        robots: two or more different robots by name.
+        name: shown in messages; their names joined if not given.
+
+    Raises:
+        ModelError: for fewer than two, for robots that share symbols, or for anything that is no robot.
+    """
+    if not isinstance(robots, Mapping):
+        raise ModelError(f"together() needs a mapping of names to robots, got a {type(robots).__name__}")
+    parts = dict(robots)
+    for key, robot in parts.items():
+        if not isinstance(key, str) or not key:
+            raise ModelError(f"together() needs a name for every robot, got {key!r}")
+        if not isinstance(robot, Robot):
+            raise ModelError(f"together() joins robots, but {key!r} is {robot!r}")
+    if len(parts) < 2:
+        raise ModelError(f"together() needs at least two robots, got {list(parts) or 'none'}")
+    each = list(parts.values())
+    _require_own_symbols(parts)
+    t = each[0].t
+
+    def own(robot: Robot, expression: ca.SX) -> ca.SX:
+        return expression if robot is each[0] else ca.substitute(expression, robot.t, t)
+
+    def join(columns: list[ca.SX]) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *columns)
+
+    def names(of: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(f"{key}.{entry}" for key, entries in of.items() for entry in entries)
+
+    coordinates = Coordinates(
+        t,
+        join([robot.q for robot in each]),
+        join([robot.v for robot in each]),
+        join([robot.coordinates.a for robot in each]),
+        ca.diagcat(*(own(robot, robot.coordinates.N) for robot in each)),
+        names({key: robot.coordinates.names for key, robot in parts.items()}),
+        tuple(unit for robot in each for unit in robot.coordinates.units),
+    )
+    dynamics = Dynamics.given(
+        mass_matrix=ca.densify(ca.diagcat(*(own(robot, robot.mass_matrix) for robot in each))),
+        bias=join([own(robot, robot.bias) for robot in each]),
+        kinetic_energy=sum((own(robot, robot.kinetic_energy) for robot in each), ca.SX(0)),
+        potential_energy=sum((own(robot, robot.potential_energy) for robot in each), ca.SX(0)),
+    )
+    limits = Limits(
+        *(
+            np.concatenate([getattr(robot.limits, key) for robot in each])
+            for key in ("lower", "upper", "speed", "effort")
+        )
+    )
+    return Robot(
+        name=" and ".join(parts) if name is None else name,
+        coordinates=coordinates,
+        parameters=Parameters.collect([_prefixed_parameters(key, robot.parameters) for key, robot in parts.items()]),
+        u=join([robot.u for robot in each]),
+        dynamics=dynamics,
+        input_matrix=ca.densify(ca.diagcat(*(own(robot, robot.input_matrix) for robot in each))),
+        points={f"{k}.{n}": own(r, x) for k, r in parts.items() for n, x in r.points.items()},
+        frames={
+            f"{k}.{n}": Frame(own(r, f.rotation), own(r, f.position))
+            for k, r in parts.items()
+            for n, f in r.frames.items()
+        },
+        natural=tuple(_prefixed_constraint(key, robot, k, t) for key, robot in parts.items() for k in robot.natural),
+        input_names=names({key: robot.input_names for key, robot in parts.items()}),
+        input_units=tuple(unit for robot in each for unit in robot.input_units),
+        limits=limits,
+        redundant="least-norm" if any(robot.redundant == "least-norm" for robot in each) else "refused",
+    )
+
+
+def _require_own_symbols(parts: Mapping[str, Robot]) -> None:
+    """Raise ModelError if two robots share a symbol other than the time, as a robot and a changed copy of it do."""
+    owners: dict[int, str] = {}
+    for key, robot in parts.items():
+        c = robot.coordinates
+        for symbol in ca.vertsplit(ca.vertcat(c.q, c.v, c.a, robot.u, robot.p)):
+            owner = owners.setdefault(symbol.element_hash(), key)
+            if owner != key:
+                raise ModelError(
+                    f"{owner} and {key} share the symbol {symbol.name()!r}, as the same robot or a copy of it does: "
+                    "build one anew for each name"
+                )
+
+
+def _prefixed_parameters(key: str, parameters: Parameters) -> Parameters:
+    full = {name: f"{key}.{name}" for name in parameters.names}
+    return Parameters(
+        tuple(full.values()),
+        parameters.symbols,
+        {full[name]: value for name, value in parameters.nominal.items()},
+        {full[name]: limits for name, limits in parameters.ranges.items()},
+    )
+
+
+def _prefixed_constraint(key: str, robot: Robot, constraint: Constraint, t: ca.SX) -> Constraint:
+    """A natural constraint of one robot, on the coordinates of the whole."""
+    residual = ca.substitute(constraint.residual(robot.coordinates), robot.t, t)
+    return Constraint(
+        constraint.order, lambda _: residual, constraint.perturbation, constraint.parameters, f"{key}.{constraint.name}"
+    )

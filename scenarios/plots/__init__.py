@@ -1,1 +1,0 @@
-"""Pictures of motions; matplotlib is imported here only."""

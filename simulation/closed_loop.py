@@ -1,0 +1,269 @@
+"""Plant and controller joined: ẋ = f(t, x, p) and what is recorded of it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..robots.robot import Robot
+from ..symbolic.kernel import Kernel
+from .natural_rank import NATURAL, natural_pivots
+
+Array = NDArray[np.float64]
+RECORDED = (
+    *("output", "deviation", "pivots", "relative_pivots", "active", "status", "energy", "stop"),
+    *NATURAL,
+    "metrics",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """Inputs of a closed loop's expressions.
+
+    Attributes:
+        t: time [s].
+        x: state (q, v), shape (nx,).
+        p: parameters of the plant, then of the controller.
+    """
+
+    t: ca.SX
+    x: ca.SX
+    p: ca.SX
+
+
+class ClosedLoop(ABC):
+    """A plant under a controller, as seen by an integrator.
+
+    Attributes:
+        robot: the plant.
+        driver: the controller; None for a free motion.
+        nx: size of the state x = (q, v).
+        sizes: how many numbers are recorded under each of :data:`RECORDED`.
+        correction: (t, x, p of the plant) → x, applied after each step; None for no correction.
+    """
+
+    robot: Robot
+    driver: Controller | None
+    nx: int
+    sizes: dict[str, int]
+    correction: ca.Function | None = None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what the controller does changes at samples, so that no step may go across one."""
+        return False
+
+    @property
+    def memory(self) -> object | None:
+        """What the controller remembered before it took in the last sample but one."""
+        return None
+
+    @property
+    def notes(self) -> tuple[tuple[float, str], ...]:
+        """Times at which the controller's status changed, and what it said then, since the observer was made."""
+        return ()
+
+    @abstractmethod
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ as a function of t and x, for parameters p of plant and controller."""
+
+    @contextmanager
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """ẋ as it was in the step before one of the last samples, to repeat that step.
+
+        Args:
+            p: parameters of plant and controller.
+            since: number of samples that were observed after that one.
+        """
+        del since
+        yield self.derivative(p)
+
+    @abstractmethod
+    def force(self, p: Array) -> Callable[[float, Array], Array]:
+        """Generalized force of the controller, B u or R, shape (nv,), as a function of t and x, for parameters p."""
+
+    @abstractmethod
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded at t and x, for parameters p."""
+
+    def symbolic(self) -> SymbolicLoop | None:
+        """The loop as expressions, if it is one."""
+        return None
+
+    def corrected_by(self, correction: ca.Function) -> Self:
+        """The same loop with a correction of its state after each step.
+
+        Args:
+            correction: (t, x, p of the plant) → x.
+        """
+        loop = copy.copy(self)
+        loop.correction = correction
+        return loop
+
+    def corrector(self, p: Array) -> Callable[[float, Array], Array]:
+        """The corrected state at t and x, for parameters p of plant and controller; x itself without correction."""
+        if self.correction is None:
+            return lambda _, x: x
+        c, own = self.robot.coordinates, self.robot.p
+        x = ca.vertcat(c.q, c.v)
+        corrected = self.correction.call([c.t, x, own])[0]
+        kernel, plant = Kernel("corrected", {"t": c.t, "x": x, "p": own}, {"x": corrected}), p[: own.numel()]
+        return lambda t, x: np.atleast_1d(kernel(t, x, plant)[0])
+
+
+class SymbolicLoop(ClosedLoop):
+    """A loop whose controller offers a symbolic law, or that has no controller.
+
+    Attributes:
+        symbols: the inputs of the expressions below.
+        applied: generalized force of the controller, B u or R, shape (nv,); zero without one.
+        recorded: the expressions that are recorded.
+        twins: places in p of each of the plant's parameters that the controller's model has by the same name, and of
+            the model's.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Controller | None,
+        stop: ca.SX | None,
+        *,
+        judged: bool = True,
+        metrics: ca.SX,
+    ) -> None:
+        """Join the expressions; a controller's model that is another robot gives its symbols up to the plant's.
+
+        Args:
+            robot: the plant.
+            controller: what drives it, or None.
+            stop: scalar expression that is recorded; none if None.
+            judged: whether the pivots of natural rows are recorded.
+            metrics: expressions that are recorded, shape (k,).
+
+        Raises:
+            ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
+        """
+        self.robot, self.driver = robot, controller
+        c = robot.coordinates
+        self.nx = c.nq + c.nv
+        output = deviation = pivots = relative = active = controller_p = ca.SX(0, 1)
+        force = ca.SX.zeros(c.nv)
+        law = None if controller is None else controller.law
+        if controller is not None and law is not None:
+            model = controller.robot.coordinates
+            controller_p = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"law_{name}") for name in controller.parameters.names))
+            old = ca.vertcat(model.t, model.q, model.v, controller.parameters.symbols)
+            new = ca.vertcat(c.t, c.q, c.v, controller_p)
+            output, pivots, relative, active = (
+                ca.substitute(e, old, new) for e in (law.output, law.pivots, law.relative_pivots, law.active)
+            )
+            force = output if controller.applies_force else robot.input_matrix @ output
+            deviation = ca.substitute(law.deviation, old, new)
+        if controller is not None and ca.depends_on(deviation, controller.robot.coordinates.a):
+            deviation = ca.substitute(deviation, controller.robot.coordinates.a, robot.acceleration_under(force)[0])
+        self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, controller_p))
+        self._force, self.applied = force, ca.densify(force)
+        nothing = ca.SX(0, 1)
+        if controller is None:
+            replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
+        else:
+            # Parameters that the plant shares with the controller's model stay the plant's.
+            places, replaced = controller.parameters.beyond(robot.parameters)
+            by = ca.vertcat(nothing, *(controller_p[i] for i in places))
+            if law is not None and not controller.applies_force:
+                replaced, by = ca.vertcat(replaced, robot.u), ca.vertcat(by, output)
+        metrics, stop = (ca.substitute(e, replaced, by) for e in (metrics, nothing if stop is None else stop))
+        self.recorded = {
+            "output": output,
+            "deviation": deviation,
+            "pivots": pivots,
+            "relative_pivots": relative,
+            "active": active,
+            "status": ca.SX(0, 1),
+            "energy": robot.kinetic_energy + robot.potential_energy,
+            "stop": stop,
+            **natural_pivots(robot, judged),
+            "metrics": metrics,
+        }
+        self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
+        own = () if law is None or controller is None else controller.parameters.names
+        plant = robot.parameters.names
+        self.twins = tuple((plant.index(name), len(plant) + i) for i, name in enumerate(own) if name in plant)
+
+    @functools.cached_property
+    def rate(self) -> ca.SX:
+        """ẋ, shape (nx,)."""
+        c = self.robot.coordinates
+        return ca.vertcat(c.N @ c.v, self.robot.acceleration_under(self._force)[0])
+
+    def derivative(self, p: Array) -> Callable[[float, Array], Array]:
+        """ẋ from the compiled kernel."""
+        kernel = self._rate_kernel
+        return lambda t, x: kernel(t, x, p)[0]
+
+    @contextmanager
+    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """ẋ without compiling anything: few steps are repeated."""
+        del since
+        kernel = self._plain_rate
+        yield lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+
+    def force(self, p: Array) -> Callable[[float, Array], Array]:
+        """The controller's force from its kernel; from itself where its model has natural constraints.
+
+        The expressions of a law do not know the branch that a motion is on at a singular position; ``control`` does.
+        """
+        kernel, controller, plant = self._force_kernel, self.driver, len(self.robot.parameters)
+        if controller is None or not controller.robot.natural:
+            return lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
+        nq, own, act, apply = self.robot.coordinates.nq, p[plant:], controller.control, self._applied_kernel
+        return lambda t, x: np.atleast_1d(apply(t, x, act(t, x[:nq], x[nq:], own), p[:plant])[0])
+
+    def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
+        """What is recorded, from the compiled kernel."""
+        kernel = self._observe_kernel
+        return lambda t, x: dict(zip(RECORDED, map(np.atleast_1d, kernel(t, x, p)), strict=True))
+
+    def symbolic(self) -> SymbolicLoop:
+        """Itself."""
+        return self
+
+    @functools.cached_property
+    def _rate_kernel(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate})
+
+    @functools.cached_property
+    def _plain_rate(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_rate", {"t": s.t, "x": s.x, "p": s.p}, {"rate": self.rate}, compiled=False)
+
+    @functools.cached_property
+    def _force_kernel(self) -> Kernel:
+        s = self.symbols
+        inputs = {"t": s.t, "x": s.x, "p": s.p}
+        return Kernel("closed_loop_force", inputs, {"force": self.applied}, compiled=False)
+
+    @functools.cached_property
+    def _applied_kernel(self) -> Kernel:
+        s, robot = self.symbols, self.robot
+        forced = self.driver is not None and self.driver.applies_force
+        u = ca.SX.sym("output", robot.coordinates.nv if forced else robot.u.numel())
+        inputs = {"t": s.t, "x": s.x, "u": u, "p": robot.p}
+        return Kernel("applied", inputs, {"force": u if forced else robot.input_matrix @ u}, compiled=False)
+
+    @functools.cached_property
+    def _observe_kernel(self) -> Kernel:
+        s = self.symbols
+        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.recorded)

@@ -1,0 +1,215 @@
+"""Runs that run away: states beyond all bounds, and growth that comes from the steps and not from the equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..robots.robot import Robot
+from ..symbolic.errors import EruginError
+from ..symbolic.runge_kutta import rk4_step
+from .closed_loop import ClosedLoop
+from .integrators.integrator import Integrator
+from .labels import Labels
+from .natural_rank import Rows
+from .sample_window import SampleWindow, all_within
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SPEEDS = ("m/s", "rad/s")
+FASTEST = 1e8
+"""Bound of velocities that are measured in one of SPEEDS, in multiples of max(1, |v(0)|)."""
+LARGEST = 1e12
+"""Bound of everything else in the state, in multiples of max(1, |x(0)|)."""
+FIRST = 10.0
+"""Multiple of max(1, |x(0)|) beyond which a number is checked."""
+AGAIN = 2.0
+"""Factor by which it must then exceed its value at the last check."""
+PARTS = 8
+"""Shorter steps in which a checked step is repeated, and the square of it where that changes the outcome."""
+FACTOR = 2.0
+"""A step that leads so many times as far as shorter steps ends the run."""
+STRETCH = 200
+"""Steps over which smaller errors are added up."""
+TOGETHER = 1 / 3
+"""Share of a number that these must be together."""
+NOTABLE = TOGETHER / (2 * STRETCH)
+"""Share below which the error of one step does not count."""
+RESOLVED = 0.02
+"""Share by which a step of q may differ from the mean of its rates if a law in Python is not to be asked again."""
+STIFF = -1e3
+"""λ h that no explicit method bears."""
+
+
+def bounds(robot: Robot) -> Array:
+    """What no coordinate and no velocity may exceed that starts within one unit of zero, shape (nq + nv,).
+
+    Args:
+        robot: the plant.
+    """
+    units = Labels.of(robot).velocities.units
+    speeds = [FASTEST if unit in SPEEDS else LARGEST for unit in units]
+    return np.array([*([LARGEST] * robot.coordinates.nq), *speeds])
+
+
+class DivergenceDetector:
+    """Finds the sample at which a run runs away.
+
+    A run ends where a number of its state exceeds its bound: 1e8 for velocities in m/s and rad/s, 1e12 for everything
+    else, each in multiples of max(1, |x_i(0)|). Long before that, where a number exceeds ten of these units, and
+    whenever it has doubled since, the step that led there is repeated in 8 parts, and in 64 if that changes the
+    outcome. The run has run away if the step led twice as far as the parts do on their way, by the largest of all
+    coordinates, or velocities, of the same unit, or, with an explicit method, if the errors of the last 200 steps make
+    up more than a third of that. Growth that the equations themselves demand passes this check and ends at the bounds.
+    Methods that choose their own steps control their error, and are held against the bounds alone; motions that
+    another program makes, against 1e12.
+    """
+
+    def __init__(
+        self,
+        loop: ClosedLoop,
+        integrator: Integrator | None,
+        p: Array,
+        step: float,
+        time: Callable[[int], float],
+        lock: AbstractContextManager[object],
+    ) -> None:
+        """Nothing seen yet.
+
+        Args:
+            loop: plant and controller.
+            integrator: takes the steps; None where another program does, whose steps cannot be repeated.
+            p: parameters of plant and controller, shape (lanes, np).
+            step: between samples [s].
+            time: of a sample by its index [s].
+            lock: held while a step is repeated.
+        """
+        self._loop, self._p, self._step, self._time, self._lock = loop, p, step, time, lock
+        # Other programs have bounds of their own, and words for them.
+        least = bounds(loop.robot) if integrator is not None else np.full(loop.nx, LARGEST)
+        self._bounds = np.tile(least, (len(p), 1))
+        labels = Labels.of(loop.robot)
+        units = [
+            *(("q", unit) for unit in labels.coordinates.units),
+            *(("v", unit) for unit in labels.velocities.units),
+        ]
+        self._alike = np.array([[one == other for other in units] for one in units])
+        self._level = np.full_like(self._bounds, FIRST)
+        self._checked = integrator is not None and integrator.amplification(0j) > 0.0
+        stiff = integrator is not None and integrator.amplification(STIFF + 0j) <= 1.0
+        self._explicit = integrator is not None and not stiff
+        if self._explicit and loop.robot.natural and integrator is not None:
+            # At a singular position, which it passes, a step in accelerations means nothing.
+            self._explicit = not integrator.passes_dependent_rows
+
+    def begin(self, x: Array, rows: Rows) -> None:
+        """Scale bounds and levels by the start.
+
+        Args:
+            x: states there, shape (k, nx).
+            rows: lanes.
+        """
+        scale = np.maximum(1.0, np.abs(x))
+        self._bounds[rows] *= scale
+        self._level[rows] *= scale
+
+    def calm(self, states: Array, rows: Rows) -> Flags:
+        """Lanes in which every number is finite and none exceeds its level.
+
+        Args:
+            states: x at samples, shape (k, n, nx).
+            rows: lanes.
+        """
+        return all_within(states, self._level[rows])
+
+    def look(self, window: SampleWindow, lane: int, end: int, past: Array) -> tuple[int, str] | None:
+        """The first sample at which a lane has run away, and how that shows; None if it has not.
+
+        Args:
+            window: samples.
+            lane: which one.
+            end: number of samples to look at, with finite states.
+            past: states at samples before the window, as many as are known up to STRETCH, shape (m, nx).
+        """
+        states, begin = window.states[lane, :end], 0
+        while True:
+            over = np.abs(states[begin:]) > self._level[lane]
+            rows = over.any(axis=1)
+            if not rows.any():
+                return None
+            high = over[int(np.argmax(rows))]
+            begin += int(np.argmax(rows))
+            here = states[begin]
+            beyond = np.abs(here) > self._bounds[lane]
+            if beyond.any():
+                i = int(np.argmax(beyond))
+                return begin, f"{self._written(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
+            known = np.concatenate([past, states[: begin + 1]])[-STRETCH - 1 :]
+            if self._checked and len(known) > 1 and not self._spares(known):
+                with self._lock, self._loop.looking_back(self._p[lane], window.n - 1 - begin) as rate:
+                    said = self._error(rate, window.first + begin, known, high)
+                if said:
+                    return begin, f"{said}: the step of {self._step:.3g} s is too long for this motion"
+            self._level[lane] = np.where(high, AGAIN * np.abs(here), self._level[lane])
+
+    def _spares(self, states: Array) -> bool:
+        """Whether a law in Python need not be asked again, because the samples show that the last step resolves it."""
+        c = self._loop.robot.coordinates
+        if self._loop.symbolic() is not None or not c.are_rates:
+            return False
+        (q, v), (q_after, v_after) = (np.split(x, [c.nq]) for x in states[-2:])
+        gap = np.abs(q_after - q - self._step * (v + v_after) / 2).max()
+        return bool(gap <= RESOLVED * self._step * np.abs(v_after).max())
+
+    def _error(self, rate: Callable[[float, Array], Array], index: int, states: Array, high: Flags) -> str:
+        """How far the last step, or the last ones together, went wrong in numbers that are high; empty if not far."""
+        here = states[-1]
+        try:
+            errors = here - self._repeated(rate, index - 1, states[-2], PARTS)[-1]
+            if (np.abs(errors) <= NOTABLE * np.abs(here))[high].all():
+                return ""
+            way = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
+            wrong = (FACTOR * self._largest(np.abs(way).max(axis=0)) < np.abs(here)) & high
+            if wrong.any():
+                i = int(np.argmax(wrong))
+                told = f"where shorter steps lead from the sample before to {way[-1, i]:.3g}"
+                return f"{self._written(i, here[i])}, {told}"
+            if not self._explicit or self._loop.remembers:
+                return ""
+            total = errors * np.sign(here)
+            for k in range(2, len(states)):
+                errors = states[-k] - self._repeated(rate, index - k, states[-k - 1], PARTS)[-1]
+                total += errors * np.sign(states[-k])
+        except (EruginError, ArithmeticError, LookupError, RuntimeError, ValueError):
+            # A law that fails at a state in which the run has never been says nothing about the run.
+            return ""
+        wrong = (total > TOGETHER * self._largest(here)) & high
+        if not wrong.any():
+            return ""
+        i = int(np.argmax(wrong))
+        share = 100.0 * float(total[i]) / abs(float(here[i]))
+        return f"{self._written(i, here[i])}, of which errors of the last {len(states) - 1} steps make up {share:.0f} %"
+
+    def _largest(self, x: Array) -> Array:
+        """Of each number, the largest size of those beside it in the same unit: they may change places."""
+        return np.asarray(np.where(self._alike, np.abs(x), 0.0).max(axis=1))
+
+    def _repeated(self, rate: Callable[[float, Array], Array], index: int, x: Array, parts: int) -> Array:
+        """States on the way from a sample to the next, a shorter step apart, shape (parts + 1, nx)."""
+        t, h, way = self._time(index), self._step / parts, [x]
+        for k in range(parts):
+            way.append(rk4_step(rate, t + k * h, way[-1], h))
+        return np.array(way)
+
+    def _written(self, i: int, value: float) -> str:
+        labels = Labels.of(self._loop.robot)
+        columns, place = labels.coordinates, i
+        if i >= len(columns):
+            columns, place = labels.velocities, i - len(columns)
+        name = columns.names[place] if columns is labels.coordinates else f"the velocity of {columns.names[place]}"
+        unit = columns.units[place]
+        return f"{name} = {value:.3g}{' ' * bool(unit)}{unit}"

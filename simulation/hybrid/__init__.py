@@ -1,0 +1,1 @@
+"""Motions in phases and in modes: switches, events, jumps, contacts that are made."""

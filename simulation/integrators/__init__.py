@@ -1,0 +1,1 @@
+"""Integrators of the closed loop, one file each."""

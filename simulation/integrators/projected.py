@@ -1,0 +1,122 @@
+"""Any other integrator with the state projected back onto the natural constraints after every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.constrained_factor import ConstrainedFactor
+from ...robots.robot import Robot
+from ...symbolic.compiled_rollout import RolloutLoop
+from ...symbolic.errors import ModelError
+from ..closed_loop import ClosedLoop
+from .integrator import Integrator, StartRun
+from .rk4 import RK4
+
+
+def projection(robot: Robot) -> ca.Function:
+    """A function (t, x, p) → x of the state x = (q, v), shape (nq + nv,), with the robot's parameters p.
+
+    Positions: q moves by N δ with δ = −M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ φ, Φ = φ_q N, until the constraints of order 0 hold; of all
+    ways back it is to first order the least in the metric of the mass matrix. Velocities: v moves likewise until φ̇ = 0
+    and the constraints of order 1 hold there, as an impact without work of the reactions would change it: the kinetic
+    energy falls by that of the change, ½ Δvᵀ M Δv, where the constraints do not move and are linear in v [Bayo1996]_.
+
+    What is left of φ is of the third power of its miss: after one step of Newton's method it is ½ φ_qq [N δ, N δ], to
+    this power, and a second step takes that away without evaluating φ anew (Chebyshev's method, [Traub1964]_). Of
+    constraints that are linear in v nothing is left but rounding errors, of others what two steps leave.
+
+    M, and for the positions Φ and the factor, are those of the state that is projected: near the constraints they
+    change by what is projected away. Φ for the velocities is that of the place where they are to hold.
+
+    Rows that depend on others are passed over where the robot allows them, ``redundant="least-norm"``.
+
+    Args:
+        robot: with natural constraints of order 0 or 1.
+
+    Raises:
+        ModelError: if there are none.
+    """
+    c = robot.coordinates
+    by_order = {order: [k for k in robot.natural if k.order == order] for order in (0, 1)}
+    if not any(by_order.values()):
+        raise ModelError(f"{robot.name} has no natural constraints of order 0 or 1, so there is nothing to project on")
+    phi = ca.vertcat(ca.SX(0, 1), *(ca.densify(k.residual(c)) for k in by_order[0]))
+    rows = ca.vertcat(ca.SX(0, 1), c.rate(phi), *(ca.densify(k.residual(c)) for k in by_order[1]))
+    q, v = c.q, c.v
+    if phi.numel():
+        slope = ca.jacobian(phi, c.q) @ c.N
+        held = ConstrainedFactor.of(robot.factor, slope, by_order[0], c, robot.redundant)
+        moved = -c.N @ _way_back(held, phi)
+        q = c.q + (moved - c.N @ _way_back(held, _curvature(phi, c.q, moved) / 2))
+    slope = ca.jacobian(rows, c.v)
+    linear = not ca.depends_on(slope, c.v)
+    still = ca.substitute(rows, c.v, ca.SX.zeros(c.nv)) if linear else rows
+    there = ca.Function("there", [c.t, c.q, c.v, robot.p], [slope, still], {"cse": True})
+    slope, still = there.call([c.t, q, v, robot.p])
+    held = ConstrainedFactor.of(robot.factor, slope, [*by_order[0], *by_order[1]], c, robot.redundant)
+    if linear:
+        v = v - _way_back(held, slope @ v + still)
+    else:
+        v = v - _way_back(held, still)
+        v = v - _way_back(held, there.call([c.t, q, v, robot.p])[1])
+    x = ca.vertcat(c.q, c.v)
+    return ca.Function("projection", [c.t, x, robot.p], [ca.vertcat(q, v)], {"cse": True})
+
+
+def _way_back(held: ConstrainedFactor, miss: ca.SX) -> ca.SX:
+    """M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ times what the rows are missed by, shape (nv,)."""
+    return held.factor.backward(held.weighted @ held.natural.solve(miss))
+
+
+def _curvature(phi: ca.SX, q: ca.SX, moved: ca.SX) -> ca.SX:
+    """Second derivative of φ along one displacement of q, shape (k,)."""
+    along = ca.SX.sym("along", q.numel())
+    second = ca.jtimes(ca.jtimes(phi, q, along), q, along)
+    return ca.substitute(second, along, moved)
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Projected(Integrator):
+    """x₊ = Π(x̂₊), x̂₊ from a step of another method, Π the projection on the natural constraints in the mass metric.
+
+    Whatever the natural constraints' perturbation equation, what is left of the positions at every sample is the third
+    power of the step's miss, and of the velocities a rounding error: the first is one as well for steps that miss by
+    less than some 1e-5 of the mechanism's size. The order of the method stays. See
+    :func:`~erugin.simulation.integrators.projected.projection`.
+
+    Attributes:
+        method: takes the steps; fixed-step RK4 if not given.
+
+    Raises:
+        ModelError: if the method is no integrator.
+    """
+
+    method: Integrator = field(default_factory=RK4)
+
+    def __post_init__(self) -> None:
+        """Refuse what takes no steps."""
+        if not isinstance(self.method, Integrator):
+            raise ModelError(f"Projected needs an integrator, such as RK4(), got {self.method!r}")
+
+    def prepare(self, loop: ClosedLoop) -> StartRun:
+        """As the method does, for a loop that is corrected after each step.
+
+        Raises:
+            ModelError: if the plant has no natural constraints of order 0 or 1.
+        """
+        return self.method.prepare(loop.corrected_by(projection(loop.robot)))
+
+    def march(self, loop: ClosedLoop) -> RolloutLoop | None:
+        """As the method's, with the correction after each step."""
+        return self.method.march(loop.corrected_by(projection(loop.robot)))
+
+    def amplification(self, z: complex) -> float:
+        """That of the method: program constraints are not projected on."""
+        return self.method.amplification(z)

@@ -1,0 +1,288 @@
+"""Integration in generalized coordinates that are chosen along the motion; compiled as long as one chart serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.manifold.branch import MISFIT, BranchKernels, MotionBranch
+from ...robots.manifold.chart import Chart
+from ...robots.manifold.manifold import Manifold
+from ...robots.manifold.singular_positions import ZONE, is_near_singularity
+from ...symbolic.kernel import evaluation_loop
+from ..closed_loop import ClosedLoop, SymbolicLoop
+from .integrator import BLOCK, ENDS, Advance, Integrator, StartRun, StepBlock, step_by_step
+from .reduced_step import (
+    LARGEST,
+    ChartStage,
+    ReducedStages,
+    ReducedSteps,
+    StepFunction,
+    chart_shapes,
+    factored_operations,
+)
+from .rk4 import RK4
+
+Array = NDArray[np.float64]
+
+TURNED = 0.3
+"""How far a coordinate of the tangent may go away from U, beside the greatest one that it is tied to."""
+FALLEN = 1.0 / 3.0
+"""Share of a pivot at the chart down to which the chart serves, unless the zone of a singular position comes first."""
+MISSED = 1e-13
+"""What places may miss beside the greatest coordinate."""
+LOOPS = (BLOCK, 10, 1)
+"""Numbers of steps that are tried at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """Steps in a row inside CasADi, with room for what goes in and out."""
+
+    count: int
+    run: Callable[[], None]
+    index: Array
+    x: Array
+    matrices: dict[str, Array]
+    after: Array
+    recorded: dict[str, Array]
+    strain: Array
+    missed: Array
+    left: Array
+
+    def load(self, first: int, x: Array, matrices: dict[str, Array]) -> None:
+        """Set where to begin, and in which chart."""
+        self.index[0], self.x[:] = first, x
+        for key, room in self.matrices.items():
+            room[...] = matrices[key].reshape(-1, 1, order="F")
+
+
+class ReducedBlocks:
+    """Compiled steps of one loop; the kernel is built for the sizes of the charts that occur."""
+
+    def __init__(self, loop: SymbolicLoop, manifold: Manifold) -> None:
+        """Keep the expressions.
+
+        Args:
+            loop: plant and controller.
+            manifold: of the plant.
+        """
+        self._loop, self._manifold = loop, manifold
+        self._steps: dict[tuple[tuple[str, tuple[int, int]], ...], tuple[ChartStage, StepFunction] | None] = {}
+
+    def start(self, branch: MotionBranch, steps: ReducedSteps, p: Array, step: float, t0: float) -> Advance:
+        """An advance that goes by compiled blocks, and step by step where no chart serves for one.
+
+        Args:
+            branch: that the motion is on.
+            steps: single steps.
+            p: parameters of plant and controller.
+            step: h [s].
+            t0: time of the first sample [s].
+        """
+        loop = self._loop
+        nq, places = loop.robot.coordinates.nq, self._manifold.place.numel()
+        single = step_by_step(steps.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
+        loops: dict[int, _Loop] = {}
+        matrices: dict[str, Array] | None = None
+        level = 0
+
+        def serve(t: float, x: Array) -> bool:
+            """Choose the chart of a state; false near a singular position."""
+            nonlocal matrices
+            chart = steps.chart_at(t, x)
+            q, v = x[:nq], x[nq:]
+            near = is_near_singularity(branch, chart, t, q, v, 1.3 * ZONE)
+            if not near:
+                branch.solve(chart, t, q, v)
+            served = None if near or 0 in (*chart.free.shape, chart.rank) else self._step(chart)
+            matrices = None if served is None else self._matrices(branch, chart, served[0], t, x, p)
+            if served is not None and not loops:
+                loops.update({n: self._looped(*served, n, p, step, t0) for n in LOOPS})
+            return matrices is not None
+
+        def compiled(block: StepBlock, x: Array) -> int:
+            """Samples that a loop adds to the block; zero if the chart does not serve for one step."""
+            nonlocal level, matrices
+            if matrices is None:
+                return 0
+            one, at = loops[LOOPS[level]], block.filled
+            one.load(block.first + at, x, matrices)
+            one.run()
+            scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
+            good = (one.strain[0] <= 1.0) & (one.missed[0] <= MISSED * scale)
+            # A compiled step meets as many combinations of rows as are independent; redundant ones must follow.
+            usual = np.concatenate([branch.lengths[:places], branch.lengths])[: len(one.left), None]
+            allowed = MISFIT * (1.0 + np.abs(one.after).max(axis=0)) * usual
+            good &= (np.abs(one.left) <= allowed).all(axis=0)
+            served = int(np.argmin(good)) if not good.all() else one.count
+            n = min(served, len(block) - at)
+            block.states[at : at + n] = np.column_stack([x, one.after[:, : max(n - 1, 0)]])[:, :n].T
+            for key, room in block.recorded.items():
+                room[at : at + n] = one.recorded[key][:, :n].T
+            block.filled += n
+            if n:
+                block.after = one.after[:, n - 1].copy()
+            if served == one.count:
+                level = max(level - 1, 0)
+                return n
+            if served < one.count // 10:
+                level = min(level + 1, len(LOOPS) - 1)
+            if n == served:
+                matrices = None
+            return n
+
+        def advance(block: StepBlock, state: Array) -> None:
+            nonlocal matrices
+            block.after = x = state
+            while block.filled < len(block):
+                at, t = block.filled, t0 + (block.first + block.filled) * step
+                n = compiled(block, x)
+                try:
+                    if n == 0 and np.isfinite(x).all() and serve(t, x):
+                        n = compiled(block, x)
+                except ENDS as error:
+                    block.error = error
+                    return
+                if n == 0:
+                    take(block, x)
+                    if block.error is not None:
+                        return
+                    matrices = None
+                x = block.after
+                if (block.recorded["stop"][at : block.filled] > 0.0).any() or not np.isfinite(x).all():
+                    return
+
+        def take(block: StepBlock, x: Array) -> None:
+            """One step from Python."""
+            at = block.filled
+            new, last = slice(at, at + 1), block.last and at + 1 == len(block)
+            recorded = {key: room[new] for key, room in block.recorded.items()}
+            one = StepBlock(block.first + at, last, block.states[new], recorded, x)
+            single(one, x)
+            block.after, block.error = one.after, one.error
+            block.filled += one.filled
+
+        return advance
+
+    def _step(self, chart: Chart) -> tuple[ChartStage, StepFunction] | None:
+        """The step for charts of this size; None where its graph would be too large."""
+        shapes = chart_shapes(chart, self._manifold)
+        key = tuple(shapes.items())
+        if key not in self._steps:
+            self._steps[key] = None
+            if factored_operations(self._manifold, shapes) <= LARGEST:
+                stage = ChartStage(self._loop, self._manifold, shapes)
+                self._steps[key] = stage, StepFunction.of(self._loop, stage)
+        return self._steps[key]
+
+    def _matrices(
+        self, branch: MotionBranch, chart: Chart, stage: ChartStage, t: float, x: Array, p: Array
+    ) -> dict[str, Array]:
+        q, v = np.split(x, [self._loop.robot.coordinates.nq])
+        A, slope = branch.rows(t, q, v)
+        N = branch.kinematic_matrix(t, q)
+        r, r0 = chart.rank, chart.rank_of_places
+        room, share = np.ones(len(v)), FALLEN
+        for i, part in enumerate(branch.manifold.parts):
+            room[part.v] = TURNED * np.abs(chart.free[part.v]).sum(axis=1).max(initial=1e-3)
+            share = max(share, ZONE * float(branch.typical[i]) / branch.nearness(t, q, v, chart, i))
+        found = {
+            "U": chart.free,
+            "room": room,
+            "floor": np.zeros(r),
+            "floor0": np.zeros(r0),
+            "U0": chart.free_places,
+            "W": chart.held if "W" in stage.shapes else chart.free,
+            "W0": chart.held_places if "W0" in stage.shapes else chart.free,
+            "N0": N,
+        }
+        # Redundant rows are combined as they are independent here.
+        for key, rows, rank in (("L", A, r), ("L0", slope @ N, r0)):
+            if key in stage.shapes:
+                found[key] = np.linalg.svd(rows)[0][:, :rank].T
+        given = {key: found[key] for key in stage.shapes}
+        pivots = [np.asarray(one).reshape(-1) for one in stage.pivots.call([t, x, p, *given.values()])]
+        for key, values in zip(("floor", "floor0"), pivots, strict=True):
+            if key in given:
+                given[key] = min(share, 1.0 - TURNED) * values
+        return given
+
+    def _looped(self, stage: ChartStage, one: StepFunction, count: int, p: Array, step: float, t0: float) -> _Loop:
+        index, x = np.zeros(1), np.zeros(self._loop.nx)
+        steps, starts = np.full((1, count), step, order="F"), np.full((1, count), t0, order="F")
+        numbers = np.asfortranarray(np.tile(p[:, None], (1, count)))
+        matrices = {key: np.zeros((r * c, count), order="F") for key, (r, c) in stage.shapes.items()}
+        room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in one.outputs.items()}
+        given = [index, x, steps, starts, numbers, *matrices.values()]
+        run = evaluation_loop(one.function, count, 2, given, list(room.values()))
+        recorded = {key: room[key] for key in self._loop.recorded}
+        return _Loop(
+            count, run, index, x, matrices, room["after"], recorded, room["strain"], room["missed"], room["left"]
+        )
+
+
+@dataclass(frozen=True)
+class Reduced(Integrator):
+    """The classical Runge–Kutta method in Larin's coordinates, v = V₂ w with A V₂ = 0 [Larin1993]_.
+
+    V₂ᵀM V₂ ẇ + V₂ᵀM (V̇₂ w + v̇_p) = V₂ᵀ(Q − h), where v_p answers for constraints that move in time. Around a state,
+    v = U w + W σ and q = q₀ + N₀U₀ ξ + N₀W₀ η with fixed orthogonal [U W]; σ and η follow from the natural constraints,
+    by plane rotations of their rows and by Newton's method, without W being formed. Places and velocities keep them to
+    rounding, for any number of steps, without gains; the order is 4 in q and v. U is turned towards V₂ and w₊ = U₊ᵀ v
+    carried over when a coordinate of V₂ has gone away from U by more than 0.3 of the greatest in its mechanism, or when
+    what is left of a row outside those before it has fallen to a third.
+
+    The time of a step grows with the number of loops, not with its cube, as long as each row ties few coordinates
+    together. Steps of up to twelve thousand operations are compiled; larger ones run in the virtual machine.
+
+    Redundant rows are harmless as long as they follow from the others; where they do not, the run ends by name. The
+    mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on
+    the branch that it came on; see :mod:`erugin.robots.manifold.singular_positions`. Mechanisms that no row ties
+    together pass theirs each by itself. It may start in one if its velocities tell the branch. Steps near them are
+    taken from Python. Lengths of a tenth of a metre and more are looked at there: curves that turn within a centimetre
+    want other units, and are told as lost in metres. Energy is not kept by construction: its error is that of a method
+    of order 4.
+
+    Without natural constraints it is :class:`RK4`.
+
+    Attributes:
+        halvings: how often a step may be halved where the tangent turns too fast for it.
+    """
+
+    halvings: int = 6
+
+    @property
+    def passes_dependent_rows(self) -> bool:
+        """True: it needs no independent rows."""
+        return True
+
+    def prepare(self, loop: ClosedLoop) -> StartRun:
+        """The equations of the constraints; the kernel of a step follows with the first run, which tells the rank.
+
+        Raises:
+            ModelError: for natural constraints of order 2.
+        """
+        robot = loop.robot
+        if not robot.natural:
+            return RK4().prepare(loop)
+        manifold = Manifold.of(robot)
+        kernels, symbolic = BranchKernels(manifold), loop.symbolic()
+        stages = ReducedStages(loop, self.halvings)
+        blocks = None if symbolic is None or loop.correction is not None else ReducedBlocks(symbolic, manifold)
+
+        def start(p: Array, step: float, t0: float) -> Advance:
+            branch = MotionBranch(manifold, p[: len(robot.parameters)], kernels)
+            steps = stages.start(branch, p)
+            if blocks is not None:
+                return blocks.start(branch, steps, p, step, t0)
+            return step_by_step(steps.observer(p), lambda t, x: steps.follow(t, x, step), step, loop.corrector(p), t0)
+
+        return start
+
+    def amplification(self, z: complex) -> float:
+        """That of :class:`RK4`."""
+        return RK4().amplification(z)

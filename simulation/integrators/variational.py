@@ -1,0 +1,320 @@
+"""A symplectic integrator with constraints: the discrete Euler–Lagrange equations of the midpoint Lagrangian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...robots.hamiltonian.canonical_form import canonical_form
+from ...robots.manifold.manifold import Manifold
+from ...robots.robot import Robot
+from ...symbolic.errors import ModelError, SingularProgramError
+from ...symbolic.linear_algebra import Lu
+from ..closed_loop import ClosedLoop
+from .implicit_step import (
+    ImplicitBlocks,
+    NaturalRowBasis,
+    NewtonStep,
+    Step,
+    StepEquations,
+    is_worth_fusing,
+    iterated,
+    largest,
+)
+from .integrator import Advance, Integrator, StartRun, step_by_step
+
+HARM = 1e-9
+"""Share by which velocities may be bettered by solving for them a second time."""
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalEquations:
+    """Expressions that serve every run of a loop.
+
+    Attributes:
+        robot: the plant.
+        newton: the equations of (v, λ) with their slope; see :meth:`of`.
+        momentum: t, q, v, p → ∂L/∂v, shape (nv,).
+        ends: t, q, p → [M −Aᵀ; A 0] and (a, c), with the momenta M v + a and the rows A v + c.
+        asks: whether the controller's force comes from outside.
+        places: number of rows of order 0; they come first.
+        rows: number of all rows.
+    """
+
+    robot: Robot
+    newton: StepEquations
+    momentum: StepEquations
+    ends: StepEquations
+    asks: bool
+    places: int
+    rows: int
+
+    @classmethod
+    def of(cls, loop: ClosedLoop) -> VariationalEquations:
+        """Derive them.
+
+        With q_m = q₀ + h v/2 and q₁ = q₀ + h v: P(q_m, v) − h/2 G(q_m, v) = p₀ + A₀ᵀλ, φ(q₁) = 0, ψ(q_m, v) = 0, where
+        P = ∂L/∂v and G = ∂L/∂q + Q is everything that changes the momenta, reactions apart.
+
+        Args:
+            loop: plant and controller.
+
+        Raises:
+            ModelError: for velocities that are not the rates of the coordinates, natural constraints of order 2 or not
+                linear in the velocities, or a plant that has no canonical form.
+        """
+        robot, c = loop.robot, loop.robot.coordinates
+        manifold = _manifold(robot)
+        form, symbolic = canonical_form(robot), loop.symbolic()
+        n, m, m0 = c.nv, len(manifold.rows), manifold.place.numel()
+        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
+        p = robot.p if symbolic is None else symbolic.symbols.p
+        z, h, A0 = ca.SX.sym("z", n + m), ca.SX.sym("h"), ca.SX.sym("A0", m, n)
+        q0, p0 = ca.SX.sym("q0", n), ca.SX.sym("p0", n)
+        v, lam = z[:n, :], z[n:, :]
+        outside = {"force": force} if symbolic is None else {}
+        # By a call and not by substitution: what P and G share is worked out once.
+        moving = [form.momentum, form.free_rate + force, manifold.velocity[m0:, :]]
+        middle = ca.Function("middle", [c.t, c.q, c.v, p, *outside.values()], moving, {"cse": True})
+        P, G, psi = middle.call([c.t + h / 2, q0 + h / 2 * v, v, p, *outside.values()])
+        end = ca.Function("end", [c.t, c.q, robot.p], [manifold.place])
+        phi = end.call([c.t + h, q0 + h * v, robot.p])[0]
+        residual = ca.vertcat(P - h / 2 * G - p0 - A0.T @ lam, phi / h, psi)
+        inputs = {"z": z, **outside, "t": c.t, "h": h, "q0": q0, "p0": p0}
+        inputs |= ({"A0": A0} if m else {}) | {"p": p}
+        A, still = manifold.A, ca.SX.zeros(n)
+        rest = ca.vertcat(form.linear, ca.substitute(manifold.velocity, c.v, still))
+        whole = ca.vertcat(ca.horzcat(robot.mass_matrix, -A.T), ca.horzcat(A, ca.SX.zeros(m, m)))
+        place = {"t": c.t, "q": c.q}
+        return cls(
+            robot=robot,
+            newton=StepEquations.of_residual("variational_step", inputs, residual),
+            momentum=StepEquations("variational_momentum", {**place, "v": c.v, "p": robot.p}, {"P": form.momentum}),
+            ends=StepEquations("variational_ends", {**place, "p": robot.p}, {"whole": whole, "rest": rest}),
+            asks=symbolic is None,
+            places=m0,
+            rows=m,
+        )
+
+    def step(self, p: ca.SX) -> Step:
+        """One step as expressions; the velocity at the middle of the last one is carried along.
+
+        Args:
+            p: symbols of the parameters of plant and controller.
+        """
+        n, m, plant = self.robot.coordinates.nv, self.rows, p[: self.robot.p.numel(), :]
+        newton, ends, momentum = self.newton.function, self.ends.function, self.momentum.function
+
+        def follow(t: ca.SX, h: ca.SX, x: ca.SX, carried: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+            q, v = x[:n, :], x[n:, :]
+            whole, rest = ends.call([t, q, plant])
+            A, momenta = whole[n:, :n], whole[:n, :n] @ v + rest[:n, :]
+            given = [t, h, q, momenta, *([A] if m else []), p]
+            guess = ca.vertcat(2 * v - carried, ca.SX.zeros(m))
+            z, left = iterated(lambda z: newton.call([z, *given]), guess, n, h, q)
+            middle, after = z[:n, :], q + h * z[:n, :]
+            momenta = 2 * momentum.call([t + h / 2, q + h / 2 * middle, middle, plant])[0] - momenta - A.T @ z[n:, :]
+            whole, rest = ends.call([t + h, after, plant])
+            right, factors = ca.vertcat(momenta, ca.SX.zeros(m)) - rest, Lu.of(whole)
+            found = factors.solve(right)
+            better = factors.solve(right - whole @ found)
+            # No row was exchanged: where that did harm, the step is not one.
+            harm = largest(better[:n, :]) > HARM * ca.fmax(1, largest(found[:n, :]))
+            return ca.vertcat(after, (found + better)[:n, :]), middle, ca.if_else(harm, np.inf, left)
+
+        return follow
+
+
+def _manifold(robot: Robot) -> Manifold:
+    """φ and ρ of natural constraints that the method takes."""
+    c = robot.coordinates
+    if not c.are_rates:
+        raise ModelError(
+            f"{robot.name}: Variational needs velocities that are the rates of the coordinates, q̇ = v; take "
+            "GeneralizedAlpha(), Reduced() or Projected() for quasi-velocities such as a body's angular velocity"
+        )
+    second = [repr(constraint.name) for constraint in robot.natural if constraint.order == 2]
+    if second:
+        raise ModelError(
+            f"{robot.name}: Variational takes natural constraints of order 0 and 1, not those of order 2: "
+            f"{', '.join(second)}; take RK4, DOP853 or GeneralizedAlpha"
+        )
+    manifold = Manifold.of(robot)
+    if ca.depends_on(manifold.A, c.v):
+        bent = [repr(k.name) for k in robot.natural if ca.depends_on(ca.jacobian(k.residual(c), c.v), c.v)]
+        raise ModelError(
+            f"{robot.name}: Variational takes natural constraints of order 1 that are linear in the velocities, which "
+            f"{', '.join(bent)} are not; take GeneralizedAlpha(), Reduced() or Projected()"
+        )
+    return manifold
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Variational(Integrator):
+    """The action is stationary in discrete time, with L_d(q₀, q₁) = h L(t + h/2, (q₀ + q₁)/2, (q₁ − q₀)/h).
+
+    In momenta, p₀ + A₀ᵀλ = −∂L_d/∂q₀ and p₁ = ∂L_d/∂q₁ + A₁ᵀμ: λ puts q₁ on the natural constraints φ = 0, μ puts the
+    velocity that belongs to p₁ on φ̇ = 0, as in RATTLE, for any M(q) [MarsdenWest2001]_, [HairerLubichWanner2006]_. The
+    order is 2. Without forces but those of L the step is symplectic and its own inverse under reversal of time: the
+    energy oscillates and does not drift, and the momenta of symmetries stay what they are. Forces of controllers,
+    dissipation and all else that is not in L act at the middle of the step, half on each of its ends, by the discrete
+    principle of Lagrange and d'Alembert. Without natural constraints it is the implicit midpoint rule in (q, p).
+
+    Natural constraints of order 1, linear in the velocities, hold at the middle of each step and at its ends; the step
+    is reversible, but nonholonomic motions have no symplectic form to keep [Cortes2001]_. Rows that depend on others
+    have reactions of least norm where the robot allows them. Singular positions end the run by name, and so do steps in
+    which Newton's method does not converge. What a controller called from Python does in the middle of a step is found
+    by the same iteration without its derivative.
+    """
+
+    def prepare(self, loop: ClosedLoop) -> StartRun:
+        """The equations of a step and their slope, compiled.
+
+        Raises:
+            ModelError: for velocities that are not the rates of the coordinates, natural constraints of order 2 or not
+                linear in the velocities, or a plant that has no canonical form.
+        """
+        equations, symbolic = VariationalEquations.of(loop), loop.symbolic()
+        n, robot = loop.robot.coordinates.nv, loop.robot
+        blocks = None
+        regular = robot.redundant == "refused" or not equations.rows
+        if symbolic is not None and loop.correction is None and regular and is_worth_fusing(equations.newton):
+            blocks = ImplicitBlocks(symbolic, equations.step(symbolic.symbols.p), n)
+
+        def start(p: Array, step: float, t0: float) -> Advance:
+            def motion() -> VariationalMotion:
+                return VariationalMotion(equations, loop, p, step)
+
+            if blocks is not None and blocks.worth:
+                return blocks.start(p, step, t0, motion, lambda _, x: x[n:])
+            return step_by_step(loop.observer(p), motion().follow, step, loop.corrector(p), t0)
+
+        return start
+
+    def amplification(self, z: complex) -> float:
+        """R(z) = (1 + z/2) / (1 − z/2), that of the implicit midpoint rule."""
+        return abs(2 + z) / abs(2 - z) if z != 2 else np.inf
+
+
+class VariationalMotion:
+    """The steps of one run, from Python."""
+
+    def __init__(self, equations: VariationalEquations, loop: ClosedLoop, p: Array, step: float) -> None:
+        """Nothing known yet.
+
+        Args:
+            equations: of the loop.
+            loop: plant and controller.
+            p: parameters of plant and controller.
+            step: h [s].
+        """
+        robot = equations.robot
+        self._robot, self._h, self._untouched = robot, step, loop.correction is None
+        self._force = loop.force(p) if equations.asks else None
+        self._n, self._m, self._plant = robot.coordinates.nv, equations.rows, p[: len(robot.parameters)]
+        self._momentum, self._ends = equations.momentum.kernel, equations.ends.kernel
+        outside = ("force", -step / 2) if equations.asks else None
+        self._newton = NewtonStep(equations.newton, self._n, robot.name, outside)
+        self._newton.given["h"][:] = step
+        self._newton.given["p"][:] = self._plant if equations.asks else p
+        self._basis, self._still = NaturalRowBasis(robot), np.zeros(self._m)
+        self._reached: Array | None = None
+        self._rows_basis: Array | None = None
+
+    def follow(self, t: float, x: Array) -> Array:
+        """The state one step later.
+
+        Args:
+            t: time [s].
+            x: state (q, v), shape (2 nv,).
+
+        Raises:
+            NotConvergedError, SingularProgramError, NotFiniteError: if no state is found.
+        """
+        n, h, newton = self._n, self._h, self._newton
+        q, v, z = x[:n], x[n:], newton.z
+        given = newton.given
+        if x is not self._reached:
+            self._begin(t, x)
+            if self._reached is None or self._untouched:
+                z[:n], z[n:] = v, 0.0
+        else:
+            z[:n] = 2.0 * v - z[:n]
+        given["t"][:], given["q0"][:] = t, q
+        newton.solve(
+            t, h, float(np.abs(q).max()), np.concatenate([v, self._still]), ask=self._ask(t, q), basis=self._rows_basis
+        )
+        middle, after = z[:n], np.empty(2 * n)
+        P = np.atleast_1d(self._momentum(t + h / 2, q + h / 2 * middle, middle, self._plant)[0])
+        # The half of what changes the momenta that is in P − p₀ − A₀ᵀλ once more.
+        momenta = 2.0 * P - given["p0"]
+        if self._m:
+            momenta -= given["A0"].reshape(self._m, n).T @ z[n:]
+        after[:n] = q + h * middle
+        whole, rest = self._ends(t + h, after[:n], self._plant)
+        after[n:] = self._velocity(t + h, np.atleast_2d(whole), np.atleast_1d(rest), momenta)
+        self._reached = after
+        return after
+
+    def _ask(self, t: float, q: Array) -> Callable[[Array], Array] | None:
+        """The controller's force at the middle of the step, for the unknowns."""
+        if self._force is None:
+            return None
+        force, n, h = self._force, self._n, self._h
+        return lambda z: force(t + h / 2, np.concatenate([q + h / 2 * z[:n], z[:n]]))
+
+    def _velocity(self, t: float, whole: Array, rest: Array, momenta: Array) -> Array:
+        """v of M v + a − Aᵀμ = p and A v + c = 0."""
+        n = self._n
+        right = -rest
+        right[:n] += momenta
+        self._rows_basis = basis = self._basis.at(t, whole[n:, :n])
+        try:
+            if basis is None:
+                found = np.linalg.solve(whole, right)
+            else:
+                found = basis @ np.linalg.solve(basis.T @ whole @ basis, basis.T @ right)
+        except np.linalg.LinAlgError as error:
+            raise SingularProgramError(
+                f"{self._robot.name}: at t = {t:g} s natural constraints depend on each other, or inertia is missing. "
+                "Take integrator=Reduced(), which goes through singular positions; or another start"
+            ) from error
+        v = np.asarray(found[:n], dtype=np.float64)
+        self._keep(whole, rest, v)
+        return v
+
+    def resume(self, t: float, x: Array, carried: Array) -> None:
+        """Go on from a state.
+
+        Args:
+            t: time [s].
+            x: state, shape (2 nv,).
+            carried: velocity at the middle of the last step, shape (nv,).
+        """
+        self._begin(t, x)
+        self._newton.z[: self._n], self._newton.z[self._n :] = carried, 0.0
+        self._reached = x
+
+    def carried(self) -> Array:
+        """Velocity at the middle of the last step, shape (nv,)."""
+        return self._newton.z[: self._n].copy()
+
+    def _begin(self, t: float, x: Array) -> None:
+        n = self._n
+        whole, rest = self._ends(t, x[:n], self._plant)
+        whole, rest = np.atleast_2d(whole), np.atleast_1d(rest)
+        self._rows_basis = self._basis.at(t, whole[n:, :n])
+        self._keep(whole, rest, x[n:])
+
+    def _keep(self, whole: Array, rest: Array, v: Array) -> None:
+        n, given = self._n, self._newton.given
+        given["p0"][:] = whole[:n, :n] @ v + rest[:n]
+        if self._m:
+            given["A0"][...] = whole[n:, :n].reshape(given["A0"].shape)

@@ -1,0 +1,1 @@
+"""Motions in files, as data frames and as data sets."""

@@ -1,0 +1,169 @@
+"""The robots and controllers that loaded motions get, and whether they are those of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ...controllers.controller import Controller
+from ...robots.robot import Robot
+from ...symbolic.errors import EruginError, MotionFileError
+from ..labels import Labels
+from ..trajectory import values_along
+from .content import FileContent
+
+Array = NDArray[np.float64]
+LOOKED_AT = 20
+"""Samples at most whose energy is compared."""
+AGREE = 1e-7
+"""What an energy may differ from that of the file, of all energies that occur."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMatch:
+    """Who moved in one segment.
+
+    Attributes:
+        robot: the plant, or None.
+        controller: what drove it, or None.
+    """
+
+    robot: Robot | None
+    controller: Controller | None
+
+    def require(self, content: FileContent, labels: Labels) -> None:
+        """Raise MotionFileError if robot or controller have other names or sizes than those of the file.
+
+        Args:
+            content: of the file.
+            labels: that it holds.
+        """
+        if self.robot is None:
+            return
+        own = Labels.of(self.robot, self.controller)
+        pairs: list[tuple[str, object, object]] = [
+            ("robot", labels.robot, own.robot),
+            ("coordinates", labels.coordinates, own.coordinates),
+            ("velocities", labels.velocities, own.velocities),
+            ("parameters", labels.parameters, own.parameters),
+        ]
+        if self.controller is not None:
+            pairs += [
+                ("controller", labels.controller, own.controller),
+                ("inputs", labels.inputs, own.inputs),
+                ("rows", labels.rows, own.rows),
+                ("parameters of the controller", labels.law_parameters, own.law_parameters),
+            ]
+        for what, theirs, ours in pairs:
+            if theirs != ours:
+                raise MotionFileError(
+                    f"{content.path}: the motion is not of what was given: its {what} are {_said(theirs)}, and the "
+                    f"given ones {_said(ours)}. Build robot and controller as they were, or load it without them"
+                )
+
+    def labels(self, labels: Labels) -> Labels | None:
+        """Those that a motion is to keep: None if robot and controller tell all of them.
+
+        Args:
+            labels: of the file.
+        """
+        complete = self.robot is not None and (self.controller is not None or not labels.controller)
+        return None if complete else labels
+
+    def require_energy(self, content: FileContent, samples: tuple[Array, Array, Array, Array], p: Array) -> None:
+        """Raise MotionFileError if the robot has not the energies of the file: it is another one of the same names.
+
+        Args:
+            content: of the file.
+            samples: t, shape (n,), q, v, and T + V, shape (n,).
+            p: the plant's parameters, shape (np,).
+        """
+        t, q, v, told = samples
+        robot = self.robot
+        finite = np.isfinite(told) & np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+        places = np.flatnonzero(finite)
+        if robot is None or not len(places):
+            return
+        places = places[np.unique(np.linspace(0, len(places) - 1, LOOKED_AT).astype(int))]
+        energies = ca.vertcat(robot.kinetic_energy, robot.potential_energy)
+        try:
+            found = values_along(
+                robot, None, energies, t[places, None], q[places], v[places], p[None], np.zeros((1, 0))
+            )
+        except EruginError as error:
+            raise MotionFileError(f"{content.path}: {error}") from error
+        scale = float(np.abs(found).max() + np.abs(told[places]).max())
+        off = np.abs(found.sum(axis=1) - told[places])
+        worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+        if not off[worst] <= AGREE * scale:
+            raise MotionFileError(
+                f"{content.path}: the motion is not of the robot that was given: at t = {t[places[worst]]:g} s its "
+                f"energy is {told[places[worst]]:.9g}, and that of {robot.name!r} would be {found[worst].sum():.9g}. "
+                "Build the robot as it was, or load the motion without it"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMatches:
+    """Robots and controllers as they were given: one, or one for each segment.
+
+    Attributes:
+        content: of the file.
+        robot: one for all segments, or a sequence.
+        controller: likewise.
+    """
+
+    content: FileContent
+    robot: Robot | Sequence[Robot] | None
+    controller: Controller | Sequence[Controller | None] | None
+
+    @classmethod
+    def of(
+        cls,
+        content: FileContent,
+        robot: Robot | Sequence[Robot] | None,
+        controller: Controller | Sequence[Controller | None] | None,
+    ) -> ModelMatches:
+        """Check what was given.
+
+        Args:
+            content: of the file.
+            robot: a robot, several, or None.
+            controller: a controller, several, or None.
+        """
+        robots = [robot] if isinstance(robot, Robot) or robot is None else robot
+        laws = [controller] if isinstance(controller, Controller) or controller is None else controller
+        if not isinstance(robots, Sequence) or not all(isinstance(each, Robot) for each in robots if robot is not None):
+            raise MotionFileError(f"robot= must be a Robot, or a list of them, got {robot!r:.80}")
+        if not isinstance(laws, Sequence) or not all(each is None or isinstance(each, Controller) for each in laws):
+            raise MotionFileError(f"controller= must be a Controller, or a list of them, got {controller!r:.80}")
+        if robot is None and controller is not None:
+            raise MotionFileError("controller= needs robot=, the plant that it drove")
+        return cls(content, robot, controller)
+
+    def only(self) -> ModelMatch:
+        """Of a motion in one segment."""
+        return self.each(1)[0]
+
+    def each(self, count: int) -> list[ModelMatch]:
+        """Of each segment.
+
+        Args:
+            count: number of segments.
+        """
+        robot, law = self.robot, self.controller
+        robots = [robot] * count if robot is None or isinstance(robot, Robot) else list(robot)
+        controllers = [law] * count if law is None or isinstance(law, Controller) else list(law)
+        for what, given in (("robots", robots), ("controllers", controllers)):
+            if len(given) != count:
+                raise MotionFileError(f"{self.content.path}: {len(given)} {what} were given for {count} segments")
+        return [ModelMatch(robot, controller) for robot, controller in zip(robots, controllers, strict=True)]
+
+
+def _said(what: object) -> str:
+    text = repr(getattr(what, "names", what))
+    return text if len(text) < 300 else f"{text[:300]}…"

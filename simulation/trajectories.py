@@ -1,0 +1,324 @@
+"""The record of simulated motions side by side."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, overload
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from ..controllers.controller import Controller
+from ..controllers.program.diagnostics import NEARLY_DEPENDENT
+from ..controllers.status import Status
+from ..robots.robot import Robot
+from .field_motion import find_blocked
+from .labels import Labels
+from .record import Record
+from .trajectory import SAMPLED, MotionRecord, Trajectory, require_plant, values_along
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+Array = NDArray[np.float64]
+
+CONFIRMED = 20
+"""Samples confirmed one after the other, the most doubtful first, by which all others are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories(MotionRecord):
+    """Samples of the motions of a batch, one lane each; every array is read-only.
+
+    Beyond the end of a lane its samples are NaN; ``status`` says there what it said last, ``active`` nothing.
+
+    Attributes:
+        t: times, shape (batch, N) [s].
+        q: coordinates, shape (batch, N, nq).
+        v: velocities, shape (batch, N, nv).
+        u: inputs, shape (batch, N, nu), or forces R, shape (batch, N, nv), of an ideal controller.
+        deviation: of the program's rows, shape (batch, N, m).
+        energy: T + V, shape (batch, N) [J].
+        pivots: relative pivots of the program's rows, shape (batch, N, m).
+        active: whether each of the program's rows is on, shape (batch, N, m).
+        status: a :class:`~erugin.controllers.Status` per sample, shape (batch, N).
+        count: number of samples of each lane, shape (batch,).
+        failure: a :class:`~erugin.controllers.Status` per lane, why it had to stop, shape (batch,); OK if it did not.
+        endings: why each lane ended, as a sentence.
+        notes: what a controller without a symbolic law said in each lane, and when.
+        metrics: what was reckoned along the motions, by name, shape (batch,) each.
+        plant: the plant; None for motions that were loaded without it. :attr:`robot` is never None.
+        controller: what drove it, or None.
+        p: the plant's parameters, shape (batch, np).
+        controller_p: the controller's parameters, shape (batch, number of them).
+        wall_time: time that the integration of all lanes took, without building and compiling [s].
+        named: names and units, for motions that were loaded without their plant or controller; otherwise theirs.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    deviation: Array
+    energy: Array
+    pivots: Array
+    active: NDArray[np.bool_]
+    status: NDArray[np.int64]
+    count: NDArray[np.int64]
+    failure: NDArray[np.int64]
+    endings: tuple[str, ...] = field(repr=False)
+    notes: tuple[tuple[tuple[float, str], ...], ...] = field(repr=False)
+    metrics: Mapping[str, Array]
+    plant: Robot | None = field(repr=False)
+    controller: Controller | None = field(repr=False)
+    p: Array = field(repr=False)
+    controller_p: Array = field(repr=False)
+    wall_time: float = 0.0
+    named: Labels | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in (*SAMPLED, "count", "failure", "p", "controller_p"):
+            getattr(self, name).setflags(write=False)
+        for value in self.metrics.values():
+            value.setflags(write=False)
+        object.__setattr__(self, "metrics", MappingProxyType(dict(self.metrics)))
+
+    @classmethod
+    def of(cls, record: Record, wall_time: float) -> Trajectories:
+        """What a record holds; the record is not used any more.
+
+        Args:
+            record: of runs that have ended, or were interrupted.
+            wall_time: that they took [s].
+        """
+        loop, controller, data = record.run.loop, record.run.controller, record.data
+        nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
+        kept, t = record.kept, record.times()
+        ended = np.arange(record.run.room) >= kept[:, None]
+        status = _statuses(data["status"], record)
+        switches = data["active"].shape[2] > 0
+        active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
+        if ended.any():
+            for samples in (t, record.states, *data.values()):
+                samples[ended] = np.nan
+            active[ended] = False
+        notes, endings = [note or () for note in record.notes], list(map(str, record.ending))
+        own, law = record.p[:, :split], record.p[:, split:]
+        for i, found in enumerate(
+            find_blocked(controller, loop.robot, t, record.states[:, :, :nq], kept.tolist(), own, law)
+        ):
+            for first, last in found.spans:
+                within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
+                status[i, within] = Status.BLOCKED
+            notes[i] = tuple(sorted((*notes[i], *found.notes)))
+            told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
+            endings[i] = "; ".join([endings[i], *told])
+        if controller is not None:
+            failing = sorted(_failing(controller, record, t, data["relative_pivots"], status, law))
+            for i, k, verdict, _ in failing:
+                status[i, k] = verdict
+            for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
+                _, k, _, said = next(lane)
+                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), said))))
+        return cls(
+            t=t,
+            q=record.states[:, :, :nq],
+            v=record.states[:, :, nq:],
+            u=data["output"],
+            deviation=data["deviation"],
+            energy=data["energy"][:, :, 0],
+            pivots=data["relative_pivots"],
+            active=active,
+            status=status,
+            count=kept.copy(),
+            failure=record.failure.copy(),
+            endings=tuple(endings),
+            notes=tuple(notes),
+            metrics={name: record.metrics[:, i].copy() for i, name in enumerate(record.run.metrics)},
+            plant=loop.robot,
+            controller=controller,
+            p=record.p[:, :split].copy(),
+            controller_p=record.p[:, split:].copy(),
+            wall_time=wall_time,
+        )
+
+    def __len__(self) -> int:
+        """Number of lanes."""
+        return len(self.t)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        """Lane by lane."""
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, lane: int) -> Trajectory: ...
+
+    @overload
+    def __getitem__(self, lane: slice) -> tuple[Trajectory, ...]: ...
+
+    def __getitem__(self, lane: int | slice) -> Trajectory | tuple[Trajectory, ...]:
+        """One lane up to its end, or some of them.
+
+        Args:
+            lane: its place in the batch, or a slice of places.
+        """
+        if isinstance(lane, slice):
+            return tuple(self[i] for i in range(*lane.indices(len(self))))
+        i = range(len(self))[lane]
+        n = int(self.count[i])
+        # A lane of many must not keep all others alive; of one there are no others.
+        own = np.ascontiguousarray if len(self) == 1 else np.array
+        return Trajectory(
+            **{name: own(getattr(self, name)[i, :n]) for name in SAMPLED},
+            plant=self.plant,
+            controller=self.controller,
+            p=self.p[i].copy(),
+            controller_p=self.controller_p[i].copy(),
+            wall_time=self.wall_time / len(self),
+            ending=self.endings[i],
+            notes=self.notes[i],
+            metrics=MappingProxyType({name: float(values[i]) for name, values in self.metrics.items()}),
+            named=self.named,
+        )
+
+    @property
+    def robot(self) -> Robot:
+        """The plant; raises ModelError if the motions were loaded without it."""
+        return require_plant(self.plant, self.labels)
+
+    @functools.cached_property
+    def labels(self) -> Labels:
+        """Names and units of coordinates, velocities, inputs, rows and parameters."""
+        return self.named or Labels.of(require_plant(self.plant, None), self.controller)
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """Whether every sample of a lane has status OK, shape (batch,)."""
+        return np.asarray((self.status == Status.OK).all(axis=1) & (self.failure == Status.OK), dtype=np.bool_)
+
+    @property
+    def end_time(self) -> Array:
+        """Time of each lane's last sample, shape (batch,) [s]; NaN without any."""
+        return self._last(self.t)
+
+    @property
+    def final_q(self) -> Array:
+        """Coordinates of each lane's last sample, shape (batch, nq)."""
+        return self._last(self.q)
+
+    @property
+    def final_v(self) -> Array:
+        """Velocities of each lane's last sample, shape (batch, nv)."""
+        return self._last(self.v)
+
+    def ending(self, lane: int) -> str:
+        """Why a lane ended.
+
+        Args:
+            lane: its place in the batch.
+        """
+        return self.endings[lane]
+
+    def evaluate(self, expression: ca.SX) -> Array:
+        """Values of an expression along the motions; NaN beyond the end of a lane.
+
+        Args:
+            expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
+
+        Returns:
+            Shape (batch, N) for a scalar, (batch, N, k) for a column.
+
+        Raises:
+            ModelError: for a matrix, or a foreign symbol.
+        """
+        present = np.asarray(np.arange(self.t.shape[1]) < self.count[:, None], dtype=np.bool_)
+        lanes = np.nonzero(present)[0]
+        state = (self.t[present][:, None], self.q[present], self.v[present], self.p, self.controller_p)
+        values = values_along(self.robot, self.controller, expression, *state, lanes)
+        whole = np.full((*present.shape, *values.shape[1:]), np.nan)
+        whole[present] = values
+        return whole
+
+    def to_xarray(self) -> xarray.Dataset:
+        """All samples of all lanes with the names and units of what they are of; needs the extra ``data``."""
+        from .storage.data_frames import batch_dataset
+
+        return batch_dataset(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A column for each number, over lane and time; units are in ``attrs["units"]``. Needs the extra ``data``."""
+        from .storage.data_frames import batch_frame
+
+        return batch_frame(self)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None
+    ) -> Trajectories:
+        """What :meth:`save` wrote; see :func:`~erugin.simulation.load_motion`.
+
+        Args:
+            path: the file.
+            robot: the plant that moved; without it the motions can be plotted and saved, but not evaluated.
+            controller: what drove it.
+
+        Raises:
+            MotionFileError: for a file that does not hold a batch, or a robot or controller that is not that of the
+                file.
+        """
+        from .storage.motion_file import load_as
+
+        return load_as(cls, path, robot, controller)
+
+    def _last(self, samples: Array) -> Array:
+        # Without samples the first is NaN, as all beyond the end are.
+        return samples[np.arange(len(self)), np.maximum(self.count - 1, 0)]
+
+
+def _failing(
+    controller: Controller, record: Record, t: Array, pivots: Array, status: NDArray[np.int64], law: Array
+) -> Iterator[tuple[int, int, Status, str]]:
+    """Lane and number of samples whose rows nearly depend on each other and that a verification does not confirm.
+
+    Those with the smallest pivots come first, until :data:`CONFIRMED` in a row are confirmed.
+    """
+    nq = record.run.loop.robot.coordinates.nq
+    least = pivots.min(axis=2, initial=np.inf)
+    lanes, samples = np.nonzero((status == Status.OK) & (least < NEARLY_DEPENDENT))
+    confirmed = 0
+    for j in np.argsort(least[lanes, samples]).tolist():
+        i, k = int(lanes[j]), int(samples[j])
+        x = record.states[i, k]
+        verdict, said = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
+        confirmed = confirmed + 1 if verdict is Status.OK else 0
+        if confirmed == CONFIRMED:
+            return
+        if verdict is not Status.OK:
+            yield i, k, verdict, said
+
+
+def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
+    """Status of each sample, and at the end of a lane why it failed.
+
+    Where a state was not finite the controller was not asked.
+    """
+    shape = len(record), record.run.room
+    if not told.shape[2] and (record.failure == Status.OK).all():
+        return np.full(shape, int(Status.OK), dtype=np.int64)
+    lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
+    status = np.full(shape, int(Status.OK), dtype=np.int64)
+    if told.shape[2]:
+        # What lies beyond the end of a lane was never written.
+        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.room) < record.kept[:, None])
+        status[asked] = told[asked, 0]
+    final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
+    return np.where(np.arange(record.run.room) >= last[:, None], final[:, None], status)

@@ -1,0 +1,21 @@
+"""C code generation: expressions to C, for single numbers and for vector lanes."""
+
+from ..runtime_type_checks import check_exports
+from .c_file import PARAMETER_INPUT, external_text, generator_hash, preamble, rollout_text
+from .c_function import CFunction, c_function
+from .symbolic_function import SymbolicFunction
+from .tape import Tape
+
+__all__ = [
+    "SymbolicFunction",
+    "Tape",
+    "CFunction",
+    "c_function",
+    "external_text",
+    "rollout_text",
+    "preamble",
+    "generator_hash",
+    "PARAMETER_INPUT",
+]
+
+check_exports(globals())

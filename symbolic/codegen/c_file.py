@@ -1,0 +1,162 @@
+"""Whole C files: a function that CasADi loads, and a rollout of many systems side by side."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+
+from .c_function import CFunction, c_function
+from .tape import Tape
+
+PACKAGE = __name__.rpartition(".")[0]
+
+
+@functools.cache
+def generator_hash() -> str:
+    """Hash of the program that writes the C text, for telling apart what older releases have written."""
+    own = files(PACKAGE)
+    texts = [
+        packaged_text(name)
+        for name in sorted(entry.name for entry in own.iterdir() if entry.name.endswith((".py", ".h")))
+    ]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+@functools.cache
+def packaged_text(name: str) -> str:
+    """Text of a C file that comes with this package.
+
+    Args:
+        name: of the file.
+    """
+    return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
+
+
+def preamble(lanes: int, width: int) -> str:
+    """What every C file begins with.
+
+    Args:
+        lanes: 1 for numbers, else as many systems side by side.
+        width: doubles in a vector.
+    """
+    return f"#define WIDTH {width}\n#define LANES {lanes}\n{packaged_text('lanes.h')}\n"
+
+
+Shape = tuple[int, int]
+
+
+def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape], tape: Tape, width: int) -> str:
+    """C file of a function that CasADi loads by ``external``.
+
+    Args:
+        name: of the function.
+        inputs: shape of each input by name.
+        outputs: shape of each output by name.
+        tape: its operations.
+        width: doubles in a vector.
+    """
+    body = c_function("evaluate", tape, 1, width)
+    n, k = len(inputs), len(outputs)
+    largest = max([1, *(rows * columns for rows, columns in (*inputs.values(), *outputs.values()))])
+    parts = [preamble(1, width), *sorted(body.calls), "", body.text]
+    parts += [_shapes(f"{name}_sparsity_in", inputs), _shapes(f"{name}_sparsity_out", outputs)]
+    parts += [_names(f"{name}_name_in", inputs), _names(f"{name}_name_out", outputs)]
+    parts.append(
+        # CasADi passes a null pointer for an argument that is zero and for a result that nobody wants.
+        f"int {name}(const double **arg, double **res, long long *iw, double *w, int mem) {{\n"
+        f"  static const double zeros[{largest}] = {{0.}};\n"
+        f"  const double *in[{n + 1}];\n  double *out[{k + 1}];\n"
+        f"  for (int i = 0; i < {n}; ++i) in[i] = arg[i] ? arg[i] : zeros;\n"
+        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.room};\n"
+        f"  (void)iw; (void)mem;\n  evaluate(in, out, w);\n  return 0;\n}}\n"
+        f"long long {name}_n_in(void) {{ return {n}; }}\n"
+        f"long long {name}_n_out(void) {{ return {k}; }}\n"
+        f"int {name}_work(long long *sz_arg, long long *sz_res, long long *sz_iw, long long *sz_w) {{\n"
+        f"  if (sz_arg) *sz_arg = {n};\n  if (sz_res) *sz_res = {k};\n"
+        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.room + largest};\n  return 0;\n}}\n"
+    )
+    return "\n".join(parts)
+
+
+def _shapes(name: str, shapes: Mapping[str, Shape]) -> str:
+    """CasADi's compressed form of full matrices: rows, columns, and 1 for full."""
+    cases = " ".join(f"case {i}: return s{i};" for i in range(len(shapes)))
+    arrays = " ".join(f"static const long long s{i}[3] = {{{r}, {c}, 1}};" for i, (r, c) in enumerate(shapes.values()))
+    return f"const long long *{name}(long long i) {{ {arrays} switch (i) {{ {cases} default: return 0; }} }}"
+
+
+def _names(name: str, names: Iterable[str]) -> str:
+    cases = " ".join(f'case {i}: return "{_escaped(word)}";' for i, word in enumerate(names))
+    return f"const char *{name}(long long i) {{ switch (i) {{ {cases} default: return 0; }} }}"
+
+
+def _escaped(word: str) -> str:
+    """What stands between the quotes of a C string; an escape has three digits, so that no digit behind joins it."""
+    safe = "-./_ "
+    return "".join(chr(b) if (chr(b).isalnum() and b < 128) or chr(b) in safe else f"\\{b:03o}" for b in word.encode())
+
+
+PARAMETER_INPUT = 2
+"""Place of the parameters among the inputs t, x, p of every function here."""
+
+
+def rollout_text(
+    rate: Tape,
+    observed: Tape,
+    correction: Tape | None,
+    tableau: tuple[Sequence[Sequence[float]], Sequence[float], Sequence[float]],
+    *,
+    lanes: int,
+    width: int,
+) -> str:
+    """Write the file.
+
+    Args:
+        rate: (t, x, p) → ẋ.
+        observed: (t, x, p) → what is recorded, and ẋ last.
+        correction: (t, x, p) → x after each step; None for none.
+        tableau: of the explicit method: A, weights b and times c, s rows each.
+        lanes: systems side by side.
+        width: doubles in a vector.
+    """
+    nx, sizes = len(rate.outputs[0]), [len(output) for output in observed.outputs[:-1]]
+    nothing = Tape(rate.inputs, (), ((),))
+    functions: dict[str, CFunction] = {}
+    fixed: dict[str, int] = {}
+    for name, tape in (("rate", rate), ("observe", observed), ("correct", correction or nothing)):
+        setup, main = tape.split([PARAMETER_INPUT])
+        functions[f"{name}_setup"] = c_function(f"{name}_setup", setup, lanes, width)
+        functions[name] = c_function(name, main, lanes, width)
+        fixed[name] = main.inputs[-1]
+    A, weights, times = tableau
+    calls = sorted(set[str]().union(*(f.calls for f in functions.values())))
+    numbers = {
+        "NX": nx,
+        "NP": rate.inputs[PARAMETER_INPUT],
+        "STAGES": len(weights),
+        "OUTPUTS": len(sizes),
+        "WORK": max(f.room for f in functions.values()),
+        "CORRECTED": int(correction is not None),
+        **{f"{name.upper()}_FIXED": size for name, size in fixed.items()},
+    }
+    return "\n".join(
+        [
+            "#include <stdlib.h>",
+            preamble(lanes, width),
+            *calls,
+            "",
+            *(f.text for f in functions.values()),
+            *(f"#define {name} {number}" for name, number in numbers.items()),
+            f"static const int SIZE[] = {{{', '.join(map(str, [*sizes, 0]))}}};",
+            f"static const double A[STAGES][STAGES] = {{{', '.join(f'{{{_row(row)}}}' for row in A)}}};",
+            f"static const double WEIGHT[STAGES] = {{{_row(weights)}}};",
+            f"static const double C[STAGES] = {{{_row(times)}}};",
+            packaged_text("march.h"),
+        ]
+    )
+
+
+def _row(numbers: Sequence[float]) -> str:
+    return ", ".join(float(number).hex() for number in numbers)

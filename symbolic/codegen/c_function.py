@@ -1,0 +1,295 @@
+"""A tape as a C function: short pieces of straight-line code, so that compile time grows linearly with their number.
+
+A C compiler's register allocation takes more than linear time on one long stretch of code. The stretch is cut into
+pieces; a value that a later piece needs waits in the array w.
+
+Sines and cosines whose angles are known at the same time are computed together, several at once by vector
+instructions: first the angles that need no other sine or cosine, then those that need these, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..errors import ModelError
+from .optimizations import schedule_operations
+from .tape import CONSTANT, INPUT, Tape
+
+INLINE_OPERATIONS: Mapping[int, str] = {
+    ca.OP_ADD: "{0}+{1}",
+    ca.OP_SUB: "{0}-{1}",
+    ca.OP_MUL: "{0}*{1}",
+    ca.OP_DIV: "{0}/{1}",
+    ca.OP_NEG: "-{0}",
+    ca.OP_SQ: "{0}*{0}",
+    ca.OP_TWICE: "{0}+{0}",
+    ca.OP_INV: "K(1.)/{0}",
+    ca.OP_SQRT: "lanes_sqrt({0})",
+    ca.OP_FABS: "FABS({0})",
+    ca.OP_SIGN: "SIGN({0})",
+    ca.OP_COPYSIGN: "COPYSIGN({0},{1})",
+    ca.OP_FMIN: "FMIN({0},{1})",
+    ca.OP_FMAX: "FMAX({0},{1})",
+    ca.OP_LT: "TRUTH({0}<{1})",
+    ca.OP_LE: "TRUTH({0}<={1})",
+    ca.OP_EQ: "TRUTH({0}=={1})",
+    ca.OP_NE: "TRUTH({0}!={1})",
+    ca.OP_NOT: "TRUTH({0}==K(0.))",
+    ca.OP_AND: "TRUTH(({0}!=K(0.))&({1}!=K(0.)))",
+    ca.OP_OR: "TRUTH(({0}!=K(0.))|({1}!=K(0.)))",
+    ca.OP_IF_ELSE_ZERO: "WHERE({0}!=K(0.),{1})",
+}
+"""Operations that are written out."""
+
+LIBRARY_OPERATIONS: Mapping[int, tuple[str, int]] = {
+    ca.OP_EXP: ("exp", 1),
+    ca.OP_LOG: ("log", 1),
+    ca.OP_POW: ("pow", 2),
+    ca.OP_CONSTPOW: ("pow", 2),
+    ca.OP_TAN: ("tan", 1),
+    ca.OP_ASIN: ("asin", 1),
+    ca.OP_ACOS: ("acos", 1),
+    ca.OP_ATAN: ("atan", 1),
+    ca.OP_FLOOR: ("floor", 1),
+    ca.OP_CEIL: ("ceil", 1),
+    ca.OP_FMOD: ("fmod", 2),
+    ca.OP_REMAINDER: ("remainder", 2),
+    ca.OP_ERF: ("erf", 1),
+    ca.OP_SINH: ("sinh", 1),
+    ca.OP_COSH: ("cosh", 1),
+    ca.OP_TANH: ("tanh", 1),
+    ca.OP_ASINH: ("asinh", 1),
+    ca.OP_ACOSH: ("acosh", 1),
+    ca.OP_ATANH: ("atanh", 1),
+    ca.OP_ATAN2: ("atan2", 2),
+    ca.OP_LOG1P: ("log1p", 1),
+    ca.OP_EXPM1: ("expm1", 1),
+    ca.OP_HYPOT: ("hypot", 2),
+}
+"""Operations that the C library computes, number by number, and how many operands each has."""
+
+
+PIECE_LENGTH = 500
+"""Operations in one C function."""
+
+Angles = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """C text of ``static void name(const T *const *in, T *const *out, T *w)``.
+
+    Attributes:
+        text: the definitions.
+        room: how many T the array w must have.
+        calls: operations that are left to the C library, as the macros that declare them.
+    """
+
+    text: str
+    room: int
+    calls: frozenset[str]
+
+
+def c_function(name: str, tape: Tape, lanes: int, width: int) -> CFunction:
+    """Write a tape as C.
+
+    Args:
+        name: of the C function.
+        tape: what it computes.
+        lanes: 1 if T is a double, else as many as T has.
+        width: doubles in a vector.
+
+    Raises:
+        ModelError: for an operation that has no C text.
+    """
+    return _CWriter(name, schedule_operations(tape), lanes, width).write()
+
+
+class _CWriter:
+    """One tape on its way to C."""
+
+    def __init__(self, name: str, tape: Tape, lanes: int, width: int) -> None:
+        """Order the tape.
+
+        Args:
+            name: of the C function.
+            tape: what it computes.
+            lanes: 1 if T is a double, else as many as T has.
+            width: doubles in a vector.
+        """
+        self.name, self.tape = name, tape
+        self.whole = lanes > 1  # whether T is a vector
+        self.step = 1 if self.whole else width  # T to the vector
+        self.calls: set[str] = set()
+        self.room = 0
+        self.places: dict[int, int] = {}
+        self.angles: dict[int, tuple[int, int]] = {}
+
+    def write(self) -> CFunction:
+        """All pieces, and the function that calls them."""
+        pieces = list(self._pieces())
+        self._place(pieces)
+        arguments = "const T *const *in, T *const *out, T *w"
+        results: dict[int, list[str]] = {}
+        for i, output in enumerate(self.tape.outputs):
+            for k, value in enumerate(output):
+                results.setdefault(value, []).append(f"out[{i}][{k}]")
+        texts: list[str] = []
+        for i, piece in enumerate(pieces):
+            body = "\n".join(self._statements(piece, results))
+            texts.append(
+                f"static __attribute__((noinline)) void {self.name}_{i}({arguments}) {{\n"
+                f"(void)in; (void)out; (void)w;\n{body}\n}}\n"
+            )
+        calls = " ".join(f"{self.name}_{i}(in, out, w);" for i in range(len(pieces)))
+        texts.append(f"static void {self.name}({arguments}) {{ {calls or '(void)in; (void)out; (void)w;'} }}\n")
+        return CFunction("".join(texts), self.room, frozenset(self.calls))
+
+    def _order(self) -> Iterator[int | Angles]:
+        """Values in the order of their computation, and between them the angles whose sines are taken together."""
+        entries = self.tape.entries
+        level = [0] * len(entries)
+        groups: dict[int, dict[int, None]] = {}
+        for k, (operation, a, b) in enumerate(entries):
+            if operation in (INPUT, CONSTANT):
+                continue
+            below = max(level[int(a)], level[b])
+            if operation in (ca.OP_SIN, ca.OP_COS):
+                groups.setdefault(below, {})[int(a)] = None
+                below += 1
+            level[k] = below
+        done = [False] * len(entries)
+        for depth in sorted(groups):
+            needed = list(groups[depth])
+            wanted = set(needed)
+            while needed:
+                operation, a, b = entries[needed.pop()]
+                if operation not in (INPUT, CONSTANT):
+                    for operand in (int(a), b):
+                        if not done[operand] and operand not in wanted:
+                            wanted.add(operand)
+                            needed.append(operand)
+            for k in sorted(wanted):
+                if not done[k]:
+                    done[k] = True
+                    yield k
+            yield tuple(groups[depth])
+        for k in range(len(entries)):
+            if not done[k]:
+                yield k
+
+    def _pieces(self) -> Iterator[list[int | Angles]]:
+        piece: list[int | Angles] = []
+        size = 0
+        for item in self._order():
+            piece.append(item)
+            size += isinstance(item, tuple) or self.tape.entries[item][0] not in (INPUT, CONSTANT)
+            if size == PIECE_LENGTH:
+                yield piece
+                piece, size = [], 0
+        if piece:
+            yield piece
+
+    def _place(self, pieces: list[list[int | Angles]]) -> None:
+        """Find room in w for what outlives its piece, and for angles with their sines."""
+        entries, last = self.tape.entries, dict[int, int]()
+        for i, piece in enumerate(pieces):
+            for item in piece:
+                if isinstance(item, tuple):
+                    padded = -(-len(item) // self.step) * self.step
+                    for k, angle in enumerate(item):
+                        self.angles[angle] = (self.room + k, self.room + padded + k)
+                        last[angle] = max(i, last.get(angle, i))
+                    self.room += 2 * padded
+                    continue
+                operation, a, b = entries[item]
+                if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
+                    last[int(a)] = last[b] = i
+        free: list[int] = []
+        leaving: dict[int, list[int]] = {}
+        for i, piece in enumerate(pieces):
+            for item in piece:
+                if isinstance(item, tuple) or entries[item][0] in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
+                    continue
+                if last.get(item, i) > i:
+                    if not free:
+                        free.append(self.room)
+                        self.room += 1
+                    place = self.places[item] = free.pop()
+                    leaving.setdefault(last[item], []).append(place)
+            free += leaving.pop(i, [])
+
+    def _statements(self, piece: list[int | Angles], results: dict[int, list[str]]) -> Iterator[str]:
+        """C statements of one piece."""
+        entries, here = self.tape.entries, set[int]()
+
+        def load(value: int) -> Iterator[str]:
+            if value not in here:
+                here.add(value)
+                yield f"const T x{value}={self._source(value)};"
+
+        for item in piece:
+            if isinstance(item, tuple):
+                yield from self._sines(item, load)
+                continue
+            operation, a, b = entries[item]
+            if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
+                yield from load(int(a))
+                yield from load(b)
+                here.add(item)
+                yield f"const T x{item}={self._written(operation, f'x{a}', f'x{b}')};"
+                if item in self.places:
+                    yield f"w[{self.places[item]}]=x{item};"
+            for target in results.get(item, ()):
+                yield from load(item)
+                yield f"{target}=x{item};"
+
+    def _sines(self, angles: Angles, load: Callable[[int], Iterator[str]]) -> Iterator[str]:
+        for first in range(0, len(angles), self.step):
+            taken = angles[first : first + self.step]
+            for angle in taken:
+                yield from load(angle)
+            # The last vector is filled up with an angle that is at hand.
+            filled = [f"x{angle}" for angle in taken] + [f"x{taken[-1]}"] * (self.step - len(taken))
+            vector = filled[0] if self.whole else f"(V){{{', '.join(filled)}}}"
+            sine, cosine = self.angles[taken[0]]
+            yield f"lanes_sincos({vector}, (double *)(w+{sine}), (double *)(w+{cosine}));"
+
+    def _source(self, value: int) -> str:
+        """Where a value is read that this piece has not computed."""
+        operation, a, b = self.tape.entries[value]
+        if operation == INPUT:
+            return f"in[{a}][{b}]"
+        if operation == CONSTANT:
+            return f"K({_number(float(a))})"
+        if operation == ca.OP_SIN:
+            return f"w[{self.angles[int(a)][0]}]"
+        if operation == ca.OP_COS:
+            return f"w[{self.angles[int(a)][1]}]"
+        return f"w[{self.places[value]}]"
+
+    def _written(self, operation: int, first: str, second: str) -> str:
+        if operation in INLINE_OPERATIONS:
+            return INLINE_OPERATIONS[operation].format(first, second)
+        if operation not in LIBRARY_OPERATIONS:
+            raise ModelError(f"there is no C text for CasADi's operation {_name(operation)}")
+        name, operands = LIBRARY_OPERATIONS[operation]
+        self.calls.add(f"CALL{operands}({name})")
+        return f"lanes_{name}({first}, {second})" if operands == 2 else f"lanes_{name}({first})"
+
+
+def _name(operation: int) -> str:
+    """What CasADi calls an operation."""
+    return next((word for word in dir(ca) if word.startswith("OP_") and getattr(ca, word) == operation), str(operation))
+
+
+def _number(value: float) -> str:
+    """A C literal with every bit of a double."""
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return value.hex()

@@ -1,0 +1,27 @@
+"""Packages that not everyone has, imported when they are used."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from .errors import MissingPackageError
+
+
+def import_optional(module: str, extra: str) -> ModuleType:
+    """A module that comes with an extra of Erugin.
+
+    Args:
+        module: to be imported, such as ``"pydrake.all"``.
+        extra: that brings it.
+
+    Raises:
+        MissingPackageError: if it is not installed, or cannot be loaded; the message has the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        top = module.partition(".")[0]
+        # A package that is there and fails to load has a reason of its own.
+        why = "is not installed" if error.name in (top, module) else f"cannot be loaded ({error})"
+        raise MissingPackageError(f"{top} is needed here and {why}: pip install 'erugin[{extra}]'") from error

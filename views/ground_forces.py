@@ -1,0 +1,156 @@
+"""Pictures of a stance and of a walk: forces of the ground, friction needed, centre of pressure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+from numpy.typing import NDArray
+
+from ..simulation.phased_trajectory import PhasedTrajectory
+from ..simulation.trajectory import Trajectory
+from .style import OBSTACLE_COLOR, PATH_COLOR, label_axes, new_figure
+
+STYLES = ("-", "--", ":", "-.")
+
+
+def draw_stance(
+    motion: Trajectory, names: Sequence[str], upwards: ca.SX, friction: ca.SX, pressure: ca.SX, *, balance: float
+) -> Figure:
+    """Three plots over time.
+
+    Args:
+        motion: of a robot on its contacts.
+        names: of the contacts, k of them.
+        upwards: force of the ground on each, shape (k,) [N].
+        friction: coefficient that each needs, shape (k,).
+        pressure: x of the centre of pressure of all of them [m].
+        balance: x over which the centre of mass is held [m].
+    """
+    figure = new_figure(7.0, 6.5)
+    forces: Axes
+    needs: Axes
+    centre: Axes
+    forces, needs, centre = figure.subplots(3, 1, sharex=True)
+    for axes, expression in ((forces, upwards), (needs, friction)):
+        for style, name, values in zip(STYLES, names, motion.evaluate(expression).T, strict=False):
+            axes.plot(motion.t, values, style, color="black", label=name)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    label_axes(forces, "upward force\nof the ground [N]")
+    label_axes(needs, "friction needed")
+    centre.plot(motion.t, motion.evaluate(pressure), color="black", label="centre of pressure")
+    centre.axhline(balance, color="0.6", linewidth=0.8, label="centre of mass")
+    centre.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    label_axes(centre, "x from the ankles [m]", xlabel="time [s]")
+    return figure
+
+
+COLORS = ("tab:blue", "tab:orange", "0.35", "tab:green", "tab:purple")
+WEIGHTS = (1.1, 1.1, 2.0)
+DEPTH = 0.06
+"""Of the ground that is drawn [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class WalkStep:
+    """What a picture shows of one phase of a walk.
+
+    Attributes:
+        swing: place of the foot in the air, an expression in the phase's plant, shape (2,) [m].
+        force: of the ground on the standing foot, along x and y, shape (2,) [N], without inputs.
+        pressure: from the standing foot to the centre of pressure, along x [m], without inputs.
+        rock: x, y and radius of what the foot goes over [m]; None for none.
+        margin: by which it is to be passed [m].
+    """
+
+    swing: ca.SX
+    force: ca.SX
+    pressure: ca.SX
+    rock: tuple[float, float, float] | None = None
+    margin: float = 0.0
+
+
+def draw_walk(
+    motion: PhasedTrajectory, steps: Sequence[WalkStep], parts: Mapping[str, Sequence[str]], *, every: float = 0.15
+) -> Figure:
+    """Postures in the plane, and over time the force of the ground and the centre of pressure.
+
+    Args:
+        motion: in as many phases as steps.
+        steps: what is shown of each phase.
+        parts: names of points that are joined, by the name in the legend.
+        every: interval of postures [s].
+    """
+    figure = new_figure(8.0, 9.0)
+    strip: Axes
+    forces: Axes
+    pressures: Axes
+    strip, forces, pressures = figure.subplots(3, 1, height_ratios=(3.4, 1.0, 1.0))
+    forces.sharex(pressures)
+    _postures(strip, motion, parts, every)
+    _ways(strip, motion, steps)
+    label_axes(strip, "y [m]", xlabel="x [m]")
+    strip.set_aspect("equal", adjustable="box")
+    for axes in (forces, pressures):
+        for t in motion.switches:
+            axes.axvline(t, color=PATH_COLOR, linestyle=":", linewidth=1.2, label="impact")
+    for k, (segment, step) in enumerate(zip(motion.segments, steps, strict=True)):
+        force, away = segment.evaluate(step.force), segment.evaluate(step.pressure)
+        named = k == 0
+        forces.plot(segment.t, force[:, 1], color="black", linewidth=1.4, label="upwards" if named else "")
+        forces.plot(
+            segment.t, force[:, 0], color="black", linestyle="--", linewidth=1.2, label="forwards" if named else ""
+        )
+        pressures.plot(segment.t, away, color="black", linewidth=1.4)
+    label_axes(forces, "ground force [N]")
+    forces.tick_params(labelbottom=False)
+    label_axes(pressures, "centre of pressure,\nfrom the foot [m]", xlabel="time [s]")
+    for axes in (strip, forces):
+        handles, labels = axes.get_legend_handles_labels()
+        shown = dict(zip(labels, handles, strict=True))
+        axes.legend(list(shown.values()), list(shown), loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    return figure
+
+
+def _postures(axes: Axes, motion: PhasedTrajectory, parts: Mapping[str, Sequence[str]], every: float) -> None:
+    """Each at its place in the plane, at multiples of the interval."""
+    for k, segment in enumerate(motion.segments):
+        first, last = math.ceil(segment.t[0] / every - 1e-9), math.floor(segment.t[-1] / every + 1e-9)
+        due: NDArray[np.float64] = every * np.array(range(first, last + 1), dtype=np.float64)
+        chosen: NDArray[np.int64] = np.searchsorted(segment.t, due - 1e-9)
+        for color, width, (name, points) in zip(COLORS, WEIGHTS, parts.items(), strict=False):
+            places = [segment.evaluate(segment.robot.points[point])[chosen] for point in points]
+            chain: NDArray[np.float64] = np.stack(places)  # (points, postures, 2)
+            for i in range(chain.shape[1]):
+                label = name if k == i == 0 else ""
+                axes.plot(*chain[:, i].T, "-o", color=color, linewidth=width, markersize=2.5, alpha=0.75, label=label)
+
+
+def _ways(axes: Axes, motion: PhasedTrajectory, steps: Sequence[WalkStep]) -> None:
+    """Ways of the feet in the air, and what they go over."""
+    x_min, x_max = axes.get_xlim()
+    axes.set(xlim=(x_min, x_max), ylim=(-DEPTH, axes.get_ylim()[1]))
+    # In front of what lies below the ground.
+    axes.axhspan(-DEPTH, 0.0, facecolor="0.93", edgecolor="none", zorder=3)
+    axes.axhline(0.0, color="black", linewidth=0.8, zorder=3)
+    for k, (segment, step) in enumerate(zip(motion.segments, steps, strict=True)):
+        axes.plot(
+            *segment.evaluate(step.swing).T, color="black", linestyle="--", linewidth=1.2, zorder=4,
+            label="foot in the air" if k == 0 else "",
+        )  # fmt: skip
+        if step.rock is None:
+            continue
+        x, y, radius = step.rock
+        axes.add_patch(Circle((x, y), radius, color=OBSTACLE_COLOR, alpha=0.35, label="rock" if k == 0 else ""))
+        axes.add_patch(
+            Circle(
+                (x, y), radius + step.margin, fill=False, edgecolor=OBSTACLE_COLOR, linestyle=":", linewidth=1.2,
+                label="its margin" if k == 0 else "",
+            )
+        )  # fmt: skip

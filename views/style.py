@@ -1,0 +1,36 @@
+"""What all pictures share: size, colours, and writing a file whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..simulation.storage.atomic_file import write_whole
+
+DPI = 150
+PATH_COLOR = "0.45"
+POINT_COLOR = "tab:blue"
+OBSTACLE_COLOR = "tab:red"
+ARM_COLOR = "0.15"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of this size [inches] with room made for its labels."""
+    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+
+
+def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
+    """Labels and a light grid for a plot over time."""
+    axes.set_ylabel(ylabel)
+    if xlabel:
+        axes.set_xlabel(xlabel)
+    axes.grid(True, color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.01)
+
+
+def save_figure(figure: Figure, target: Path) -> None:
+    """Save a figure whole or not at all."""
+    write_whole(target, lambda path: figure.savefig(path))

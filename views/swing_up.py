@@ -1,0 +1,78 @@
+"""Arms that swing up, one law beside the other: where they are, and their angles, torques and energy over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..simulation.trajectory import Trajectory
+from ..symbolic.errors import ModelError
+from ..symbolic.validation import positive
+from .style import ARM_COLOR, PATH_COLOR, label_axes, new_figure
+
+
+def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until: float = np.inf) -> Figure:
+    """A column for each run: the arm as flashes of light show it, then coordinates, inputs and energy.
+
+    Early flashes are dark and late ones bright; the way of the last point of the chain is drawn, too. Dashed is the
+    energy at the end of each run; dotted lines are the limits of its inputs.
+
+    Args:
+        runs: of robots with a ``chain`` in the plane, by the title of the column.
+        flash: time between flashes [s].
+        until: what comes later is left out [s].
+
+    Raises:
+        ModelError: if there are no runs, a robot has no chain, or a time is not positive.
+    """
+    positive("flash", flash)
+    if not until > 0.0:
+        raise ModelError(f"until must be greater than zero, got {until!r}")
+    if not runs or not all(run.robot.chain for run in runs.values()):
+        raise ModelError("swing_ups draws one or more runs of robots with a chain of points, such as an arm")
+    figure = new_figure(3.7 * len(runs), 10.0)
+    heights = {"height_ratios": (2.4, 1.0, 1.0, 1.0)}
+    grid: NDArray[np.object_] = figure.subplots(4, len(runs), squeeze=False, sharey="row", gridspec_kw=heights)
+    for column, (title, run) in enumerate(runs.items()):
+        seen = run.t <= run.t[0] + until
+        cells: list[Axes] = list(grid[:, column])
+        place, angles, inputs, energy = cells
+        _flashes(place, run, flash, until)
+        label_axes(place, "" if column else "y [m]", xlabel="x [m]")
+        place.set_title(title, fontsize=10)
+        for i, name in enumerate(run.robot.coordinates.names):
+            angles.plot(run.t[seen], run.q[seen, i], linewidth=1.3, label=name)
+        for i, name in enumerate(run.robot.input_names):
+            (line,) = inputs.plot(run.t[seen], run.u[seen, i], linewidth=1.0, color=f"C{2 + i}", label=name)
+            if np.isfinite(limit := run.robot.limits.effort[i]):
+                for sign in (-1.0, 1.0):
+                    inputs.axhline(sign * limit, color=line.get_color(), linestyle=":", linewidth=1.0)
+        energy.plot(run.t[seen], run.energy[seen], linewidth=1.3, color=ARM_COLOR)
+        energy.axhline(run.energy[-1], color=PATH_COLOR, linestyle="--", linewidth=1.0)
+        units = (f"angles [{run.robot.coordinates.units[0]}]", f"inputs [{run.robot.input_units[0]}]", "energy [J]")
+        for axes, label in zip((angles, inputs, energy), units, strict=True):
+            label_axes(axes, label if column == 0 else "", xlabel="time [s]" if axes is energy else "")
+        for axes in (angles, inputs):
+            axes.legend(loc="best", fontsize=8, frameon=False)
+    return figure
+
+
+def _flashes(axes: Axes, run: Trajectory, flash: float, until: float) -> None:
+    chain = np.stack([run.evaluate(run.robot.points[name]) for name in run.robot.chain], axis=1)
+    end = min(until, float(run.t[-1] - run.t[0]))
+    times = np.arange(0.0, end + 1e-9, flash)
+    shown = np.searchsorted(run.t - run.t[0], times - 1e-9)
+    shades = colormaps["viridis"](np.linspace(0.0, 1.0, len(shown)))
+    last = shown[-1]
+    axes.plot(*chain[: last + 1, -1].T, color=PATH_COLOR, linewidth=0.6)
+    for k, shade in zip(shown, shades, strict=True):
+        axes.plot(*chain[k].T, "-o", color=shade, linewidth=1.4, markersize=2.5)
+    reach = 1.08 * float(np.abs(chain).max())
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    axes.set_aspect("equal")
