@@ -104,7 +104,7 @@ class BufferedTick:
             self._callers.pop()
             raise ModelError(
                 "the arrays of this bound tick are in use by another thread: make one for each thread by "
-                "BoundTick.of(controller), or call control(), which any number of threads may share"
+                "BufferedTick.of(controller), or call control(), which any number of threads may share"
             )
         self._mine.evaluate = self.evaluate
         return self.evaluate

@@ -200,7 +200,7 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
     if not optimality_residual(program, answer) <= ROUGH:
         raise NotConvergedError(
             f"the solver of quadratic programmes found no input for the barriers {', '.join(map(repr, names))}"
-            f"{': ' if solver.word else ''}{solver.word}; a Supervised controller goes on with its last safe input"
+            f"{': ' if solver.word else ''}{solver.word}; a Fallback controller goes on with its last safe input"
         )
     return answer.x[:n]
 

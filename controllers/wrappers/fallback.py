@@ -50,7 +50,7 @@ class Fallback(Wrapper[FallbackMemory]):
     that the motion may never reach, a refusal is bridged too, and told if it is still there at the next sample.
 
     No row ends a run any more: pivots are told as 1. Where nothing can take the law's place, because nothing safe has
-    been applied yet or the other law refuses as well, the refusal is raised; another Supervised around this one can
+    been applied yet or the other law refuses as well, the refusal is raised; another Fallback around this one can
     hold what this one gave.
     """
 

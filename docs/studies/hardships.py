@@ -21,7 +21,7 @@ class Sensed:
     Attributes:
         clean: the setup that the law is built for.
         make: builds it; None for the setup's own.
-        errors: keyword arguments of :class:`Measured`.
+        errors: keyword arguments of :class:`MeasurementNoise`.
     """
 
     clean: Setup
@@ -50,7 +50,7 @@ def hard(
         setup: as it is without.
         force: that acts.
         on: the point on which it acts, or None for a force on each velocity.
-        errors: keyword arguments of :class:`Measured`.
+        errors: keyword arguments of :class:`MeasurementNoise`.
         varied: what seeds vary besides forces and errors.
         rivals: laws to compare with, by name.
     """
