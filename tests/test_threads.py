@@ -247,7 +247,7 @@ def test_a_bound_tick_belongs_to_the_thread_that_calls_it_first() -> None:
     tick = BufferedTick.of(shared)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(tick).result()
-        with pytest.raises(EruginError, match=r"BoundTick\.of"):
+        with pytest.raises(EruginError, match=r"BufferedTick\.of"):
             tick()
         with pytest.raises(EruginError, match=r"another thread"):
             tick()
