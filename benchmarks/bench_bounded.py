@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from erugin.controllers import ControlLimits, Program, ProgramController, Status
 from erugin.controllers.bounded import ConicSolver
 from erugin.scenarios import simulate
-from erugin.symbolic.kernel import Kernel
+from erugin.symbolic import Kernel
 
 # The cases and files of the tests, which stand beside this folder.
 sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -28,8 +28,8 @@ from models.sizes import State
 from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import export, export_vector
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
-from erugin.scenarios.setup import Setup
 
 Array = NDArray[np.float64]
 STEP, BOUND, TARGET = 1e-3, 20.0, 1e-6

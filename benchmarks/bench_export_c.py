@@ -41,9 +41,9 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Reference
 from erugin.controllers.baselines import ComputedTorque
 from erugin.robots import Link, planar_manipulator
-from erugin.robots.examples.linkages import four_bar
+from erugin.robots.examples import four_bar
+from erugin.scenarios import Scenario
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
-from erugin.scenarios.scenario import Scenario
 from erugin.symbolic.compiler import Compiler, find_compiler
 
 STATES, PASSES, COLD = 1_000_000, 5, 300

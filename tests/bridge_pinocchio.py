@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from erugin.bridges import pinocchio as bridge
 from erugin.bridges.pinocchio import PinocchioModel
 from erugin.robots import Assembler, Link, Robot, TelescopicLink, exoskeleton, mechanism, planar_manipulator
-from erugin.robots.examples.linkages import andrews_squeezer, bricard_mechanism
-from erugin.robots.examples.walker import walker
+from erugin.robots.examples import andrews_squeezer, bricard_mechanism, walker
 
 from .mechanisms import crank_rocker, engine, parallel_robot, stephenson
 from .urdf import load_quietly, real_robots

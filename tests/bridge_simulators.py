@@ -13,14 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Controller, Law, Program, ProgramController, SymbolicController
 from erugin.controllers.robust import AdaptiveProgramController
-from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.examples.arms import franka_panda
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.frame import Frame
+from erugin.robots import Frame, Link, Robot, planar_manipulator, tree_system
+from erugin.robots.examples import franka_panda
 from erugin.robots.tree import Body, Floating, Node, Planar, Prismatic, Revolute, Tree
 from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import Parameters
 
 Array = NDArray[np.float64]
 FINER = 50

@@ -20,7 +20,7 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Controller, Program, ProgramController, Reference
 from erugin.controllers.baselines import ComputedTorque
 from erugin.controllers.status import tick_status
-from erugin.robots.examples.linkages import four_bar
+from erugin.robots.examples import four_bar
 from erugin.scenarios.catalogue import seven_joint_arm, two_link_arm
 
 from .arms import disc_program, three_link_arm

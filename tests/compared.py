@@ -8,8 +8,8 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController, Reference
 from erugin.controllers.baselines import ComputedTorque, PDGravity
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.scenarios import Distribution, Scaled, Shifted, Uniform
-from erugin.scenarios.setup import MakeController, Setup
+from erugin.scenarios import Distribution, Scaled, Setup, Shifted, Uniform
+from erugin.scenarios.setup import MakeController
 
 DISC = (0.2, 0.9)
 VARIED: dict[str, Distribution] = {

@@ -641,7 +641,7 @@ def call_what_no_page_shows() -> None:
     from erugin.constraints import verification
     from erugin.controllers import baselines, multipliers, robust, servo
     from erugin.robots import equations, examples, hamiltonian, signals
-    from erugin.robots.hamiltonian.canonical_form import canonical_form
+    from erugin.robots.hamiltonian import canonical_form
     from erugin.robots.urdf import read_urdf
     from erugin.scenarios import catalogue, comparison, sampling
     from erugin.scenarios.sampling.seeded_values import seed_numbers

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot
-from erugin.robots.examples.linkages import five_bar, four_bar, six_bar, slider_crank
+from erugin.robots.examples import five_bar, four_bar, six_bar, slider_crank
 
 Array = NDArray[np.float64]
 

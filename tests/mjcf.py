@@ -16,7 +16,7 @@ from erugin.bridges.mujoco.versions import DIAGEXACT, TENDON_ARMATURE, Feature
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, flores_slider_crank, franka_panda, walker
 from erugin.robots.examples.arms import example_file
-from erugin.symbolic.errors import BridgeWarning
+from erugin.symbolic import BridgeWarning
 
 from .mechanisms import crank_rocker, parallel_robot, stephenson
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.robots import Robot
-from erugin.robots.examples.quaternion_body import heavy_top, quaternion_body
+from erugin.robots.examples import heavy_top, quaternion_body
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Controller
 from erugin.robots import Link, Robot, lagrangian_system
-from erugin.robots.examples.linkages import slider_crank
+from erugin.robots.examples import slider_crank
 from erugin.symbolic import Parameters
 
 Array = NDArray[np.float64]

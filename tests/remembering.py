@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, Observation, Status
 from erugin.robots import Robot
-from erugin.symbolic.errors import NotConvergedError
+from erugin.symbolic import NotConvergedError
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | ArrayLike | None

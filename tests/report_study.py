@@ -11,10 +11,8 @@ import casadi as ca
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot, lagrangian_system
-from erugin.scenarios import Normal, Results, Scaled, Study, Uniform
-from erugin.scenarios.scenario import scenario
-from erugin.scenarios.setup import Setup
-from erugin.simulation.trajectory import Trajectory
+from erugin.scenarios import Normal, Results, Scaled, Setup, Study, Uniform, scenario
+from erugin.simulation import Trajectory
 
 HOSTILE = "<script>document.title='broken'</script>"
 IMAGE = '"><img src=x onerror="document.title=1">'

@@ -10,8 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.robots import Robot
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import Robot, spatial_exoskeleton
 from erugin.robots.formulations import Formulation
 from erugin.symbolic import Kernel
 

@@ -27,7 +27,7 @@ from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import realaigym_acrobot
 from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .arms import two_link_arm
 from .controller_cases.robots import acrobot as free_acrobot

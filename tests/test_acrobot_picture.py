@@ -8,8 +8,8 @@ import pytest
 from erugin.controllers.wrappers import Saturation
 from erugin.robots.examples import realaigym_acrobot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError
-from erugin.views.swing_up import draw_swing_ups
+from erugin.symbolic import ModelError
+from erugin.views import draw_swing_ups
 
 from .test_acrobot import Pushed
 from .test_linearization import cart_pole

@@ -16,8 +16,8 @@ from erugin.robots import Robot
 from erugin.scenarios import Uniform, sample, simulate
 from erugin.scenarios.catalogue import n_link_arm
 from erugin.simulation import Phase, Simulator, simulate_phases
+from erugin.symbolic import EruginError, ModelError
 from erugin.symbolic import validation as arrays
-from erugin.symbolic.errors import EruginError, ModelError
 from erugin.symbolic.validation import free_memory, require_memory, step_count
 
 from .arms import two_link_arm

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from erugin.robots.examples.anthropometry import Segment, segment
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 
 def test_a_thigh_by_hand() -> None:

@@ -8,11 +8,20 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.examples.linkages import iftomm_four_bars, slider_crank
-from erugin.robots.mechanisms.assembly import Assembler, Assembly, assemble
-from erugin.robots.mechanisms.mechanism import mechanism, without_rows
-from erugin.robots.mechanisms.planar_linkage import Bar, planar_linkage
+from erugin.robots import (
+    Assembler,
+    Assembly,
+    Bar,
+    Link,
+    Robot,
+    assemble,
+    lagrangian_system,
+    mechanism,
+    planar_linkage,
+    planar_manipulator,
+    without_rows,
+)
+from erugin.robots.examples import iftomm_four_bars, slider_crank
 
 from .mechanisms import bar, crank_rocker, engine, stephenson
 from .systems import body

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, planar_manipulator
-from erugin.robots.examples.linkages import andrews_squeezer, four_bar
-from erugin.robots.mechanisms.assembly import Assembler, AssemblyError, branches
-from erugin.robots.mechanisms.mechanism import mechanism
+from erugin.robots import Assembler, AssemblyError, Link, branches, mechanism, planar_manipulator
+from erugin.robots.examples import andrews_squeezer, four_bar
 from erugin.symbolic import ModelError
 
 from .mechanisms import COUPLER, CRANK, GROUND, OFFSET, ROCKER, ROD, bar, crank_rocker, engine, stephenson, turned

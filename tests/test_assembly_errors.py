@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, lagrangian_system, planar_manipulator
-from erugin.robots.mechanisms.assembly import Assembler, AssemblyError, assemble, assemble_velocities, branches
-from erugin.robots.mechanisms.mechanism import Closure, mechanism
+from erugin.robots import (
+    Assembler,
+    AssemblyError,
+    Closure,
+    Link,
+    assemble,
+    assemble_velocities,
+    branches,
+    lagrangian_system,
+    mechanism,
+    planar_manipulator,
+)
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, ParameterError, ShapeError
 
 from .mechanisms import (

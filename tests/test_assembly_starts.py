@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.robots import lagrangian_system
-from erugin.robots.examples.linkages import slider_crank
+from erugin.robots.examples import slider_crank
 from erugin.robots.mechanisms.position_equations import PositionEquations, low_discrepancy_points
 
 from .mechanisms import bar, engine

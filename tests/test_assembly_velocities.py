@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 from scipy.linalg import null_space
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.robots import Link, lagrangian_system, planar_manipulator
-from erugin.robots.mechanisms.assembly import Assembler, AssemblyError, assemble, assemble_velocities
-from erugin.robots.mechanisms.mechanism import Closure, mechanism
+from erugin.robots import (
+    Assembler,
+    AssemblyError,
+    Closure,
+    Link,
+    assemble,
+    assemble_velocities,
+    lagrangian_system,
+    mechanism,
+    planar_manipulator,
+)
 from erugin.symbolic import SingularProgramError
 
 from .mechanisms import COUPLER, CRANK, OFFSET, ROCKER, ROD, crank_rocker, engine, stephenson

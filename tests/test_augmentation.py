@@ -10,13 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, second_order
-from erugin.robots import Dynamics, Frame, Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.tree import Planar, Prismatic, Tree
-from erugin.robots.tree.body import WORLD, Node
+from erugin.robots import Dynamics, Frame, Link, Robot, lagrangian_system, planar_manipulator, tree_system
+from erugin.robots.tree import WORLD, Node, Planar, Prismatic, Tree
 from erugin.scenarios import simulate
-from erugin.symbolic import Coordinates, ModelError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, Coordinates, ModelError
 
 from .test_tree import BODY, GRAVITY
 from .trees import assert_close

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.constraints import FirstOrder, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import assemble
-from erugin.robots.examples.linkages import four_bar
+from erugin.robots.examples import four_bar
 from erugin.simulation import RK4, Largest, SimulationInterrupted, Simulator, Trajectories
-from erugin.symbolic import ModelError, ParameterError, ShapeError
-from erugin.symbolic.errors import StartWarning
+from erugin.symbolic import ModelError, ParameterError, ShapeError, StartWarning
 
 from .arms import disc_program, two_link_arm
 from .constant import Constant

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Robot
+from erugin.robots.examples import body_model, body_posture
 from erugin.robots.examples.anthropometry import STATURE, Sex
-from erugin.robots.examples.body_model import ANKLE_HEIGHT, LINKS, PARENTS, body_model, body_posture, body_segments
+from erugin.robots.examples.body_model import ANKLE_HEIGHT, LINKS, PARENTS, body_segments
 from erugin.symbolic import Kernel
 
 from .chains import STATES, Comparison

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot
-from erugin.robots.examples.body_model import LINKS, body_model, body_posture
-from erugin.symbolic.errors import ModelError
+from erugin.robots.examples import body_model, body_posture
+from erugin.robots.examples.body_model import LINKS
+from erugin.symbolic import ModelError
 
 GIVEN: dict[str, object] = {"body_mass": 70.0, "height": 1.75, "sex": "female", "stiffness": 4e4, "damping": None}
 

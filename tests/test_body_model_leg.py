@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from erugin.robots.examples.leg import leg, leg_posture, leg_segments
-from erugin.symbolic.errors import ModelError
+from erugin.robots.examples import leg, leg_posture
+from erugin.robots.examples.leg import leg_segments
+from erugin.symbolic import ModelError
 
 from .references import chigarev_borisov as paper
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots.examples.body_model import body_model, body_posture
+from erugin.robots.examples import body_model, body_posture
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 

@@ -13,8 +13,7 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import ControlLimits, Program, ProgramController, Status
 from erugin.controllers.bounded import ConicSolver, QpSolution, QpSolver, QuadraticProgram, optimality_residual
 from erugin.scenarios import simulate
-from erugin.symbolic import NotConvergedError
-from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
+from erugin.symbolic import NotConvergedError, NotFiniteError, NotFiniteInputError
 
 from .arms import two_link_arm
 from .bounded_cases import Case, bounded_case, effort_only, posture_case

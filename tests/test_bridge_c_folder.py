@@ -22,8 +22,7 @@ from erugin.constraints import holonomic, second_order
 from erugin.controllers import Controller, ControlLimits, Program, ProgramController
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import lagrangian_system
-from erugin.symbolic import Parameters
-from erugin.symbolic.errors import BridgeError, BridgeWarning, ModelError, ParameterError, ShapeError
+from erugin.symbolic import BridgeError, BridgeWarning, ModelError, ParameterError, Parameters, ShapeError
 
 from .arms import two_link_arm
 from .c_folders import compiled, controller_of

@@ -15,7 +15,7 @@ from erugin.bridges.c import CFolder, export
 from erugin.bridges.c.syntax import FUNCTIONS
 from erugin.controllers import OpenLoop
 from erugin.robots import lagrangian_system
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS
 
 from .c_folders import COMPILERS, LAWS, STRICT, compiled, controller_of
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from erugin.bridges.c import CSource, c_source
 from erugin.bridges.c.straight_line_code import PREAMBLE
 from erugin.bridges.c.syntax import FUNCTIONS, OPERATORS, number
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .c_folders import COMPILERS, compiled
 from .random_graphs import Graph, graphs, large_graph

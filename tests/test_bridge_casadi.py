@@ -14,12 +14,10 @@ from erugin.bridges.casadi import LoadedController, export, load
 from erugin.constraints import Schedule, holonomic, nonholonomic
 from erugin.controllers import Controller, OpenLoop, Program, ProgramController
 from erugin.robots import Robot, load_urdf
-from erugin.scenarios import simulate
+from erugin.scenarios import Scenario, simulate
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
-from erugin.scenarios.scenario import Scenario
 from erugin.simulation import Trajectory
-from erugin.symbolic.errors import BridgeError, ParameterError
-from erugin.symbolic.parameters import Parameters, Range
+from erugin.symbolic import BridgeError, ParameterError, Parameters, Range
 
 from .arms import disc_program, two_link_arm
 from .controller_cases import BUILDERS

@@ -15,7 +15,7 @@ from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.robots import Robot
 from erugin.robots.examples import fukao_robot, pinocchio_four_bar
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import BridgeError, ModelError, ParameterError
+from erugin.symbolic import BridgeError, ModelError, ParameterError
 
 from .arms import disc_program, two_link_arm
 

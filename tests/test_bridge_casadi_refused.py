@@ -17,7 +17,7 @@ from erugin.bridges.casadi import export, load
 from erugin.controllers import OpenLoop
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.symbolic.errors import BridgeError, EruginError, ModelError
+from erugin.symbolic import BridgeError, EruginError, ModelError
 
 from .arms import three_link_arm, two_link_arm
 

@@ -17,7 +17,7 @@ from erugin.bridges import drake
 from erugin.bridges.drake.multibody_plant import match_states
 from erugin.bridges.urdf import export as urdf
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
+from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
 from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start
 

@@ -16,7 +16,7 @@ from erugin.bridges.drake.multibody_plant import Context, Diagram, MultibodyPlan
 from erugin.controllers import Status
 from erugin.controllers.wrappers import Delay
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import BridgeError, ModelError
+from erugin.symbolic import BridgeError, ModelError
 
 from .bridge_simulators import Called, Shaken, adaptive, chain, floating, start, tracking, true_motion
 

@@ -18,7 +18,7 @@ from erugin.bridges.drake.multibody_plant import ModelInstanceIndex, MultibodyPl
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .bridge_simulators import Called, adaptive, chain, floating, start, tracking, true_motion
 

@@ -15,9 +15,9 @@ from erugin.bridges.drake.log_capture import drake_errors
 from erugin.controllers import Controller, Status
 from erugin.robots import Robot
 from erugin.scenarios import simulate
-from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import BridgeError, EruginError, ModelError, SingularProgramError
+from erugin.symbolic import BridgeError, EruginError, ModelError, SingularProgramError
 
 from .bridge_simulators import (
     ROBOTS,

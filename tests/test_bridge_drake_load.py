@@ -20,7 +20,7 @@ from erugin.bridges.drake.multibody_plant import (
     match_states,
 )
 from erugin.robots import Robot
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .bridge_simulators import ROBOTS
 

@@ -15,7 +15,7 @@ from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .arms import ELBOW, disc_program, two_link_arm
 

@@ -18,7 +18,7 @@ from erugin.bridges.fmi import source_code as binary
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .arms import two_link_arm
 

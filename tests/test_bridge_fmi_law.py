@@ -26,7 +26,7 @@ from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere
-from erugin.symbolic.errors import BridgeError, ContradictoryProgramError, EruginError, ParameterError
+from erugin.symbolic import BridgeError, ContradictoryProgramError, EruginError, ParameterError
 
 from .arms import disc_program, two_link_arm
 

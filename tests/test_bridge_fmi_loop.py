@@ -20,7 +20,7 @@ from erugin.robots.examples import iftomm_four_bars
 from erugin.scenarios import Setup, simulate
 from erugin.scenarios.catalogue import n_four_bar, two_link_arm_moving_obstacle
 from erugin.simulation import SimulationError, Trajectory
-from erugin.symbolic.errors import BridgeError, BridgeWarning, ParameterError
+from erugin.symbolic import BridgeError, BridgeWarning, ParameterError
 
 from .arms import two_link_arm
 

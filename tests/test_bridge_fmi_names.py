@@ -20,8 +20,7 @@ from erugin.controllers import Program, ProgramController
 from erugin.robots import lagrangian_system
 from erugin.robots.examples import andrews_squeezer
 from erugin.scenarios.catalogue import butterworth_ladder, two_link_arm_moving_obstacle
-from erugin.symbolic.errors import BridgeError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import BridgeError, Parameters
 
 from .arms import two_link_arm
 

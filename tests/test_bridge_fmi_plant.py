@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 
 from erugin.bridges import fmi
 from erugin.bridges.fmi import Instance
-from erugin.robots import Link, Robot, assemble, assemble_velocities
+from erugin.robots import Frame, Link, Robot, assemble, assemble_velocities, tree_system
 from erugin.robots.examples import four_bar
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.frame import Frame
-from erugin.robots.tree import Floating, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
+from erugin.robots.tree import WORLD, Body, Floating, Node, Tree
 from erugin.scenarios import simulate
 from erugin.simulation import Euler
-from erugin.symbolic.errors import BridgeError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, BridgeError
 from erugin.symbolic.runge_kutta import rk4_step
 
 from .arms import two_link_arm

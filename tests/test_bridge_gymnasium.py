@@ -18,12 +18,10 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, planar_manipulator, with_scene
-from erugin.scenarios import Trial, sample, simulate
+from erugin.scenarios import Setup, Trial, sample, simulate
 from erugin.scenarios.catalogue import slider_crank, two_wheel_clothoid
-from erugin.scenarios.setup import Setup
-from erugin.simulation import Reduced, SimulationError
-from erugin.simulation.trajectory import Trajectory
-from erugin.symbolic.parameters import Parameters
+from erugin.simulation import Reduced, SimulationError, Trajectory
+from erugin.symbolic import Parameters
 
 from .called import Called
 from .compared import program_control, swing

@@ -9,9 +9,8 @@ import pytest
 
 from erugin.bridges.gymnasium import export, export_vector
 from erugin.bridges.gymnasium.episode_starts import BUFFER_DEPTH, later_seeds
-from erugin.scenarios import Normal, Trial, sample
-from erugin.scenarios.setup import Setup
-from erugin.symbolic.errors import ParameterError
+from erugin.scenarios import Normal, Setup, Trial, sample
+from erugin.symbolic import ParameterError
 
 from .compared import swing
 

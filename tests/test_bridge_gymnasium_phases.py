@@ -16,12 +16,10 @@ from erugin.bridges.gymnasium.episode_starts import StartSampler
 from erugin.constraints import holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.robots import Robot, with_inputs
-from erugin.scenarios import Uniform
+from erugin.scenarios import Setup, Uniform
 from erugin.scenarios.catalogue import exoskeleton_steps
-from erugin.scenarios.setup import Setup
 from erugin.simulation import Phase, PhasedTrajectory
-from erugin.symbolic.errors import BridgeError, ModelError, ParameterError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import BridgeError, ModelError, ParameterError, Parameters
 
 from .called import Called
 from .compared import VARIED, program_control, swing

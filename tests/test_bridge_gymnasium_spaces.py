@@ -16,10 +16,9 @@ from gymnasium.utils.env_checker import check_env
 from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import export, export_vector, register
+from erugin.scenarios import Scenario, Setup
 from erugin.scenarios.catalogue import SCENARIOS, larin_pendulum, two_link_arm_moving_obstacle
-from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.setup import Setup
-from erugin.symbolic.errors import BridgeError, EruginError, ModelError, ParameterError
+from erugin.symbolic import BridgeError, EruginError, ModelError, ParameterError
 
 from .compared import program_control, swing
 

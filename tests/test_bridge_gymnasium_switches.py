@@ -14,11 +14,9 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import OpenLoop, Program, ProgramController
 from erugin.controllers.wrappers import Delay
 from erugin.robots import Robot
-from erugin.scenarios import Uniform
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Setup, Uniform
 from erugin.simulation import Phase, PhasedSimulationError, PhasedTrajectory
-from erugin.symbolic.errors import ModelError, ParameterError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import ModelError, ParameterError, Parameters
 
 from .called import Called
 from .compared import program_control, swing, swinging_arm

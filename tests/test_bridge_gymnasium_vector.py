@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from erugin.bridges.gymnasium import Reward, Transition, export, export_vector
 from erugin.bridges.gymnasium.export import Autoreset
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import andrews_squeezer, two_link_arm_moving_obstacle
-from erugin.scenarios.setup import Setup
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .called import Called
 from .compared import program_control, swing

@@ -19,8 +19,7 @@ from erugin.controllers import Controller, OpenLoop
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots.examples import fukao_robot, pinocchio_four_bar
 from erugin.scenarios.catalogue import seven_joint_arm_on_a_sphere, two_link_arm_moving_obstacle
-from erugin.symbolic.errors import BridgeError, MissingPackageError, ParameterError, ShapeError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, BridgeError, MissingPackageError, ParameterError, ShapeError
 
 from .arms import two_link_arm
 from .controller_cases import BUILDERS

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from erugin.bridges.jax import JaxFunction
 from erugin.bridges.jax.translation import guard_branches
+from erugin.symbolic import NO_PARAMETERS
 from erugin.symbolic.codegen import Tape
-from erugin.symbolic.parameters import NO_PARAMETERS
 
 from .random_graphs import Graph, bits, graphs, interpret
 from .test_tape import NUMBERS

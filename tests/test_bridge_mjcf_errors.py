@@ -16,14 +16,7 @@ import pytest
 from erugin.bridges.mujoco import export, load, match
 from erugin.robots import Link, Robot, exoskeleton, planar_manipulator, spatial_exoskeleton
 from erugin.robots.examples import maxon_re40, motor_driven_arm, turtlebot3_burger
-from erugin.symbolic.errors import (
-    BridgeError,
-    BridgeWarning,
-    MissingPackageError,
-    ModelError,
-    ParameterError,
-    ShapeError,
-)
+from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError, ModelError, ParameterError, ShapeError
 
 from .mjcf import HEAVY, LIGHT, LINKS, robot
 from .mujoco_versions import TENDON_ARMATURE, TOLD, needs

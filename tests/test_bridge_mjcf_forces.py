@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from erugin.bridges.mujoco import export, load
-from erugin.robots import Robot, planar_manipulator, with_drive
-from erugin.robots.dynamics import Dynamics
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.robots import Dynamics, Robot, planar_manipulator, with_drive
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .mjcf import LINKS, Model, difference, robot, states
 from .mujoco_versions import TENDON_ARMATURE, needs

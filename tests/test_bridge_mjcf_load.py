@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from erugin.bridges.mujoco import export, load
 from erugin.robots import Robot
-from erugin.symbolic.errors import BridgeWarning
+from erugin.symbolic import BridgeWarning
 
 from .mjcf import Model, difference, followed, robot, states, text
 from .mujoco_versions import DIAGEXACT, SITE_EQUALITIES, SPRING_FLAG, TENDON_ARMATURE, TOLD, needs

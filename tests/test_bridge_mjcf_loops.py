@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from erugin.bridges.mujoco import export
 from erugin.robots import Closure, Robot, assemble, exoskeleton, mechanism, planar_manipulator
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, Model, difference, robot, states, text
 from .mujoco_versions import DIAGEXACT, TENDON_ARMATURE, TOLD, needs

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from erugin.bridges.mujoco import load, match
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .mujoco_versions import GROUPS, SEVERAL, SITE_EQUALITIES, has, needs
 

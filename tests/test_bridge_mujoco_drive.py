@@ -17,7 +17,7 @@ from erugin.controllers import Controller, ControlLimits, Program, ProgramContro
 from erugin.controllers.wrappers import Delay, Fallback, MotorLag, SampleAndHold
 from erugin.robots import Robot, planar_manipulator
 from erugin.scenarios import simulate as simulate_here
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .bridge_mujoco import ARM, LINKS, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
 

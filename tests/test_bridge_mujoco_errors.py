@@ -18,7 +18,7 @@ from erugin.controllers import Controller, Program, ProgramController, Status
 from erugin.robots import Robot
 from erugin.scenarios import simulate as simulate_here
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import BridgeError, MissingPackageError, ModelError
+from erugin.symbolic import BridgeError, MissingPackageError, ModelError
 
 from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
 from .mujoco_versions import has

@@ -14,8 +14,7 @@ from erugin.bridges.mujoco import drive, export, load, match
 from erugin.bridges.mujoco.warning_monitor import without_warning_log
 from erugin.robots import Link, Robot, TelescopicLink, assemble, exoskeleton, lagrangian_system, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka_panda
-from erugin.symbolic.errors import BridgeError, BridgeWarning, ModelError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, BridgeError, BridgeWarning, ModelError
 
 from .bridge_mujoco import ARM, LINKS, arm, model_of, swinging
 from .mujoco_versions import GROUPS, LIFTED, TENDON_ARMATURE, TOLD, has, needs

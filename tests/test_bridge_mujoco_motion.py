@@ -20,8 +20,7 @@ from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka
 from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
 from erugin.scenarios import simulate as simulate_here
 from erugin.simulation import Reduced, Trajectory
-from erugin.symbolic.errors import BridgeWarning
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, BridgeWarning
 
 from .bridge_mujoco import LINKS, Q0, V0, swinging
 from .mujoco_versions import CENTRIPETAL_CONNECT, DIAGEXACT, FLOATING_RK4, TENDON_ARMATURE, TOLD, has, needs

@@ -14,7 +14,7 @@ from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
 from erugin.scenarios import simulate as simulate_here
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .bridge_mujoco import Q0, V0, arm, model_of, started, swinging
 from .mujoco_versions import BOUNDED, needs

@@ -14,9 +14,9 @@ from erugin.bridges.mujoco import ControlCallback, Obstacle, drive, export
 from erugin.constraints import EruginField, box, circle, follow, line
 from erugin.controllers import Program, ProgramController
 from erugin.scenarios import Setup
-from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 from erugin.simulation import SimulationError, Trajectory
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .bridge_mujoco import arm, callback, model_of, started, state
 

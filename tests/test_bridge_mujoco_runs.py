@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges.mujoco import ControlCallback, drive, load, match, simulate
-from erugin.symbolic.errors import ShapeError
+from erugin.symbolic import ShapeError
 
 from .bridge_mujoco import ARM, Q0, V0, Counting, arm, callback, model_of, remembered, started, state, swinging
 

@@ -16,7 +16,7 @@ from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot, load_urdf
 from erugin.robots.examples.arms import example_file
 from erugin.scenarios import simulate as simulate_here
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .bridge_mujoco import started
 from .mujoco_versions import has

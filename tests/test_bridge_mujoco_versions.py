@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import erugin.bridges.mujoco as bridge
-from erugin.bridges.mujoco import drive, export, load, match, simulate
-from erugin.bridges.mujoco.control_callback import ControlCallback
+from erugin.bridges.mujoco import ControlCallback, drive, export, load, match, simulate
 from erugin.bridges.mujoco.versions import (
     CENTRIPETAL_CONNECT,
     DIAGEXACT,
@@ -27,7 +26,7 @@ from erugin.bridges.mujoco.versions import (
 )
 from erugin.bridges.mujoco.warning_monitor import WARNING_MESSAGES
 from erugin.robots import planar_manipulator
-from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
+from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
 from .bridge_mujoco import ARM, arm, model_of, swinging
 from .mjcf import LINKS, LOOPS, TELESCOPES, robot

@@ -17,12 +17,9 @@ from erugin.bridges import c, drake, fmi, mujoco, pinocchio, pybullet, urdf
 from erugin.bridges.c.syntax import MAX_IDENTIFIER, constants, string
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Frame, Robot, load_urdf
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.tree import Revolute, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
-from erugin.symbolic import Parameters
-from erugin.symbolic.errors import BridgeError, EruginError
+from erugin.robots import Frame, Robot, load_urdf, tree_system
+from erugin.robots.tree import WORLD, Body, Node, Revolute, Tree
+from erugin.symbolic import BridgeError, EruginError, Parameters
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O0", "-c")
 NAMES = {

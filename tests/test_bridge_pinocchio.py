@@ -8,7 +8,7 @@ import pytest
 
 from erugin.bridges import pinocchio as bridge
 from erugin.robots import Assembler, Closure, Link, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .bridge_pinocchio import (
     BAR,

@@ -15,10 +15,9 @@ from erugin.bridges import pinocchio as bridge
 from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.controllers.wrappers import Delay
-from erugin.robots import Robot, mechanism, planar_manipulator, two_wheel_robot
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import Robot, mechanism, planar_manipulator, spatial_exoskeleton, two_wheel_robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import BridgeError, MissingPackageError, NotFiniteInputError, ShapeError
+from erugin.symbolic import BridgeError, MissingPackageError, NotFiniteInputError, ShapeError
 
 from .arms import two_link_arm
 from .bridge_pinocchio import BAR, TELESCOPE, pin, robot_of

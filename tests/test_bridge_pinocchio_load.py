@@ -12,7 +12,7 @@ import pytest
 
 from erugin.bridges import pinocchio as bridge
 from erugin.robots import Robot
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .bridge_pinocchio import close, export_quietly, exported, matrix, pin, random_state, robot_of
 from .trees import TREES, build

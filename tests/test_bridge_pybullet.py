@@ -17,7 +17,7 @@ from erugin.bridges.pybullet.client import quiet, world
 from erugin.bridges.pybullet.match import dynamics
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.robots.examples.arms import example_file
-from erugin.symbolic.errors import BridgeError, BridgeWarning, MissingPackageError
+from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
 from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start, tracking
 from .urdf import load_quietly

@@ -14,9 +14,9 @@ from erugin.bridges.pybullet.client import world
 from erugin.controllers import Status
 from erugin.robots import Robot
 from erugin.scenarios import simulate
-from erugin.scenarios.catalogue.two_link_arm import two_link_arm_moving_obstacle
+from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import BridgeError, NotFiniteError, SingularProgramError
+from erugin.symbolic import BridgeError, NotFiniteError, SingularProgramError
 
 from .bridge_simulators import ROBOTS, Called, Shaken, adaptive, apart, chain, panda, start, tracking, true_motion
 

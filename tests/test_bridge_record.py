@@ -13,13 +13,12 @@ from erugin.bridges.common.model_comparison import Dynamics, compare_dynamics
 from erugin.bridges.common.recorder import Recorder
 from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
-from erugin.controllers import Program, ProgramController
-from erugin.controllers.status import Status
+from erugin.controllers import Program, ProgramController, Status
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.scenarios import simulate
 from erugin.simulation import Euler, SimulationError
-from erugin.symbolic.errors import BridgeError, MissingPackageError, ShapeError
+from erugin.symbolic import BridgeError, MissingPackageError, ShapeError
 from erugin.symbolic.optional_dependencies import import_optional
 
 Array = NDArray[np.float64]

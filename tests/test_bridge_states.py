@@ -22,11 +22,9 @@ from erugin.bridges.common.state_conversion import (
     StateConversion,
 )
 from erugin.bridges.pinocchio import export, match
-from erugin.robots import Link, Robot, planar_manipulator, tree_system
-from erugin.robots.frame import Frame
+from erugin.robots import Frame, Link, Robot, planar_manipulator, tree_system
 from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
-from erugin.symbolic.errors import BridgeError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, BridgeError
 
 LINK = Link(0.5, 1.0, 0.25, 0.02)
 Triple = tuple[float, float, float]

@@ -17,9 +17,9 @@ from erugin.bridges.cross_check import motion_differences as compare
 from erugin.bridges.cross_check.motion_differences import draw
 from erugin.bridges.cross_check.runners import CASE_NAMES, RUNNERS, CrossCheckCase, build_case
 from erugin.cli.commands import bridges as command
+from erugin.scenarios import Scenario
 from erugin.scenarios.catalogue import SCENARIOS
-from erugin.scenarios.scenario import Scenario
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 FIRST_ORDER = {"pybullet"}
 """Its step is Euler's, with the law held over it."""

@@ -17,7 +17,7 @@ from erugin.bridges import pybullet as bullet
 from erugin.bridges.pybullet.client import quiet, world
 from erugin.controllers import ProgramController
 from erugin.robots import Link, Robot, load_urdf, planar_manipulator
-from erugin.symbolic.errors import BridgeError
+from erugin.symbolic import BridgeError
 
 from .bridge_mujoco import LINKS, arm, model_of
 from .bridge_pinocchio import export_quietly

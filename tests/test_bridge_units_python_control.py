@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.bridges import python_control
 from erugin.robots import Robot
-from erugin.symbolic.errors import BridgeError, ModelError
+from erugin.symbolic import BridgeError, ModelError
 
 from .bridge_simulators import chain, tracking
 

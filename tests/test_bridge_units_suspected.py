@@ -18,12 +18,9 @@ from erugin.bridges.common.model_comparison import Match, compare_dynamics
 from erugin.bridges.common.state_conversion import PINOCCHIO, StateConversion
 from erugin.bridges.common.subtree_inertia import subtree_differences, subtree_unit_mismatch
 from erugin.bridges.common.unit_mismatch import range_unit_mismatch
-from erugin.robots import Robot
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.frame import Frame
-from erugin.robots.limits import Limits
+from erugin.robots import Frame, Limits, Robot, tree_system
 from erugin.robots.tree import Body, Node, Prismatic, Revolute, Tree
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import Parameters
 
 Array = NDArray[np.float64]
 DEGREES, EYE = 180.0 / np.pi, np.eye(3)

@@ -15,7 +15,7 @@ from erugin.bridges.common.body_tree import BodyTree
 from erugin.bridges.common.state_conversion import PINOCCHIO, MimicCoordinate, StateConversion
 from erugin.bridges.urdf import export
 from erugin.robots import Closure, Robot, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.symbolic.errors import BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
 from .mjcf import HEAVY, LIGHT, LINKS, LOOPS, TREES, difference, robot, states
 from .trees import TREES as RANDOM

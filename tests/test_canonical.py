@@ -14,7 +14,7 @@ from scipy import integrate
 
 from erugin.constraints import holonomic
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.hamiltonian.canonical_form import CanonicalForm, canonical_form
+from erugin.robots.hamiltonian import CanonicalForm, canonical_form
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import Kernel

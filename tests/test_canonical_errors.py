@@ -8,7 +8,7 @@ import casadi as ca
 import pytest
 
 from erugin.robots import Dynamics, lagrangian_system
-from erugin.robots.hamiltonian.canonical_form import canonical_form
+from erugin.robots.hamiltonian import canonical_form
 from erugin.symbolic import ModelError, Parameters, ShapeError
 
 from .arms import two_link_arm

@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, planar_manipulator
-from erugin.robots.examples.linkages import andrews_squeezer, flores_slider_crank
-from erugin.robots.examples.magnetic_levitation import khalil_suspension
-from erugin.robots.examples.quaternion_body import quaternion_body
-from erugin.robots.examples.redundant_chain import redundant_chain
-from erugin.robots.examples.two_wheel import fukao_robot
-from erugin.robots.hamiltonian.canonical_form import canonical_form
+from erugin.robots.examples import (
+    andrews_squeezer,
+    flores_slider_crank,
+    fukao_robot,
+    khalil_suspension,
+    quaternion_body,
+    redundant_chain,
+)
+from erugin.robots.hamiltonian import canonical_form
 from erugin.symbolic import Kernel
 
 TELESCOPE = TelescopicLink(mass=1.1, inertia=0.03, center_ratio=0.4, stiffness=300.0, rest_length=0.5)

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Dynamics, Robot
-from erugin.robots.hamiltonian import Cholesky
-from erugin.robots.hamiltonian.canonical_form import canonical_form
+from erugin.robots.hamiltonian import Cholesky, canonical_form
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, CanonicalEuler
 from erugin.symbolic import Coordinates, Parameters

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.robots import lagrangian_system
-from erugin.robots.examples.quaternion_body import heavy_top
-from erugin.robots.hamiltonian import Cholesky, ConjugateDirections, LegendreTransform
-from erugin.robots.hamiltonian.canonical_form import canonical_form
+from erugin.robots.examples import heavy_top
+from erugin.robots.hamiltonian import Cholesky, ConjugateDirections, LegendreTransform, canonical_form
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, CanonicalEuler
 from erugin.symbolic import ModelError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from erugin.scenarios import Scenario, Setup
 from erugin.scenarios.catalogue import (
     acrobot,
     crane_servo_constraint,
@@ -17,8 +18,6 @@ from erugin.scenarios.catalogue import (
     two_wheel_moving_obstacles,
 )
 from erugin.scenarios.catalogue.two_wheel_obstacles import PATH, PEOPLE
-from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.setup import Setup
 from erugin.simulation import Trajectory
 from erugin.symbolic import ParameterError
 

@@ -11,6 +11,7 @@ from scipy import signal
 from scipy.integrate import solve_ivp
 
 from erugin.robots import contact_force
+from erugin.scenarios import Scenario, Setup
 from erugin.scenarios.catalogue import (
     butterworth_ladder,
     economic_growth,
@@ -23,8 +24,6 @@ from erugin.scenarios.catalogue.butterworth_ladder import butterworth_step
 from erugin.scenarios.catalogue.larin_pendulum import heights_of_a_bob
 from erugin.scenarios.catalogue.standing_up import CONTACTS
 from erugin.scenarios.catalogue.tumbling_body import free_spin
-from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.setup import Setup
 from erugin.simulation import PhasedTrajectory, Trajectory
 
 from .kernels import use_no_compiler

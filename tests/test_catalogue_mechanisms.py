@@ -10,10 +10,9 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from erugin.scenarios import Scenario, Setup
 from erugin.scenarios.catalogue import andrews_squeezer, bricard, n_four_bar, slider_crank
 from erugin.scenarios.catalogue.n_four_bar import turning_pendulum
-from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.setup import Setup
 from erugin.simulation import RK4, SimulationError, Trajectory
 
 from .kernels import use_no_compiler

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Robot
-from erugin.robots.examples.electric_circuit import GROUND, Branch, electric_circuit
+from erugin.robots.examples import GROUND, Branch, electric_circuit
 from erugin.symbolic import Kernel
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots.examples.electric_circuit import GROUND, Branch, butterworth_ladder, electric_circuit
+from erugin.robots.examples import GROUND, Branch, butterworth_ladder, electric_circuit
 from erugin.symbolic import ModelError
 
 COIL = Branch(GROUND, "a", inductance=1.0, source=True)

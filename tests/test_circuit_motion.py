@@ -11,7 +11,7 @@ from scipy import signal
 from erugin.constraints import nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.robots.examples.electric_circuit import GROUND, Branch, butterworth_ladder, electric_circuit
+from erugin.robots.examples import GROUND, Branch, butterworth_ladder, electric_circuit
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, Trajectory
 

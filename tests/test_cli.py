@@ -18,8 +18,8 @@ import erugin
 from erugin.cli.main import main
 from erugin.cli.main import main as bridges_main
 from erugin.cli.motion_output import expected_text
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import SCENARIOS, two_link_arm_moving_obstacle
-from erugin.scenarios.setup import Setup
 
 from .command_line import NAME, files, run
 from .command_line import terminal as terminal

@@ -11,10 +11,9 @@ import pytest
 from erugin.cli.commands import run as run_command
 from erugin.cli.main import main
 from erugin.robots import lagrangian_system
-from erugin.scenarios import catalogue
+from erugin.scenarios import Measure, Scenario, Setup, catalogue, scenario
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
-from erugin.scenarios.scenario import Scenario, scenario
-from erugin.scenarios.setup import Draw, Measure, Motion, Setup
+from erugin.scenarios.setup import Draw, Motion
 from erugin.simulation import Phase, Trajectory
 from erugin.symbolic import ModelError
 

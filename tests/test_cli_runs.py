@@ -16,8 +16,9 @@ from rich.progress import Progress, TaskID
 
 from erugin.cli.commands import run as run_command
 from erugin.controllers import Status
+from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
-from erugin.scenarios.setup import Draw, Motion, Setup
+from erugin.scenarios.setup import Draw, Motion
 from erugin.views import moving_obstacle
 from erugin.views.film import GifFrames
 

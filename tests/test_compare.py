@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.scenarios import Comparison, Scaled, Uniform, compare
-from erugin.scenarios.comparison.quantities import Quantity
+from erugin.scenarios import Comparison, Scaled, Setup, Uniform, compare
+from erugin.scenarios.comparison import Quantity
 from erugin.scenarios.comparison.ranking import ranking
-from erugin.scenarios.setup import Setup
-from erugin.symbolic.errors import EruginError, ModelError, ParameterError
+from erugin.symbolic import EruginError, ModelError, ParameterError
 
 from .compared import pd_gravity, program_control, swing
 

@@ -16,14 +16,14 @@ from erugin.cli.commands.compare import write_files
 from erugin.controllers import Controller
 from erugin.controllers.baselines import ComputedTorque
 from erugin.controllers.wrappers import MeasurementNoise, SampleAndHold, Saturation
-from erugin.robots.disturbance import disturb
+from erugin.robots import disturb
 from erugin.robots.signals import BandNoise
 from erugin.scenarios import Comparison, MotionTracking, Normal, Scaled, Setup, Trial, Uniform, compare, sample
+from erugin.scenarios.comparison import Quantity
 from erugin.scenarios.comparison.compare import tick_time
 from erugin.scenarios.comparison.impairments import physical
-from erugin.scenarios.comparison.quantities import Quantity
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .called import Called
 from .compared import program_control, swing, swinging_arm

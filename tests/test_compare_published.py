@@ -13,9 +13,8 @@ import pytest
 from erugin.controllers import Controller
 from erugin.controllers import baselines as rivals
 from erugin.controllers.wrappers import Wrapper
-from erugin.scenarios import compare
+from erugin.scenarios import Scenario, compare
 from erugin.scenarios.comparison.trial import build_controller
-from erugin.scenarios.scenario import Scenario
 
 from .compared import swing
 

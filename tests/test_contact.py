@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots import Robot, TelescopicLink, exoskeleton, planar_manipulator
-from erugin.robots.contact.contact import Contact, contact_force, contact_positions, with_contacts
-from erugin.robots.families.planar_manipulator import Link
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import (
+    Contact,
+    Link,
+    Robot,
+    TelescopicLink,
+    contact_force,
+    contact_positions,
+    exoskeleton,
+    planar_manipulator,
+    spatial_exoskeleton,
+    with_contacts,
+)
 
 from .contacts import exoskeleton_of
 from .exoskeletons import BODY, Array, Case, built, label, link_of, random_states

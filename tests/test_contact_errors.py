@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 
 from erugin.constraints import FirstOrder
-from erugin.robots import Link, TelescopicLink, exoskeleton, planar_manipulator, without_rows
-from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
+from erugin.robots import (
+    Contact,
+    Link,
+    TelescopicLink,
+    contact_force,
+    contact_positions,
+    exoskeleton,
+    planar_manipulator,
+    required_friction,
+    with_contacts,
+    without_rows,
+)
 from erugin.symbolic import ModelError, ParameterError
 
 LINK = TelescopicLink(2.0, 0.1, 0.4, 100.0, 0.9)

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import (
+    Contact,
+    Robot,
+    TelescopicLink,
+    contact_force,
+    contact_positions,
+    exoskeleton,
+    required_friction,
+    spatial_exoskeleton,
+    with_contacts,
+)
 
 MASS, LENGTH, GRAVITY = 3.0, 1.4, 9.81
 INERTIA = MASS * LENGTH**2 / 12.0

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact.contact import Contact, contact_force, contact_positions, required_friction, with_contacts
-from erugin.robots.contact.impact import impact
+from erugin.robots import (
+    Contact,
+    Robot,
+    TelescopicLink,
+    contact_force,
+    contact_positions,
+    exoskeleton,
+    impact,
+    required_friction,
+    with_contacts,
+)
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, Trajectory
-from erugin.simulation.simulator import Simulator
+from erugin.simulation import DOP853, Simulator, Trajectory
 from erugin.symbolic import ModelError
 
 Array = NDArray[np.float64]

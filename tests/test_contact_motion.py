@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte
-from erugin.robots.contact.contact import Contact, contact_force, contact_positions, with_contacts
+from erugin.robots import Contact, contact_force, contact_positions, with_contacts
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import StartWarning

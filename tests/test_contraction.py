@@ -6,8 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from erugin.symbolic import Kernel
 from erugin.symbolic.compiled_rollout import RolloutLoop
-from erugin.symbolic.kernel import Kernel
 from erugin.symbolic.runge_kutta import CLASSICAL
 
 from .kernels import needs_compiler

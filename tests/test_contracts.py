@@ -47,7 +47,7 @@ from erugin.robots.hamiltonian import (
 )
 from erugin.scenarios import simulate
 from erugin.simulation import Integrator, Projected
-from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError
+from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError
 
 from .arms import disc_program, two_link_arm
 from .controller_cases import BUILDERS

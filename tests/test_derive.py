@@ -12,7 +12,7 @@ from erugin.cli.derivation_report import derivation_claims
 from erugin.cli.main import main
 from erugin.robots.formulations import FORMULATIONS
 from erugin.robots.hamiltonian import OperationCount
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .command_line import files
 from .command_line import terminal as terminal

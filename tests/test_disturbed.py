@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.multipliers import LdlMultipliers, SweepMultipliers
-from erugin.robots import Link, Robot, assemble, planar_manipulator
-from erugin.robots.disturbance import disturb
+from erugin.robots import Link, Robot, assemble, disturb, planar_manipulator
 from erugin.robots.examples import fukao_robot, pinocchio_four_bar
 from erugin.robots.signals import BandNoise, Push, Signal, SignalExpressions, Step
-from erugin.scenarios import Uniform, simulate
-from erugin.scenarios.sampling.distributions import disturbance_distributions
+from erugin.scenarios import Uniform, disturbance_distributions, simulate
 from erugin.simulation import DOP853, Simulator
 from erugin.symbolic import ModelError, ParameterError
 

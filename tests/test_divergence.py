@@ -22,20 +22,21 @@ from erugin.simulation import (
     RK4,
     CanonicalEuler,
     Euler,
+    Event,
     GeneralizedAlpha,
     Integrator,
+    Mode,
     Phase,
     PhasedSimulationError,
     Reduced,
     SimulationError,
+    Simulator,
     Trajectory,
     Variational,
+    simulate_hybrid,
     simulate_phases,
 )
-from erugin.simulation.hybrid.modes import Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
-from erugin.simulation.simulator import Simulator
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .called import Called
 

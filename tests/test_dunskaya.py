@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.hamiltonian import Cholesky, PlanarChain
-from erugin.robots.hamiltonian.canonical_form import CanonicalForm, canonical_form
+from erugin.robots.hamiltonian import CanonicalForm, Cholesky, PlanarChain, canonical_form
 from erugin.scenarios import simulate
 from erugin.simulation import CanonicalEuler
 

@@ -11,7 +11,7 @@ from erugin.controllers.baselines import DynamicFeedbackLinearization, PlanarMot
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError, Trajectory
-from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError, ParameterError, SingularProgramError
+from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError, ParameterError, SingularProgramError
 
 from .two_wheel_tracking import FULL, REDUCED, Array, eight
 

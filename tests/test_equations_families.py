@@ -11,8 +11,7 @@ import pytest
 import sympy as sp
 
 from erugin.constraints import holonomic, nonholonomic
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.robots.dynamics import Dynamics
+from erugin.robots import Dynamics, Link, Robot, lagrangian_system, planar_manipulator
 from erugin.robots.equations import EquationsOfMotion, equations_of
 from erugin.symbolic import Coordinates, Parameters
 

@@ -11,15 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Status
 from erugin.controllers.wrappers import Noise, SampleAndHold
-from erugin.robots import lagrangian_system
-from erugin.robots.disturbance import disturb
+from erugin.robots import disturb, lagrangian_system
 from erugin.robots.signals import Step
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, PhasedSimulationError, PhasedSimulationInterrupted
+from erugin.simulation import (
+    DOP853,
+    Event,
+    Mode,
+    PhasedSimulationError,
+    PhasedSimulationInterrupted,
+    StateMap,
+    simulate_hybrid,
+)
 from erugin.simulation.hybrid.event_detection import EventState, extreme, first_candidate, initial_state
-from erugin.simulation.hybrid.jumps import StateMap
-from erugin.simulation.hybrid.modes import Direction, Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector, simulate_hybrid
+from erugin.simulation.hybrid.modes import Direction
+from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector
 from erugin.symbolic import ModelError
 
 from .phased import clock

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from erugin.robots import lagrangian_system
-from erugin.simulation import PhasedTrajectory
-from erugin.simulation.hybrid.jumps import Rebound, StateMap
-from erugin.simulation.hybrid.modes import Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector, simulate_hybrid
+from erugin.simulation import Event, Mode, PhasedTrajectory, Rebound, StateMap, simulate_hybrid
+from erugin.simulation.hybrid.simulate_hybrid import ZenoDetector
 
 from .phased import clock
 from .wrapped import rail

@@ -13,9 +13,7 @@ import pytest
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Contact, Robot, lagrangian_system, with_contacts
-from erugin.simulation.hybrid.jumps import Jump, Rebound, StateMap, Strike
-from erugin.simulation.hybrid.modes import Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
+from erugin.simulation import Event, Jump, Mode, Rebound, StateMap, Strike, simulate_hybrid
 from erugin.symbolic import ModelError, ParameterError, Parameters
 
 from .phased import clock

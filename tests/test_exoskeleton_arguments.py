@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .exoskeletons import BODY
 

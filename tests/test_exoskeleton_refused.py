@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from erugin.robots import TelescopicLink, exoskeleton
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 LINK = TelescopicLink(mass=1.0, inertia=0.1, center_ratio=0.5, stiffness=100.0, rest_length=0.5)
 

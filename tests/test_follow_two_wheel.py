@@ -15,7 +15,7 @@ from erugin.robots.examples import fukao_robot
 from erugin.robots.examples.two_wheel import Form
 from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
-from erugin.symbolic.errors import ContradictoryProgramError
+from erugin.symbolic import ContradictoryProgramError
 
 SPEED, MARGIN = 0.8, 0.2
 CENTER, DRIFT, RADIUS = np.array([3.4, 0.9]), np.array([-0.1, -0.25]), 0.5

@@ -8,8 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.robots import Link, Robot, exoskeleton, planar_manipulator
-from erugin.robots.families.telescopic_links import TelescopicLink
+from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, planar_manipulator
 from erugin.robots.formulations import FORMULATIONS, Articulated, Formulation
 
 from .references.pinocchio_planar import PinocchioChain

@@ -11,21 +11,24 @@ from numpy.typing import NDArray
 
 from erugin.constraints import second_order
 from erugin.controllers import ProgramController, Status
-from erugin.robots import Robot, with_inputs
-from erugin.robots.examples.linkages import bricard_mechanism
-from erugin.robots.examples.quaternion_body import heavy_top
-from erugin.robots.examples.two_wheel import fukao_robot
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.frame import Frame
+from erugin.robots import Frame, Robot, assemble, assemble_velocities, tree_system, with_inputs
+from erugin.robots.examples import bricard_mechanism, fukao_robot, heavy_top
 from erugin.robots.manifold.manifold import Manifold
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
-from erugin.robots.tree import Floating, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
+from erugin.robots.tree import WORLD, Body, Floating, Node, Tree
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, Simulator, Trajectory
-from erugin.simulation.integrators.generalized_alpha import AlphaEquations, AlphaMotion, GeneralizedAlpha
+from erugin.simulation import (
+    DOP853,
+    RK4,
+    GeneralizedAlpha,
+    Integrator,
+    Projected,
+    Reduced,
+    SimulationError,
+    Simulator,
+    Trajectory,
+)
+from erugin.simulation.integrators.generalized_alpha import AlphaEquations, AlphaMotion
 from erugin.simulation.numeric_loop import close_loop
-from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import ModelError, Parameters
 
 from .arms import disc_program, two_link_arm

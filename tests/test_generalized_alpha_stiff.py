@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import lagrangian_system
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.frame import Frame
-from erugin.robots.tree import Prismatic, Revolute, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
+from erugin.robots import Frame, lagrangian_system, tree_system
+from erugin.robots.tree import WORLD, Body, Node, Prismatic, Revolute, Tree
 from erugin.scenarios import simulate
-from erugin.simulation import RK4, Simulator
-from erugin.simulation.integrators.generalized_alpha import AlphaEquations, GeneralizedAlpha
-from erugin.simulation.integrators.variational import Variational
+from erugin.simulation import RK4, GeneralizedAlpha, SimulationError, Simulator, Variational
+from erugin.simulation.integrators.generalized_alpha import AlphaEquations
 from erugin.simulation.numeric_loop import close_loop
-from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Parameters
 
 from .flyball_governor import AXLE, BALL, COUPLER, END, PUBLISHED, ROD, SLIDER, G, governor, start

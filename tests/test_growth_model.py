@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from erugin.constraints import nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.robots.examples.growth_model import growth_model
+from erugin.robots.examples import growth_model
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import ModelError

@@ -13,10 +13,18 @@ from numpy.typing import NDArray
 from erugin.constraints import Baumgarte, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Contact, Robot, lagrangian_system, with_contacts
-from erugin.simulation import DOP853, RK4, Integrator, Phase, simulate_phases
-from erugin.simulation.hybrid.jumps import Rebound, StateMap
-from erugin.simulation.hybrid.modes import Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
+from erugin.simulation import (
+    DOP853,
+    RK4,
+    Event,
+    Integrator,
+    Mode,
+    Phase,
+    Rebound,
+    StateMap,
+    simulate_hybrid,
+    simulate_phases,
+)
 from erugin.symbolic import Parameters
 
 from .phased import require_same

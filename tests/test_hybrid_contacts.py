@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from erugin.constraints import Baumgarte, nonholonomic
-from erugin.robots import Contact, Robot, TelescopicLink, contact_force, exoskeleton, with_contacts
-from erugin.robots.disturbance import disturb
+from erugin.robots import Contact, Robot, TelescopicLink, contact_force, disturb, exoskeleton, with_contacts
 from erugin.robots.signals import Signal, SignalExpressions, Step
-from erugin.simulation import DOP853
-from erugin.simulation.hybrid.jumps import Strike
-from erugin.simulation.hybrid.modes import Event, Mode
-from erugin.simulation.hybrid.simulate_hybrid import simulate_hybrid
+from erugin.simulation import DOP853, Event, Mode, Strike, simulate_hybrid
 from erugin.symbolic import ParameterError
 
 from .phased import require_same

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots import Robot
-from erugin.robots.contact.contact import Contact, with_contacts
-from erugin.robots.contact.impact import Impact, impact
+from erugin.robots import Contact, Impact, Robot, impact, with_contacts
 
 from .contacts import exoskeleton_of
-from .exoskeletons import BODY, Array, Case, label, random_states
+from .exoskeletons import BODY, Case, label, random_states
 from .references import impact_numpy as known
 from .references import telescopic_bodies as truth
 

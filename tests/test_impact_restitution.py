@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact.contact import Contact, with_contacts
-from erugin.robots.contact.impact import impact
+from erugin.robots import Contact, Robot, TelescopicLink, exoskeleton, impact, with_contacts
 from erugin.symbolic import ModelError
 
 from .contacts import exoskeleton_of

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from erugin.constraints import holonomic, nonholonomic, second_order
-from erugin.robots import Robot, TelescopicLink, exoskeleton
-from erugin.robots.contact.contact import Contact, with_contacts
-from erugin.robots.contact.impact import impact
+from erugin.robots import Contact, Robot, TelescopicLink, exoskeleton, impact, with_contacts
 from erugin.symbolic import ModelError, NotFiniteError, ParameterError, ShapeError
 
 from .contacts import exoskeleton_of

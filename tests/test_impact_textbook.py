@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.constraints import holonomic
-from erugin.robots import Frame, Robot, TelescopicLink, exoskeleton, tree_system
-from erugin.robots.contact.contact import Contact, with_contacts
-from erugin.robots.contact.impact import impact
+from erugin.robots import Contact, Frame, Robot, TelescopicLink, exoskeleton, impact, tree_system, with_contacts
 from erugin.robots.tree import Body, Floating, Node, Tree
 from erugin.symbolic import Parameters
 

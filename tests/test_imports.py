@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("symbolic", "constraints", "robots", "controllers", "simulation", "views", "scenarios", "bridges", "cli")
+from .project import ROOT
+
+ROOM_ORDER = ("symbolic", "constraints", "robots", "controllers", "simulation", "views", "scenarios", "bridges", "cli")
 """From the ground up: a room may import from itself and from those before it."""
 TOP = "package"
 UPWARD = {("erugin.simulation.trajectory", "erugin.views")}
@@ -80,7 +81,7 @@ def walk_imports(body: list[ast.stmt], package: str, deferred: bool = False) -> 
 def read_modules(root: Path) -> dict[str, Module]:
     """All modules of the rooms by name."""
     modules: dict[str, Module] = {}
-    for room in (*ROOMS, TOP):
+    for room in (*ROOM_ORDER, TOP):
         for file in sorted((root / room).rglob("*.py")):
             name, is_package = module_name(root, file), file.name == "__init__.py"
             package = name if is_package else name.rpartition(".")[0]
@@ -92,12 +93,12 @@ def read_modules(root: Path) -> dict[str, Module]:
 def find_room(module: str) -> str:
     """The room that a module lies in; ``package`` for ``erugin`` itself and anything in no room."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else TOP
+    return parts[1] if len(parts) > 1 and parts[1] in ROOM_ORDER else TOP
 
 
 def wrong_directions(modules: dict[str, Module]) -> list[str]:
     """A sentence for each import that goes up the table, or is not relative."""
-    order = (*ROOMS, TOP)
+    order = (*ROOM_ORDER, TOP)
     found: list[str] = []
     for module in modules.values():
         for item in module.imports:
@@ -145,7 +146,7 @@ def find_cycle(modules: dict[str, Module]) -> list[str]:
 
 def write_tree(root: Path, files: dict[str, str]) -> dict[str, Module]:
     """The rooms, empty but for some files, in a folder of their own."""
-    for room in (*ROOMS, TOP):
+    for room in (*ROOM_ORDER, TOP):
         (root / room).mkdir()
         (root / room / "__init__.py").touch()
     for path, text in files.items():
@@ -162,7 +163,7 @@ def read_rooms() -> dict[str, Module]:
 
 def test_every_room_is_read() -> None:
     modules = read_rooms()
-    assert {"erugin", *(f"erugin.{room}" for room in ROOMS)} <= modules.keys()
+    assert {"erugin", *(f"erugin.{room}" for room in ROOM_ORDER)} <= modules.keys()
     assert len(modules) > 40
     assert sum(len(module.imports) for module in modules.values()) > 200
 

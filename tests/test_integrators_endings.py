@@ -13,7 +13,7 @@ from erugin.controllers import Controller, ProgramController, Status, start_on
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.simulation import CVODES, DOP853, IDAS, Integrator, Radau, SimulationError, SimulationInterrupted
-from erugin.symbolic.errors import ModelError, NotConvergedError
+from erugin.symbolic import ModelError, NotConvergedError
 
 from .integrators import ADAPTIVE, ROWS, Row, name_of
 from .rod_pendulum import ANGLE, SPEED, rod_pendulum, state

@@ -12,8 +12,7 @@ from erugin.controllers.baselines.differential_drive import PARAMETERS, Axle
 from erugin.robots import Robot, lagrangian_system, with_inputs
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError, SingularProgramError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import ModelError, NotFiniteError, ParameterError, Parameters, SingularProgramError
 
 from .arms import two_link_arm
 from .two_wheel import ROBOTS, build, rolling_states

@@ -22,8 +22,8 @@ from erugin.robots.hamiltonian import (
     ProductForm,
     QuadraticForm,
     StructuredElimination,
+    canonical_form,
 )
-from erugin.robots.hamiltonian.canonical_form import canonical_form
 
 Array = NDArray[np.float64]
 LINKS = [Link(0.6, 1.4, 0.25, 0.05), Link(0.4, 0.9, 0.2, 0.03), Link(0.5, 0.7, -0.1, 0.04), Link(0.3, 0.5, 0.35, 0.06)]

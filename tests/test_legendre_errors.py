@@ -19,8 +19,8 @@ from erugin.robots.hamiltonian import (
     NotPositiveDefiniteError,
     PlanarChain,
     StructuredElimination,
+    canonical_form,
 )
-from erugin.robots.hamiltonian.canonical_form import canonical_form
 from erugin.symbolic import EruginError, ModelError, NotConvergedError, ShapeError
 
 ALL: list[LegendreSolver] = [Cholesky(), ConjugateDirections(), MinimalResiduals(1e-8, None)]

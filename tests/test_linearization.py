@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic
 from erugin.controllers import Linearizer, Program, ProgramController, equilibrium, linearize
-from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator, tree_system
+from erugin.robots import (
+    Frame,
+    Link,
+    Robot,
+    assemble,
+    assemble_velocities,
+    lagrangian_system,
+    planar_manipulator,
+    tree_system,
+)
 from erugin.robots.examples import four_bar, fukao_robot
-from erugin.robots.frame import Frame
 from erugin.robots.tree import Body, Floating, Node, Tree
-from erugin.symbolic import Parameters
-from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, Parameters, ShapeError, SingularProgramError
 
 from .arms import two_link_arm
 from .urdf import load_quietly, real_robots, without_dissipation

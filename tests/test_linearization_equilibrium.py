@@ -11,7 +11,7 @@ from erugin.constraints import holonomic
 from erugin.controllers import NoEquilibriumError, equilibrium, linearize
 from erugin.robots import Link, assemble, planar_manipulator, with_inputs
 from erugin.robots.examples import altmann_heiland_crane, fukao_robot, realaigym_acrobot
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 from .arms import two_link_arm
 from .test_linearization import free_body, linkage

@@ -15,7 +15,7 @@ from erugin.robots import Robot, assemble, assemble_velocities
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 from .arms import two_link_arm
 from .test_linearization import linkage

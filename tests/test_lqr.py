@@ -16,7 +16,7 @@ from erugin.controllers.wrappers import Saturation
 from erugin.robots import Limits, Robot, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .arms import two_link_arm
 from .test_linearization import cart_pole, linkage

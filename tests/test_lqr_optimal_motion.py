@@ -11,7 +11,7 @@ import pytest
 from erugin.controllers.baselines import BrysonWeights, TimeVaryingLqr, optimal_motion
 from erugin.robots import Limits, assemble, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot
-from erugin.symbolic.errors import ModelError, NotConvergedError
+from erugin.symbolic import ModelError, NotConvergedError
 
 from .test_linearization import linkage
 from .test_lqr import limited, mass_on_a_line

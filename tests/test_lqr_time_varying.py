@@ -16,7 +16,7 @@ from erugin.controllers.baselines import BrysonWeights, Lqr, TimeVaryingLqr
 from erugin.controllers.wrappers import Saturation
 from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, NotFiniteInputError, ShapeError
+from erugin.symbolic import ModelError, NotFiniteInputError, ShapeError
 
 from .arms import two_link_arm
 from .test_linearization import cart_pole, linkage

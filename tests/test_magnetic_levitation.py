@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Robot
-from erugin.robots.examples.magnetic_levitation import khalil_suspension, magnetic_levitation
+from erugin.robots.examples import khalil_suspension, magnetic_levitation
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import ModelError

@@ -16,8 +16,7 @@ from erugin.controllers.wrappers import Fallback, MeasurementNoise, SampleAndHol
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import fukao_robot
 from erugin.robots.signals import BandNoise, Push, Step
-from erugin.scenarios import Uniform, simulate
-from erugin.scenarios.sampling.distributions import disturbance_distributions
+from erugin.scenarios import Uniform, disturbance_distributions, simulate
 from erugin.simulation import Simulator
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 

@@ -8,9 +8,18 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
-from erugin.robots.mechanisms.assembly import assemble
-from erugin.robots.mechanisms.mechanism import Closure, ClosurePoint, mechanism, without_rows
+from erugin.robots import (
+    Closure,
+    Link,
+    Robot,
+    assemble,
+    lagrangian_system,
+    mechanism,
+    planar_manipulator,
+    with_inputs,
+    without_rows,
+)
+from erugin.robots.mechanisms.mechanism import ClosurePoint
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import Parameters, StartWarning

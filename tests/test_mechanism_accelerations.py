@@ -11,9 +11,8 @@ import pytest
 import sympy as sp
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot
-from erugin.robots.examples.linkages import andrews_squeezer, pinocchio_four_bar
-from erugin.robots.mechanisms.assembly import Assembler
+from erugin.robots import Assembler, Link, Robot
+from erugin.robots.examples import andrews_squeezer, pinocchio_four_bar
 
 from .mechanisms import (
     COUPLER,

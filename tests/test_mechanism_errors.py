@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from erugin.constraints import FirstOrder
-from erugin.robots import Link, planar_manipulator, with_inputs
-from erugin.robots.examples.linkages import iftomm_four_bars
-from erugin.robots.mechanisms.mechanism import Closure, mechanism, without_rows
+from erugin.robots import Closure, Link, mechanism, planar_manipulator, with_inputs, without_rows
+from erugin.robots.examples import iftomm_four_bars
 from erugin.symbolic import ModelError
 
 ROBOT = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1)] * 2)

@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.robots import Link, Robot, with_inputs
-from erugin.robots.examples.linkages import andrews_squeezer, flores_slider_crank, four_bar, iftomm_four_bars, klann_leg
-from erugin.robots.mechanisms.assembly import Assembler, assemble, assemble_velocities
+from erugin.robots import Assembler, Link, Robot, assemble, assemble_velocities, with_inputs
+from erugin.robots.examples import andrews_squeezer, flores_slider_crank, four_bar, iftomm_four_bars, klann_leg
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import Kernel

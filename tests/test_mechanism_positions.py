@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots.examples.linkages import andrews_squeezer
-from erugin.robots.mechanisms.assembly import Assembler, branches
+from erugin.robots import Assembler, branches
+from erugin.robots.examples import andrews_squeezer
 
 from .mechanisms import (
     CONNECTOR,

@@ -28,7 +28,7 @@ from erugin.simulation import (
     Simulator,
     simulate_phases,
 )
-from erugin.symbolic.errors import NotConvergedError
+from erugin.symbolic import NotConvergedError
 
 from .integrators import METHODS
 from .remembering import Recorder, Troubled

@@ -10,9 +10,18 @@ from numpy.typing import NDArray
 from erugin.controllers import Controller
 from erugin.robots import lagrangian_system
 from erugin.scenarios import simulate
-from erugin.simulation import Final, Largest, Mean, Metric, RootMeanSquare, Simulator
-from erugin.simulation.metrics import RecordedSignal, SettlingTime, TotalVariation
-from erugin.symbolic.errors import ModelError
+from erugin.simulation import (
+    Final,
+    Largest,
+    Mean,
+    Metric,
+    RecordedSignal,
+    RootMeanSquare,
+    SettlingTime,
+    Simulator,
+    TotalVariation,
+)
+from erugin.symbolic import ModelError
 
 from .called import Called
 from .compared import program_control, swing, swinging_arm

@@ -24,7 +24,7 @@ from erugin.controllers.multipliers import (
 from erugin.robots import Robot, assemble, assemble_velocities, with_inputs
 from erugin.robots.examples import quaternion_body, torn_oscillator
 from erugin.scenarios import simulate
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation import SimulationError
 from erugin.symbolic import ContradictoryProgramError, ModelError, SingularProgramError
 
 from .arms import disc_program, three_link_arm, two_link_arm

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController, Status, analyse
-from erugin.robots import Closure, Robot, assemble, lagrangian_system, mechanism, without_rows
+from erugin.robots import Bar, Closure, Robot, assemble, lagrangian_system, mechanism, planar_linkage, without_rows
 from erugin.robots.examples import bricard_mechanism
-from erugin.robots.mechanisms.planar_linkage import Bar, planar_linkage
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, Trajectory
 from erugin.symbolic import ModelError

@@ -15,8 +15,7 @@ from erugin.constraints import holonomic
 from erugin.controllers import Program
 from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod, SweepMultipliers, default_method
 from erugin.controllers.realization import IdealRealization
-from erugin.robots import Link, Robot, exoskeleton, load_urdf, mechanism, planar_manipulator
-from erugin.robots.families.telescopic_links import TelescopicLink
+from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, mechanism, planar_manipulator
 from erugin.symbolic import Parameters
 
 from .references.pinocchio_constrained import PinocchioHeld

@@ -21,8 +21,7 @@ from erugin.controllers.multipliers import (
 )
 from erugin.controllers.multipliers.method_selection import SWEEP_PAYS_IN_PLANE, SWEEP_PAYS_IN_SPACE
 from erugin.controllers.realization import IdealRealization
-from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.dynamics import Dynamics
+from erugin.robots import Dynamics, Link, Robot, planar_manipulator
 from erugin.robots.formulations import Formulation, Recurrent
 from erugin.symbolic import ModelError
 

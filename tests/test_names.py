@@ -13,17 +13,14 @@ from erugin.bridges import c, mujoco, urdf
 from erugin.constraints import circle, holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Bar, Link, lagrangian_system, planar_linkage
-from erugin.scenarios import Study, compare
-from erugin.scenarios.scenario import scenario
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Setup, Study, compare, scenario
 from erugin.simulation import Event, Phase
-from erugin.symbolic.coordinates import Coordinates
-from erugin.symbolic.errors import LONGEST_NAME, BridgeError, EruginError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import BridgeError, Coordinates, EruginError, Parameters
+from erugin.symbolic.errors import LONGEST_NAME
 
 from .compared import swing
 
-X, V, M = (ca.SX.sym(name) for name in ("x", "v", "m"))
+PLACE, SPEED, MASS = (ca.SX.sym(name) for name in ("x", "v", "m"))
 
 
 def setup() -> Setup:
@@ -31,13 +28,13 @@ def setup() -> Setup:
 
 
 def coordinates(name: str) -> object:
-    return Coordinates(ca.SX.sym("t"), X, V, ca.SX.sym("a"), ca.SX.eye(1), (name,), ("m",))
+    return Coordinates(ca.SX.sym("t"), PLACE, SPEED, ca.SX.sym("a"), ca.SX.eye(1), (name,), ("m",))
 
 
 def robot(name: str = "system", *, mass: str = "m") -> object:
     # CasADi ends a symbol's name at NUL, and takes no lone surrogate.
     m, x = ca.SX.sym(mass.encode(errors="replace").decode()), ca.SX.sym("x")
-    return lagrangian_system(q=x, v=V, p=m, nominal={mass: 1.0}, T=m * V**2 / 2, name=name)
+    return lagrangian_system(q=x, v=SPEED, p=m, nominal={mass: 1.0}, T=m * SPEED**2 / 2, name=name)
 
 
 def scene(name: str) -> object:
@@ -66,15 +63,15 @@ BIRTHS: dict[str, Callable[[str], object]] = {
     "coordinates": coordinates,
     "parameter": lambda name: Parameters.declare({name: 1.0}),
     "prefix": lambda name: circle((0.0, 0.0), 1.0, name=name),
-    "order 0": lambda name: holonomic(X, name=name),
-    "order 1": lambda name: nonholonomic(V, name=name),
+    "order 0": lambda name: holonomic(PLACE, name=name),
+    "order 1": lambda name: nonholonomic(SPEED, name=name),
     "scenario": scene,
     "controller": lambda name: compare(setup(), {name: own}, seeds=1),
     "controller of a study": lambda name: Study(plain, {}, {name: own}),
     "factor": lambda name: Study(plain, {name: [1.0]}),
     "rival": lambda name: Setup(setup().robot, None, [0.0, 0.0], [0.0, 0.0], 1.0, 0.1, rivals={name: own}),
     "phase": lambda name: Phase(None, 1.0, name=name),
-    "event": lambda name: Event(X, None, name=name),
+    "event": lambda name: Event(PLACE, None, name=name),
 }
 
 

@@ -10,7 +10,7 @@ from erugin.controllers import Program, ProgramController
 from erugin.robots import Closure, Link, assemble, mechanism, planar_manipulator, without_rows
 from erugin.robots.natural_constraints import dependent_rows
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, StartWarning
+from erugin.symbolic import ModelError, StartWarning
 
 ROD = Link(0.5, 1.0, 0.25, 0.02)
 

@@ -15,11 +15,10 @@ from scipy.integrate import solve_ivp
 from erugin.constraints import holonomic
 from erugin.controllers import Status
 from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator, with_inputs
-from erugin.robots.examples.linkages import four_bar, iftomm_four_bars, slider_crank
+from erugin.robots.examples import four_bar, iftomm_four_bars, slider_crank
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, Simulator, Trajectory
+from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, SimulationError, Simulator, Trajectory
 from erugin.simulation.numeric_loop import close_loop
-from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import ModelError, Parameters
 
 from .mechanisms import bar

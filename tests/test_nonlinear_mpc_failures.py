@@ -14,7 +14,7 @@ from erugin.controllers.wrappers import Dropout, Fallback
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteInputError
+from erugin.symbolic import ModelError, NotConvergedError, NotFiniteInputError
 
 from .wrapped import rail
 

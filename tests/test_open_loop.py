@@ -8,8 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from erugin.controllers import OpenLoop
-from erugin.robots import lagrangian_system
-from erugin.robots.robot import Robot
+from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, Parameters, ShapeError
 

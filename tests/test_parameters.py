@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from erugin.symbolic import EruginError, ParameterError, Parameters, Range, ShapeError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import NO_PARAMETERS, EruginError, ParameterError, Parameters, Range, ShapeError
 
 
 def arm() -> Parameters:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from erugin.constraints import Baumgarte, Energies, Linear, Perturbation
 from erugin.constraints.perturbations import Deviation
-from erugin.robots import Robot
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.robots import Robot, assemble, assemble_velocities
 from erugin.simulation import RK4
 from erugin.symbolic import Kernel
 from erugin.symbolic.runge_kutta import rk4_step

@@ -17,8 +17,7 @@ from erugin.constraints import Baumgarte, Energies, Linear, holonomic, nonholono
 from erugin.controllers import Program, ProgramController
 from erugin.scenarios import simulate
 from erugin.simulation import RK4
-from erugin.symbolic import ModelError
-from erugin.symbolic.parameters import Range
+from erugin.symbolic import ModelError, Range
 
 from .arms import two_link_arm
 from .perturbations import (

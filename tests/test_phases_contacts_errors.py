@@ -14,7 +14,7 @@ from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController, Status
 from erugin.robots import Contact, TelescopicLink, exoskeleton, with_contacts
 from erugin.simulation import Phase, PhasedSimulationError, PhasedTrajectory, simulate_phases
-from erugin.symbolic.errors import EruginError, ModelError, ParameterError, ShapeError, StartWarning
+from erugin.symbolic import EruginError, ModelError, ParameterError, ShapeError, StartWarning
 
 from .struts import FALLING, INERTIA, LEFT, MASS, PHI, REST, RIGHT, SHOE, STIFFNESS, X, on, strut, upright
 

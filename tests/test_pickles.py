@@ -20,11 +20,9 @@ from erugin.constraints.curves import Curve
 from erugin.controllers import Controller, Program, ProgramController
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.robots.examples import franka_panda
+from erugin.scenarios import Scenario, Setup
 from erugin.scenarios.catalogue import SCENARIOS
-from erugin.scenarios.scenario import Scenario
-from erugin.scenarios.setup import Setup
-from erugin.simulation import Trajectory
-from erugin.simulation.simulator import Simulator
+from erugin.simulation import Simulator, Trajectory
 from erugin.symbolic import EruginError, Kernel, ModelError
 from erugin.symbolic import pickling as pickles
 

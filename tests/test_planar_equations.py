@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot
-from erugin.robots.examples.linkages import four_bar
-from erugin.robots.families.lagrangian_system import lagrangian_system
-from erugin.robots.mechanisms.planar_linkage import Bar, Slider, planar_linkage
+from erugin.robots import Bar, Link, Robot, Slider, lagrangian_system, planar_linkage
+from erugin.robots.examples import four_bar
 
 from .references.pinocchio_linkage import PinocchioLinkage
 

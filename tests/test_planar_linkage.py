@@ -9,8 +9,7 @@ import pytest
 import sympy as sp
 from numpy.typing import NDArray
 
-from erugin.robots import Link, planar_manipulator
-from erugin.robots.mechanisms.planar_linkage import Bar, Slider, Spring, planar_linkage
+from erugin.robots import Bar, Link, Slider, Spring, planar_linkage, planar_manipulator
 from erugin.symbolic import ModelError, ParameterError
 
 from .mechanisms import bar, left, unit

@@ -15,8 +15,9 @@ from PIL import Image
 from erugin.constraints import EruginField, FieldReport, circle, line, verify
 from erugin.simulation import FieldMotion, move_along
 from erugin.symbolic import ModelError, NotFiniteError, ShapeError
-from erugin.views.plane_field import FieldView, animate_field, draw_field, field_figure
-from erugin.views.space_field import boundary_seen_from_within, draw_field_in_space
+from erugin.views import FieldView, animate_field, draw_field, draw_field_in_space
+from erugin.views.plane_field import field_figure
+from erugin.views.space_field import boundary_seen_from_within
 from erugin.views.style import POINT_COLOR
 
 from .plain_fields import orbit

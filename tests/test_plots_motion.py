@@ -37,12 +37,12 @@ from erugin.robots.examples import (
     quaternion_body,
     turtlebot3_burger,
 )
-from erugin.simulation import PhasedTrajectory, Simulator, Trajectory
-from erugin.simulation.storage.motion_file import load_motion
-from erugin.symbolic.errors import ModelError
+from erugin.simulation import PhasedTrajectory, Simulator, Trajectory, load_motion
+from erugin.symbolic import ModelError
+from erugin.views import default_pictures, motion_picture
 from erugin.views.robot_drawing import MotionPostures, spread
 from erugin.views.skeleton import Skeleton
-from erugin.views.stroboscope import default_pictures, motion_figure, motion_picture
+from erugin.views.stroboscope import motion_figure
 
 from .motions import arm, landing, phased
 

@@ -14,8 +14,9 @@ from PIL import Image, ImageSequence
 
 from erugin.robots.examples import butterworth_ladder, heavy_top, turtlebot3_burger
 from erugin.simulation import Simulator, Trajectory
-from erugin.symbolic.errors import ModelError
-from erugin.views.film import Film, GifFrames, Pace, motion_film
+from erugin.symbolic import ModelError
+from erugin.views import motion_film
+from erugin.views.film import Film, GifFrames, Pace
 
 from .motions import arm, phased
 

@@ -15,10 +15,10 @@ from matplotlib.transforms import Bbox
 
 from erugin.robots import Link, planar_manipulator
 from erugin.robots.examples import altmann_heiland_crane
-from erugin.simulation import PhasedTrajectory, Simulator, Trajectory
-from erugin.simulation.labels import Columns
-from erugin.symbolic.errors import ModelError
-from erugin.views.time_series import Panel, overview_picture, plot
+from erugin.simulation import Columns, PhasedTrajectory, Simulator, Trajectory
+from erugin.symbolic import ModelError
+from erugin.views import overview_picture, plot
+from erugin.views.time_series import Panel
 
 from .motions import arm, law, phased, single
 

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from erugin.constraints import Constraint, EruginField, follow, holonomic, line, nonholonomic, second_order
 from erugin.controllers import Program, ProgramController, Status, analyse, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
-from erugin.symbolic import ModelError, NotConvergedError, ParameterError, Parameters, ShapeError, SingularProgramError
-from erugin.symbolic.errors import ContradictoryProgramError
+from erugin.symbolic import (
+    ContradictoryProgramError,
+    ModelError,
+    NotConvergedError,
+    ParameterError,
+    Parameters,
+    ShapeError,
+    SingularProgramError,
+)
 
 from .arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from erugin.controllers.baselines import PlanarMotion, PurePursuit
 from erugin.robots import Robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteError, ParameterError
+from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, ParameterError
 
 from .test_kanayama import along_eight
 from .two_wheel_tracking import FULL, REDUCED, circular, eight, slope, state_rate, straight

@@ -24,7 +24,7 @@ from erugin.controllers.baselines import BrysonWeights, Lqr
 from erugin.robots import Robot, assemble
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
-from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError
+from erugin.symbolic import ModelError, NotFiniteError, ParameterError
 
 from .arms import disc_program, two_link_arm
 from .controller_cases.programs import program_controller

@@ -19,7 +19,7 @@ from erugin.controllers.robust import IntegralProgramController
 from erugin.controllers.wrappers import Delay, MotorLag, SampleAndHold, Saturation
 from erugin.robots import Robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError, SingularProgramError
+from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError, SingularProgramError
 
 from .arms import two_link_arm
 from .bridge_simulators import Called

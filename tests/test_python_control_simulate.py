@@ -16,7 +16,7 @@ from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, SimulationError
-from erugin.symbolic.errors import BridgeError, ModelError, ParameterError, ShapeError
+from erugin.symbolic import BridgeError, ModelError, ParameterError, ShapeError
 
 from .arms import two_link_arm
 from .bridge_simulators import Called

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from erugin.robots import Robot
-from erugin.robots.examples.quaternion_body import heavy_top, quaternion_body
+from erugin.robots.examples import heavy_top, quaternion_body
 from erugin.symbolic import ModelError, ParameterError
 
 Maker = Callable[..., Robot]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
-from erugin.robots.examples.quaternion_body import quaternion_body
+from erugin.robots.examples import quaternion_body
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, Trajectory
 

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from erugin.constraints import holonomic
 from erugin.robots import Robot
-from erugin.robots.examples.quaternion_body import heavy_top
+from erugin.robots.examples import heavy_top
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 

@@ -15,10 +15,8 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import NullSpaceMethod, Schedule, align_basis, holonomic, nonholonomic, second_order
 from erugin.controllers import Program, ProgramController, ReducedState, reduced_equations
-from erugin.robots import Robot, lagrangian_system
-from erugin.robots.examples.quaternion_body import heavy_top
-from erugin.robots.examples.two_wheel import fukao_robot
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system
+from erugin.robots.examples import fukao_robot, heavy_top
 from erugin.symbolic import ModelError, Parameters, ShapeError, SingularProgramError
 
 from .arms import disc_program, two_link_arm

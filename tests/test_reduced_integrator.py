@@ -12,21 +12,17 @@ from scipy.integrate import solve_ivp
 
 from erugin.constraints import holonomic, second_order
 from erugin.controllers import Program, ProgramController
-from erugin.robots import Robot, lagrangian_system, with_inputs
-from erugin.robots.examples import iftomm_four_bars
-from erugin.robots.examples.quaternion_body import heavy_top
-from erugin.robots.examples.two_wheel import fukao_robot
+from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system, with_inputs
+from erugin.robots.examples import fukao_robot, heavy_top, iftomm_four_bars
 from erugin.robots.manifold.branch import LostBranchError, MotionBranch
 from erugin.robots.manifold.initial_chart import initial_chart
 from erugin.robots.manifold.manifold import Manifold
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, RK4, Reduced, Simulator, Trajectory
+from erugin.simulation import DOP853, RK4, Reduced, SimulationError, Simulator, Trajectory
 from erugin.simulation.closed_loop import SymbolicLoop
 from erugin.simulation.integrators import reduced as reduced_blocks
 from erugin.simulation.integrators import reduced_step
 from erugin.simulation.integrators.reduced_step import ChartStage, StepFunction, chart_shapes
-from erugin.simulation.trajectory import SimulationError
 from erugin.symbolic import Kernel, ModelError, Parameters
 
 from .mechanisms import crank_rocker, engine

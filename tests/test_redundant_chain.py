@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Link, planar_manipulator
-from erugin.robots.examples.redundant_chain import redundant_chain
+from erugin.robots.examples import redundant_chain
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import Kernel, ModelError

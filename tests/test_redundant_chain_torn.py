@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.robots import Robot
-from erugin.robots.examples.redundant_chain import torn_oscillator
+from erugin.robots.examples import torn_oscillator
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import ModelError

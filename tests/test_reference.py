@@ -8,13 +8,12 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 from erugin.constraints import Baumgarte, tracking
-from erugin.controllers import Program, ProgramController, Reference, start_on
+from erugin.controllers import Program, ProgramController, Reference, reference_of, start_on
 from erugin.controllers.baselines import ComputedTorque
-from erugin.controllers.program.program_reference import reference_of
 from erugin.robots import Robot
 from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 from .arms import two_link_arm
 

@@ -31,7 +31,7 @@ from erugin.constraints import (
 from erugin.controllers import Program, start_on
 from erugin.robots import Robot, lagrangian_system, two_wheel_robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 from .forms import TOLERANCE, compare
 from .relations import RELATIONS

@@ -16,7 +16,7 @@ from erugin.scenarios import Results
 from erugin.scenarios.report import report, write_report
 from erugin.scenarios.report.page_pictures import curves
 from erugin.scenarios.report.study_comparisons import StudyComparisons
-from erugin.symbolic.errors import StudyError
+from erugin.symbolic import StudyError
 
 from .command_line import terminal as terminal
 from .report_study import HOSTILE, IMAGE, results

@@ -14,7 +14,7 @@ from erugin.controllers.baselines.pd_gains import mean_inertia
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError, Trajectory
-from erugin.symbolic.errors import ModelError, ParameterError, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, ParameterError, ShapeError, SingularProgramError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case

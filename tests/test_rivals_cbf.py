@@ -18,7 +18,7 @@ from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Limits, Robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError, Simulator, Trajectory
-from erugin.symbolic.errors import ModelError, NotConvergedError
+from erugin.symbolic import ModelError, NotConvergedError
 
 from .arms import disc_program, two_link_arm
 from .point_masses import MASS, point_mass

@@ -26,7 +26,7 @@ from erugin.robots import Assembler, Limits, Robot, lagrangian_system
 from erugin.robots.examples import pinocchio_four_bar
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import SingularProgramError
+from erugin.symbolic import SingularProgramError
 
 Array = NDArray[np.float64]
 STILL = np.zeros(3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from erugin.controllers import Trait
 from erugin.controllers import baselines as rivals
-from erugin.controllers.wrappers.wrapper import Wrapper
+from erugin.controllers.wrappers import Wrapper
 
 from .controller_cases import BUILDERS
 

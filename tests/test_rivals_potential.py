@@ -13,7 +13,7 @@ from erugin.controllers.baselines import PotentialField
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case

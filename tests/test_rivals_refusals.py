@@ -21,7 +21,7 @@ from erugin.controllers.baselines import (
     tune,
 )
 from erugin.robots import Robot
-from erugin.symbolic.errors import ModelError, NotConvergedError, NotFiniteError, NotFiniteInputError, ShapeError
+from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, NotFiniteInputError, ShapeError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case

@@ -9,7 +9,7 @@ import pytest
 from erugin.controllers import Controller, Reference
 from erugin.controllers.baselines import ComputedTorque, PDGravity, quadratic_cost, tune
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 from .arms import two_link_arm
 from .point_masses import MASS, point_mass

@@ -15,8 +15,7 @@ from erugin.controllers.robust import AdaptiveProgramController
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic import ModelError, ParameterError
-from erugin.symbolic.errors import NotFiniteInputError
+from erugin.symbolic import ModelError, NotFiniteInputError, ParameterError
 
 from .arms import two_link_arm
 from .controller_cases.robots import acrobot, robot_case

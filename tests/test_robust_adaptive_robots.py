@@ -11,8 +11,7 @@ from erugin.controllers import Program
 from erugin.controllers.robust import AdaptiveProgramController, ParameterEstimate
 from erugin.robots import lagrangian_system
 from erugin.scenarios import simulate
-from erugin.symbolic import Parameters
-from erugin.symbolic.errors import SingularProgramError
+from erugin.symbolic import Parameters, SingularProgramError
 
 from .controller_cases.programs import braking_program
 from .controller_cases.robots import robot_case

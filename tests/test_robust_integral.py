@@ -34,8 +34,7 @@ from erugin.controllers.robust import IntegralProgramController
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic import ModelError, Parameters
-from erugin.symbolic.errors import NotFiniteError, NotFiniteInputError
+from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError, Parameters
 
 from .arms import two_link_arm
 from .robust import pushed

@@ -28,8 +28,7 @@ from erugin.controllers import Program, ProgramController
 from erugin.controllers.robust import row_disturbance, ultimate_bound
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
-from erugin.symbolic import ModelError, ShapeError
-from erugin.symbolic.errors import NotFiniteError
+from erugin.symbolic import ModelError, NotFiniteError, ShapeError
 
 from .arms import two_link_arm
 from .controller_cases.robots import robot_case

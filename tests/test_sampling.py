@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from erugin.scenarios import Choice, Distribution, LogNormal, Normal, Scaled, Shifted, Uniform
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 SHARES = np.array([1e-12, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0 - 1e-12])
 EACH: list[Distribution] = [

@@ -10,7 +10,7 @@ from scipy import stats
 
 from erugin.scenarios import LogNormal, Normal, Scaled, Uniform, sample
 from erugin.scenarios.sampling.seeded_values import block, seed_numbers, shares
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 UNIT = Uniform(0.0, 1.0)
 MANY = 20_000

@@ -10,9 +10,9 @@ import casadi as ca
 import pytest
 
 from erugin.robots import Robot, lagrangian_system
+from erugin.scenarios import Scenario, Setup, scenario
 from erugin.scenarios.catalogue import SCENARIOS
-from erugin.scenarios.scenario import Scenario, Setting, find, number, scenario
-from erugin.scenarios.setup import Setup
+from erugin.scenarios.scenario import Setting, find, number
 from erugin.symbolic import ModelError, ParameterError
 
 

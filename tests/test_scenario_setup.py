@@ -13,11 +13,8 @@ from erugin.constraints import Baumgarte, EruginField, circle, follow, line, on_
 from erugin.constraints.curves import Circle
 from erugin.controllers import Program, ProgramController
 from erugin.controllers.baselines import ComputedTorque
-from erugin.robots import Link, Robot, planar_manipulator
-from erugin.robots.variants import with_scene
-from erugin.scenarios import compare, simulate
-from erugin.scenarios.motion_tracking import MotionTracking, point_along
-from erugin.scenarios.setup import Measure, MeasuredValue, Setup
+from erugin.robots import Link, Robot, planar_manipulator, with_scene
+from erugin.scenarios import Measure, MeasuredValue, MotionTracking, Setup, compare, point_along, simulate
 from erugin.simulation import Largest, Phase, PhasedTrajectory, Trajectory
 from erugin.symbolic import EruginError, ModelError, ParameterError
 

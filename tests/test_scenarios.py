@@ -11,11 +11,10 @@ import sys
 import numpy as np
 import pytest
 
-from erugin.scenarios import catalogue
+from erugin.scenarios import Scenario, Setup, catalogue
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle as scenario
 from erugin.scenarios.catalogue.two_link_arm import DISC, PATH
-from erugin.scenarios.scenario import Scenario, find
-from erugin.scenarios.setup import Setup
+from erugin.scenarios.scenario import find
 from erugin.simulation import SimulationError, Trajectory
 from erugin.symbolic import EruginError, ModelError, ParameterError
 

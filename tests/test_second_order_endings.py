@@ -15,8 +15,15 @@ from erugin.controllers import Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, Parameters, ShapeError, SingularProgramError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.symbolic import (
+    NO_PARAMETERS,
+    ModelError,
+    NotConvergedError,
+    NotFiniteError,
+    Parameters,
+    ShapeError,
+    SingularProgramError,
+)
 
 from .arms import disc_program
 from .quadratic import point_mass, size_of

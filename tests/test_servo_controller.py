@@ -17,7 +17,7 @@ from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import flexible_joint_arm, fukao_robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, NotConvergedError, ParameterError
+from erugin.symbolic import ModelError, NotConvergedError, ParameterError
 
 from .arms import two_link_arm
 from .controller_cases.robots import acrobot

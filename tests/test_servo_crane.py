@@ -17,7 +17,7 @@ from erugin.robots import Robot
 from erugin.robots.examples import altmann_heiland_crane, overhead_crane
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, SingularProgramError
+from erugin.symbolic import ModelError, SingularProgramError
 
 from .servo_models import crane_by_flatness
 

@@ -15,7 +15,7 @@ from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import altmann_heiland_crane, flexible_joint_arm, fukao_robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, ShapeError, SingularProgramError
 
 from .controller_cases.robots import acrobot
 from .servo_models import aircraft, ball_and_beam, cars, cascade, passive_joint_arm, spatial_crane, tractor

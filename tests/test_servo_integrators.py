@@ -15,7 +15,7 @@ from erugin.controllers.servo import ServoController
 from erugin.controllers.servo.servo_controller import IntegratorMemory
 from erugin.robots import Robot, lagrangian_system
 from erugin.robots.examples import fukao_robot
-from erugin.symbolic.errors import ModelError, NotFiniteInputError
+from erugin.symbolic import ModelError, NotFiniteInputError
 
 from .servo_models import cascade, spatial_crane
 

@@ -23,7 +23,7 @@ from erugin.controllers.servo import (
 from erugin.controllers.servo.internal_dynamics import eigenvalues
 from erugin.robots import Link, Robot
 from erugin.robots.examples import flexible_joint_arm, fukao_robot, pinocchio_four_bar
-from erugin.symbolic.errors import ModelError, NotConvergedError
+from erugin.symbolic import ModelError, NotConvergedError
 
 from .controller_cases.robots import acrobot
 from .servo_models import aircraft, passive_joint_arm, pole_and_bell, tractor

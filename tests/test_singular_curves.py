@@ -17,8 +17,7 @@ from erugin.robots.manifold.initial_chart import initial_chart
 from erugin.robots.manifold.manifold import Manifold
 from erugin.robots.manifold.singular_positions import is_near_singularity
 from erugin.scenarios import simulate
-from erugin.simulation import Reduced
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation import Reduced, SimulationError
 from erugin.symbolic import NotFiniteError, Parameters, SingularProgramError
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from erugin.constraints import Baumgarte, holonomic, second_order
 from erugin.controllers import ControlLimits, Program, ProgramController, Status, analyse
 from erugin.controllers.wrappers import SampleAndHold
 from erugin.robots import Link, Robot, assemble
-from erugin.robots.examples.linkages import four_bar
+from erugin.robots.examples import four_bar
 from erugin.scenarios import simulate
 from erugin.simulation import Reduced
 from erugin.symbolic import SingularProgramError

@@ -20,7 +20,7 @@ from erugin.robots import (
     planar_linkage,
     with_inputs,
 )
-from erugin.robots.examples.linkages import four_bar, iftomm_four_bars
+from erugin.robots.examples import four_bar, iftomm_four_bars
 from erugin.robots.manifold.branch import LostBranchError, MotionBranch
 from erugin.robots.manifold.initial_chart import initial_chart
 from erugin.robots.manifold.manifold import Manifold

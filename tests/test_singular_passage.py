@@ -16,8 +16,7 @@ from erugin.robots.manifold.initial_chart import initial_chart
 from erugin.robots.manifold.manifold import Manifold
 from erugin.robots.manifold.singular_positions import branch_geometry, interpolation_weights, is_near_singularity
 from erugin.scenarios import simulate
-from erugin.simulation import RK4, Phase, Reduced, Simulator, Trajectory, simulate_phases
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation import RK4, Phase, Reduced, SimulationError, Simulator, Trajectory, simulate_phases
 from erugin.symbolic import Kernel, ModelError, SingularProgramError
 from erugin.symbolic.runge_kutta import rk4_step
 

@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Reference
-from erugin.controllers.baselines.sliding_mode import SlidingMode
-from erugin.controllers.baselines.slotine_li import SlotineLi
+from erugin.controllers.baselines import SlidingMode, SlotineLi
 from erugin.robots import Robot, lagrangian_system
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError

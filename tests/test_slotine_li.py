@@ -10,12 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Reference
-from erugin.controllers.baselines.slotine_li import SlotineLi
+from erugin.controllers.baselines import SlotineLi
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
-from erugin.symbolic import ModelError, ParameterError
-from erugin.symbolic.errors import NotFiniteInputError
+from erugin.symbolic import ModelError, NotFiniteInputError, ParameterError
 
 from .arms import two_link_arm
 from .controller_cases.passivity import slotine_li

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from erugin.robots import Link, TelescopicLink
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import Link, TelescopicLink, spatial_exoskeleton
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, ParameterError, ShapeError
 

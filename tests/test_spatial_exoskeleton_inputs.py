@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots import TelescopicLink, exoskeleton
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import TelescopicLink, exoskeleton, spatial_exoskeleton
 
 from .chains import STATES
 from .exoskeletons import Case, label

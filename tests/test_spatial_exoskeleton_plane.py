@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from .chains import STATES, Comparison
-from .exoskeletons import Array, Case, label, random_states
+from .exoskeletons import Case, label, random_states
 from .exoskeletons import built as in_plane
 from .spatial_exoskeletons import built, numbers
 

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from erugin.robots import TelescopicLink
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
+from erugin.robots import TelescopicLink, spatial_exoskeleton
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, SimulationError
 

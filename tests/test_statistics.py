@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from erugin.scenarios.comparison.estimate import Estimate, median, shift, signed_rank_distribution
-from erugin.scenarios.comparison.paired import Paired, holm, signed_ranks, standardized
+from erugin.scenarios.comparison import Estimate, Paired
+from erugin.scenarios.comparison.estimate import median, shift, signed_rank_distribution
+from erugin.scenarios.comparison.paired import holm, signed_ranks, standardized
 from erugin.scenarios.comparison.proportions import newcombe, tango, wilson
-from erugin.symbolic.errors import ModelError, ShapeError
+from erugin.symbolic import ModelError, ShapeError
 
 Array = NDArray[np.float64]
 INF = math.inf

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from erugin.scenarios.comparison.estimate import Estimate, median, shift
+from erugin.scenarios.comparison import Estimate
+from erugin.scenarios.comparison.estimate import median, shift
 from erugin.scenarios.comparison.paired import holm, signed_ranks, standardized
 from erugin.scenarios.comparison.proportions import newcombe, tango, wilson
 

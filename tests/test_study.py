@@ -13,12 +13,11 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller
-from erugin.scenarios import Results, Study, Uniform, sample
-from erugin.scenarios.comparison.trial import Trial
-from erugin.scenarios.sampling.points import LatinHypercube, Sobol
+from erugin.scenarios import Results, Study, Trial, Uniform, sample
+from erugin.scenarios.sampling import LatinHypercube, Sobol
 from erugin.scenarios.study.factors import Factor
 from erugin.scenarios.study.rerun import load_study, rerun
-from erugin.symbolic.errors import StudyError, StudyWarning
+from erugin.symbolic import StudyError, StudyWarning
 
 from .study_cases import PENDULUM, PYTHON_LAW, data, load, rewrite_manifest
 

@@ -19,7 +19,7 @@ import pytest
 from erugin.scenarios import Results
 from erugin.scenarios.study.cluster import connected
 from erugin.scenarios.study.study import StoppedStudyError
-from erugin.symbolic.errors import StudyError
+from erugin.symbolic import StudyError
 
 from .study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start
 

@@ -22,7 +22,7 @@ from erugin.scenarios import Results, Study
 from erugin.scenarios.study.result_folder import Folder
 from erugin.scenarios.study.study import StoppedStudyError
 from erugin.simulation.storage.atomic_file import write_atomically
-from erugin.symbolic.errors import ModelError, StudyError, StudyWarning
+from erugin.symbolic import ModelError, StudyError, StudyWarning
 
 from .study_cases import PENDULUM, data, finish, load, rewrite_manifest, start
 

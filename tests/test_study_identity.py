@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller, ProgramController
 from erugin.controllers.wrappers import Delay
-from erugin.scenarios import Normal, Study, Uniform
-from erugin.scenarios.sampling.points import LatinHypercube, Sobol
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Normal, Setup, Study, Uniform
+from erugin.scenarios.sampling import LatinHypercube, Sobol
 
 from .study_cases import PENDULUM, load
 

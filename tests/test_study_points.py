@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from erugin.scenarios.sampling.points import LatinHypercube, Sampler, Sobol
-from erugin.symbolic.errors import ModelError
+from erugin.scenarios.sampling import LatinHypercube, Sampler, Sobol
+from erugin.symbolic import ModelError
 
 SAMPLERS = (LatinHypercube(64, 3), Sobol(64, 3), LatinHypercube(1), Sobol(1))
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from erugin.scenarios import Study, Uniform
-from erugin.scenarios.sampling.points import LatinHypercube, Sobol
+from erugin.scenarios.sampling import LatinHypercube, Sobol
 from erugin.scenarios.study.factors import Factor
-from erugin.symbolic.errors import EruginError, ModelError, ParameterError, StudyError, StudyWarning
+from erugin.symbolic import EruginError, ModelError, ParameterError, StudyError, StudyWarning
 
 from .study_cases import PYTHON_LAW, load
 

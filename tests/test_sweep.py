@@ -14,9 +14,8 @@ from erugin.constraints import holonomic
 from erugin.controllers import Program
 from erugin.controllers.multipliers import default_method
 from erugin.controllers.realization import IdealRealization
-from erugin.robots import Link, Robot, exoskeleton, mechanism, planar_manipulator
+from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, mechanism, planar_manipulator
 from erugin.robots.dynamics import Factor
-from erugin.robots.families.telescopic_links import TelescopicLink
 from erugin.robots.formulations import Articulated, Recurrent
 from erugin.robots.spatial import BodyRotation, SpatialInertia, Twist
 

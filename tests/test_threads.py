@@ -20,7 +20,7 @@ from erugin.controllers.multipliers import LeastNormMultipliers
 from erugin.controllers.wrappers import Fallback, RateLimit
 from erugin.robots import Link, Robot, planar_manipulator
 from erugin.scenarios import simulate
-from erugin.simulation.simulator import Simulator
+from erugin.simulation import Simulator
 from erugin.symbolic import EruginError, Kernel
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from erugin.constraints import Baumgarte, tracking
 from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import Link, Robot, planar_manipulator, with_inputs
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .viviani import OFF, drawing
 

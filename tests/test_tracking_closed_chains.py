@@ -13,7 +13,7 @@ from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import Link, Robot, assemble
 from erugin.robots.examples import five_bar, flores_slider_crank, four_bar
 from erugin.scenarios import simulate
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation import SimulationError
 
 Array = NDArray[np.float64]
 CRANK, ROD, SLIDER = 0.153, 0.306, 0.076

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from erugin.constraints import FirstOrder, nonholonomic
 from erugin.controllers import Program, ProgramController, Status, analyse
 from erugin.controllers.multipliers import LeastNormMultipliers
-from erugin.symbolic.errors import ModelError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import ModelError, Parameters
 
 from .controller_cases.robots import CASES, robot_case
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from erugin.controllers import Program, ProgramController, analyse
 from erugin.robots import contact_force, required_friction, with_inputs
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .walkers import MARGIN, ROCK, SPEED, STEP, Stance, body, stance, start, two_steps
 

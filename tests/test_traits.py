@@ -12,8 +12,7 @@ from erugin.controllers import Law, SymbolicController, Trait, traits
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
 from erugin.robots.examples import butterworth_ladder, five_bar
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError, NotFiniteError, NotFiniteInputError, ShapeError
-from erugin.symbolic.parameters import Parameters
+from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError, Parameters, ShapeError
 
 from .arms import three_link_arm, two_link_arm
 from .controller_cases.robots import CASES, robot_case

@@ -14,10 +14,9 @@ import xarray
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.scenarios import simulate
-from erugin.simulation import Phase, PhasedTrajectory, simulate_phases
+from erugin.simulation import Phase, PhasedTrajectory, load_motion, simulate_phases
 from erugin.simulation.storage.data_frames import unique
-from erugin.simulation.storage.motion_file import load_motion
-from erugin.symbolic.errors import EruginError
+from erugin.symbolic import EruginError
 
 from .motions import arm, batch, landing, law, phased, single
 

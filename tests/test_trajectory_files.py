@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.simulation.storage.motion_file import load_motion
-from erugin.symbolic.errors import MotionFileError
+from erugin.simulation import load_motion
+from erugin.symbolic import MotionFileError
 
 from .motions import AnyMotion, arm, batch, bits, landing, law, read_arrays, single
 

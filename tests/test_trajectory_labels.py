@@ -19,9 +19,8 @@ from erugin.robots.examples import (
     turtlebot3_burger,
 )
 from erugin.scenarios import simulate
-from erugin.simulation.labels import Columns, Labels
-from erugin.symbolic.errors import ModelError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.simulation import Columns, Labels
+from erugin.symbolic import NO_PARAMETERS, ModelError
 
 from .motions import arm, law, single
 

@@ -13,9 +13,8 @@ import pytest
 import erugin
 from erugin.robots import Link, planar_manipulator
 from erugin.scenarios import simulate
-from erugin.simulation import PhasedTrajectory, SimulationError, Trajectories, Trajectory
-from erugin.simulation.storage.motion_file import load_motion
-from erugin.symbolic.errors import EruginError, ModelError, MotionFileError
+from erugin.simulation import PhasedTrajectory, SimulationError, Trajectories, Trajectory, load_motion
+from erugin.symbolic import EruginError, ModelError, MotionFileError
 
 from .motions import AnyMotion, arm, batch, bits, landing, law, phased, read_arrays, single, with_odd_bits
 

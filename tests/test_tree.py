@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Frame, Limits
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.tree import Floating, Planar, Prismatic, Revolute, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
-from erugin.symbolic import Parameters
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.robots import Frame, Limits, tree_system
+from erugin.robots.tree import WORLD, Body, Floating, Node, Planar, Prismatic, Revolute, Tree
+from erugin.symbolic import NO_PARAMETERS, Parameters
 
 from .references.tree_numpy import NV, BodyData, NodeData, TreeData
 from .test_joints import constant

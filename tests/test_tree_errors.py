@@ -9,12 +9,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.robots import Frame, Limits
-from erugin.robots.families.tree_system import tree_system
-from erugin.robots.tree import Floating, Joint, Planar, Prismatic, Revolute, Tree
-from erugin.robots.tree.body import WORLD, Body, Node
-from erugin.symbolic import ModelError
-from erugin.symbolic.parameters import NO_PARAMETERS
+from erugin.robots import Frame, Limits, tree_system
+from erugin.robots.tree import WORLD, Body, Floating, Joint, Node, Planar, Prismatic, Revolute, Tree
+from erugin.symbolic import NO_PARAMETERS, ModelError
 
 from .test_joints import constant
 

@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.controllers import Status
-from erugin.scenarios import Trial, sample
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Setup, Trial, sample
 from erugin.simulation import Integral, Simulator
-from erugin.symbolic.errors import ModelError, ParameterError, ShapeError
+from erugin.symbolic import ModelError, ParameterError, ShapeError
 
 from .called import Called
 from .compared import RIVALS, VARIED, pd_gravity, program_control, swing

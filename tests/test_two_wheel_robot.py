@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from erugin.constraints import FirstOrder
-from erugin.robots.families.two_wheel_robot import two_wheel_robot
+from erugin.robots import two_wheel_robot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import StartWarning

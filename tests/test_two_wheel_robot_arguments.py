@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erugin.constraints import Baumgarte
-from erugin.robots import Robot
-from erugin.robots.dc_motor import DCMotor
-from erugin.robots.families.two_wheel_robot import two_wheel_robot
+from erugin.robots import DCMotor, Robot, two_wheel_robot
 from erugin.symbolic import ModelError, ParameterError
 
 from .two_wheel import MOTORS, ROBOTS, arguments, build

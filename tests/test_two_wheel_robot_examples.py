@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from erugin.robots.examples.two_wheel import fukao_robot, maxon_re40, turtlebot3_burger
+from erugin.robots.examples import fukao_robot, maxon_re40, turtlebot3_burger
 
 from .references.two_wheel import Numbers, fukao_acceleration
 

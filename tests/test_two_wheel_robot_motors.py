@@ -10,7 +10,7 @@ import pytest
 from scipy.linalg import expm
 
 from erugin.robots import lagrangian_system
-from erugin.robots.examples.two_wheel import fukao_robot, maxon_re40
+from erugin.robots.examples import fukao_robot, maxon_re40
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 

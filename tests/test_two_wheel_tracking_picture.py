@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from erugin.controllers.baselines import Kanayama
 from erugin.scenarios import simulate
-from erugin.views.two_wheel_tracking import draw_two_wheel_tracking
+from erugin.views import draw_two_wheel_tracking
 
 from .two_wheel_tracking import REDUCED, circular
 

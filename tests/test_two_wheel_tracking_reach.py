@@ -24,7 +24,7 @@ from erugin.constraints import (
 )
 from erugin.controllers import Program, ProgramController, Status, analyse
 from erugin.robots import Robot
-from erugin.symbolic.errors import ModelError, SingularProgramError
+from erugin.symbolic import ModelError, SingularProgramError
 
 from .two_wheel import rolling_states
 from .two_wheel_tracking import FULL, HEAVY, REDUCED, Array, bend

@@ -12,7 +12,7 @@ from erugin.controllers import ModelTracking, Program, ProgramController, Refere
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import ModelError, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, ShapeError, SingularProgramError
 
 from .multiplier_cases import numbers, problem
 from .two_wheel_tracking import FULL, REDUCED, Array

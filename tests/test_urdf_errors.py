@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from erugin.robots.urdf import UrdfError, read_urdf
-from erugin.symbolic.errors import EruginError, ModelError
+from erugin.symbolic import EruginError, ModelError
 
 from .urdf import ARM, body, joint, line_of, write
 

@@ -12,7 +12,7 @@ import pytest
 
 from erugin.robots import load_urdf
 from erugin.robots.urdf import UrdfError, read_urdf
-from erugin.symbolic.errors import EruginError, MissingPackageError
+from erugin.symbolic import EruginError, MissingPackageError
 
 from .urdf import ARM, write
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from erugin.robots import Robot, load_urdf
 from erugin.robots.urdf import UrdfError
-from erugin.symbolic.errors import EruginError
+from erugin.symbolic import EruginError
 
 from .urdf import ARM
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from erugin.robots import Robot, load_urdf
 from erugin.robots.urdf import UrdfError
 from erugin.robots.urdf.moving_inertia import SampledMassMatrix
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .test_urdf_dynamics import require_close, require_equal
 from .urdf import body, in_pinocchio, joint, load_quietly, real_robots, without_dissipation, write

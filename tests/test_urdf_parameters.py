@@ -11,7 +11,7 @@ import pytest
 
 from erugin.robots import load_urdf
 from erugin.robots.formulations import FORMULATIONS, Formulation
-from erugin.symbolic.errors import ModelError, ParameterError
+from erugin.symbolic import ModelError, ParameterError
 
 from .test_urdf_dynamics import require_close
 from .urdf import ARM, body, in_pinocchio, joint, load_quietly, real_robots, without_dissipation, write

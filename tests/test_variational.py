@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator, with_inputs
-from erugin.robots.examples.linkages import bricard_mechanism
+from erugin.robots import Link, Robot, assemble, assemble_velocities, lagrangian_system, planar_manipulator, with_inputs
+from erugin.robots.examples import bricard_mechanism
 from erugin.robots.manifold.manifold import Manifold
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, Integrator, Reduced, Simulator, Trajectory
-from erugin.simulation.integrators.generalized_alpha import GeneralizedAlpha
-from erugin.simulation.integrators.variational import Variational
+from erugin.simulation import DOP853, GeneralizedAlpha, Integrator, Reduced, Simulator, Trajectory, Variational
 from erugin.symbolic import Parameters
 
 from .mechanisms import crank_rocker

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from erugin.constraints import holonomic
 from erugin.controllers import Program, ProgramController, Status
 from erugin.robots import Robot, lagrangian_system, with_inputs
-from erugin.simulation import Integrator, Simulator, Trajectory
+from erugin.simulation import GeneralizedAlpha, Integrator, SimulationError, Simulator, Trajectory, Variational
 from erugin.simulation.integrators import implicit_step as implicit_blocks
-from erugin.simulation.integrators.generalized_alpha import AlphaMotion, GeneralizedAlpha
-from erugin.simulation.integrators.variational import Variational, VariationalMotion
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation.integrators.generalized_alpha import AlphaMotion
+from erugin.simulation.integrators.variational import VariationalMotion
 from erugin.symbolic import Parameters
 
 from .arms import two_link_arm

@@ -12,14 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.constraints import second_order
 from erugin.controllers import Controller, ProgramController, Status
-from erugin.robots import Robot, lagrangian_system, with_inputs
-from erugin.robots.examples.two_wheel import fukao_robot
-from erugin.robots.mechanisms.assembly import assemble, assemble_velocities
+from erugin.robots import Robot, assemble, assemble_velocities, lagrangian_system, with_inputs
+from erugin.robots.examples import fukao_robot
 from erugin.scenarios import simulate
-from erugin.simulation import DOP853, RK4, Integrator, Projected, Simulator, Trajectory
-from erugin.simulation.integrators.generalized_alpha import GeneralizedAlpha
-from erugin.simulation.integrators.variational import Variational
-from erugin.simulation.trajectory import SimulationError
+from erugin.simulation import (
+    DOP853,
+    RK4,
+    GeneralizedAlpha,
+    Integrator,
+    Projected,
+    SimulationError,
+    Simulator,
+    Trajectory,
+    Variational,
+)
 from erugin.symbolic import ModelError, Parameters
 
 from .arms import disc_program, two_link_arm

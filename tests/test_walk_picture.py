@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from erugin.robots import contact_force
 from erugin.simulation import Phase, simulate_phases
-from erugin.views.ground_forces import WalkStep, draw_walk
+from erugin.views import WalkStep, draw_walk
 
 from .struts import FALLING, LEFT, RIGHT, on, strut
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from erugin.controllers import Controller, ProgramController, Status
 from erugin.controllers.wrappers import Delay, MotorLag, RateLimit, SampleAndHold, Saturation
-from erugin.robots import Robot
-from erugin.robots.limits import Limits
+from erugin.robots import Limits, Robot
 from erugin.scenarios import simulate
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .arms import disc_program, two_link_arm
 from .wrapped import Feedback, Signal, outputs, rail, told

@@ -11,7 +11,7 @@ from erugin.controllers.baselines import PDGravity
 from erugin.controllers.wrappers import Dropout, Fallback, SampleAndHold, Saturation
 from erugin.scenarios import simulate
 from erugin.simulation import SimulationError
-from erugin.symbolic.errors import (
+from erugin.symbolic import (
     ModelError,
     NotFiniteError,
     NotFiniteInputError,

@@ -13,7 +13,7 @@ from erugin.controllers.baselines import NonlinearMPC
 from erugin.controllers.wrappers import Delay, Fallback, MotorLag, Noise, RateLimit, SampleAndHold, Saturation
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, RK4, Integrator, Phase, simulate_phases
-from erugin.symbolic.errors import ParameterError, SingularProgramError
+from erugin.symbolic import ParameterError, SingularProgramError
 
 from .arms import disc_program
 from .remembering import Recorder

@@ -19,7 +19,7 @@ from erugin.controllers.wrappers import Delay, SampleAndHold
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, RK4, Integrator
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .wrapped import Feedback, Seen, outputs, rail
 

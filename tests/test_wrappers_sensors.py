@@ -12,7 +12,7 @@ from scipy.signal import cont2discrete, freqz, lfilter, ss2tf, tf2ss
 from erugin.controllers import Controller
 from erugin.controllers.wrappers import Dropout, Encoders, Noise, Saturation
 from erugin.robots.examples import fukao_robot
-from erugin.symbolic.errors import ModelError, NotFiniteError
+from erugin.symbolic import ModelError, NotFiniteError
 
 from .controller_cases.programs import program_controller
 from .controller_cases.robots import robot_case

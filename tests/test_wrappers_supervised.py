@@ -25,7 +25,7 @@ from erugin.controllers.wrappers import (
 from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853, SimulationError
-from erugin.symbolic.errors import ModelError, NotFiniteError, ParameterError, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, NotFiniteError, ParameterError, ShapeError, SingularProgramError
 
 from .arms import ELBOW, START, disc_program, two_link_arm
 from .remembering import Recorder

@@ -13,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erugin import robots
-from erugin.robots import Link, Robot, exoskeleton, planar_manipulator
-from erugin.robots.examples.body_model import body_model
-from erugin.robots.examples.leg import leg
-from erugin.robots.families.spatial_exoskeleton import spatial_exoskeleton
-from erugin.robots.families.telescopic_links import TelescopicLink
-from erugin.robots.families.tree_system import tree_system
+from erugin.robots import (
+    Link,
+    Robot,
+    TelescopicLink,
+    exoskeleton,
+    load_urdf,
+    planar_manipulator,
+    spatial_exoskeleton,
+    tree_system,
+)
+from erugin.robots.examples import body_model, leg
 from erugin.robots.formulations import Formulation
 from erugin.robots.tree import Floating, Tree
-from erugin.robots.urdf.loader import load_urdf
 
 from .chains import ANGLES, ZEROS, Chain
 from .references.pinocchio_urdf import example_robots

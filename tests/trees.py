@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from erugin.robots import Frame, Robot
-from erugin.robots.families.tree_system import tree_system
+from erugin.robots import Frame, Robot, tree_system
 from erugin.robots.formulations import Formulation
 from erugin.robots.tree import Body, Floating, Joint, Node, Planar, Prismatic, Revolute, Tree
 from erugin.symbolic import Parameters

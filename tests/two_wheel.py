@@ -11,9 +11,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller
-from erugin.robots import Robot
-from erugin.robots.dc_motor import DCMotor
-from erugin.robots.families.two_wheel_robot import two_wheel_robot
+from erugin.robots import DCMotor, Robot, two_wheel_robot
 
 from .references.two_wheel import Numbers
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from erugin.controllers import start_on
 from erugin.robots import Robot
-from erugin.robots.examples.walker import walker, walker_posture
+from erugin.robots.examples import walker, walker_posture
 from erugin.scenarios.catalogue.exoskeleton_steps import HEIGHT, LEAN, MARGIN, ROCK, SPEED, STEP, Stance
 from erugin.scenarios.catalogue.exoskeleton_steps import stance as new_stance
 from erugin.simulation import PhasedTrajectory, simulate_phases

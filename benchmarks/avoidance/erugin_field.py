@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 import numpy as np
 
-from erugin.constraints import EruginField, circle, line
-from erugin.constraints.field.passing_sides import choose_sides
+from erugin.constraints import EruginField, choose_sides, circle, line
 
 from .method import Method, Obstacle
 from .scenes import CRUISE, LENGTH, MARGIN, Array, Scenes

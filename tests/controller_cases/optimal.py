@@ -8,8 +8,7 @@ import casadi as ca
 import numpy as np
 
 from erugin.controllers import Controller, NominalMotion, Reference, equilibrium, linearize
-from erugin.controllers.baselines import BrysonWeights, EnergyShaping, Lqr, NonlinearMPC, TimeVaryingLqr
-from erugin.controllers.baselines.nonlinear_mpc.objective import MpcObjective
+from erugin.controllers.baselines import BrysonWeights, EnergyShaping, Lqr, MpcObjective, NonlinearMPC, TimeVaryingLqr
 from erugin.scenarios import simulate
 
 from .programs import program_controller

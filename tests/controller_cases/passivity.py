@@ -7,8 +7,7 @@ from collections.abc import Callable
 import casadi as ca
 
 from erugin.controllers import Controller, Reference
-from erugin.controllers.baselines.sliding_mode import SlidingMode
-from erugin.controllers.baselines.slotine_li import SlotineLi
+from erugin.controllers.baselines import SlidingMode, SlotineLi
 
 from .robots import RobotCase
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from erugin.controllers import Controller
 from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
-from erugin.symbolic.errors import ModelError
+from erugin.symbolic import ModelError
 
 from .programs import braking_program
 from .robots import RobotCase

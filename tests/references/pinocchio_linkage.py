@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erugin.robots.mechanisms.planar_linkage import Bar, Slider
+from erugin.robots import Bar, Slider
 
 Array = NDArray[np.float64]
 PLANE_INERTIA = np.diag([0.0, 0.0, 1.0])

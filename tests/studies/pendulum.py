@@ -7,9 +7,7 @@ import casadi as ca
 from erugin.constraints import Baumgarte, holonomic
 from erugin.controllers import Program, ProgramController
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import Normal, Scaled, Shifted, Study, Uniform
-from erugin.scenarios.scenario import scenario
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Normal, Scaled, Setup, Shifted, Study, Uniform, scenario
 
 ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
 WAY = 0.3 * ca.sin(2.0 * ROBOT.t)

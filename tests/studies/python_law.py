@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from erugin.controllers import Controller
 from erugin.robots import Link, planar_manipulator
-from erugin.scenarios import Normal, Study
-from erugin.scenarios.scenario import scenario
-from erugin.scenarios.setup import Setup
+from erugin.scenarios import Normal, Setup, Study, scenario
 
 ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
 
