@@ -20,7 +20,7 @@ from erugin.symbolic.errors import LONGEST_NAME
 
 from .compared import swing
 
-PLACE, SPEED, MASS = (ca.SX.sym(name) for name in ("x", "v", "m"))
+PLACE, SPEED, NAMED_MASS = (ca.SX.sym(name) for name in ("x", "v", "m"))
 
 
 def setup() -> Setup:
