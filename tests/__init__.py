@@ -1,8 +1,1 @@
-"""Tests of Erugin; a package, so that tests can import ``.references`` without the root being on ``sys.path``."""
-
-import pkgutil
-
-import pytest
-
-# The assertions of helpers, too, show their values when they fail.
-pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))
+"""Tests of Erugin, a folder for each room; a package, so that tests can import ``.support``."""

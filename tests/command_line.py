@@ -12,7 +12,7 @@ from erugin.cli.main import main
 NAME = "two-link-arm-moving-obstacle"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wide page, so that no sentence is broken; what ``main`` does to warnings ends with the test."""
     monkeypatch.setenv("COLUMNS", "250")

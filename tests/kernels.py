@@ -8,12 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, machine_code
-from erugin.symbolic.compiler import find_compiler
 
 Array = NDArray[np.float64]
 
-needs_compiler = pytest.mark.skipif(isinstance(find_compiler(), str), reason="no C compiler")
-both = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)], ids=["vm", "c"])
+both = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.compiled)], ids=["vm", "c"])
 
 
 def numbers(seed: int, *shape: int) -> Array:

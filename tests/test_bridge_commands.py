@@ -21,10 +21,11 @@ from erugin.cli.commands.export import FORMATS
 from erugin.cli.main import main
 from erugin.scenarios.catalogue import two_link_arm_moving_obstacle
 
-from .command_line import NAME, terminal
+from .command_line import NAME
 from .project import read_pyproject
 
-__all__ = ["terminal"]
+pytestmark = pytest.mark.usefixtures("terminal")
+
 
 SIMPLE = """
 from erugin.controllers import OpenLoop

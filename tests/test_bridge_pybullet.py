@@ -6,9 +6,11 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+# Which has no wheels for Python 3.12 and later.
+import pybullet
 import pytest
 
 from erugin.bridges import pybullet as bridge
@@ -21,9 +23,6 @@ from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
 from .bridge_simulators import ROBOTS, cart, chain, floating, panda, start, tracking
 from .urdf import load_quietly
-
-# Which has no wheels for Python 3.12 and later.
-pybullet: Any = pytest.importorskip("pybullet")
 
 STEP = 1e-3
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+
+# Which has no wheels for Python 3.12 and later.
+import pybullet
 import pytest
 from numpy.typing import NDArray
 
@@ -19,9 +21,6 @@ from erugin.simulation import SimulationError
 from erugin.symbolic import BridgeError, NotFiniteError, SingularProgramError
 
 from .bridge_simulators import ROBOTS, Called, Shaken, adaptive, apart, chain, panda, start, tracking, true_motion
-
-# Which has no wheels for Python 3.12 and later.
-pybullet: Any = pytest.importorskip("pybullet")
 
 Array = NDArray[np.float64]
 

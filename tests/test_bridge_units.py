@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# Which has no wheels for Python 3.12 and later.
+import pybullet
 import pytest
 from numpy.typing import NDArray
 
@@ -23,9 +26,6 @@ from .bridge_mujoco import LINKS, arm, model_of
 from .bridge_pinocchio import export_quietly
 from .bridge_simulators import cart, chain, floating, panda, tracking
 from .urdf import ARM
-
-# Which has no wheels for Python 3.12 and later.
-pybullet: Any = pytest.importorskip("pybullet")
 
 Array = NDArray[np.float64]
 control: Any = importlib.import_module("control")

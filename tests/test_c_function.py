@@ -19,10 +19,9 @@ from erugin.symbolic import Kernel, ModelError
 from erugin.symbolic.codegen import Tape, c_function
 
 from .emitted import SHAPES, by_machine, emitted
-from .kernels import needs_compiler
 from .random_graphs import bits, interpret, large_graph
 
-pytestmark = needs_compiler
+pytestmark = pytest.mark.compiled
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,6 @@ from erugin.symbolic.compiler import find_compiler
 
 from .caches import make_old
 from .processes import build, count_calls, environment, finish, libraries, start, write_script
-from .processes import compiler as compiler
 
 HOUR, DAY = 3600.0, 86400.0
 

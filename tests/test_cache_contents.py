@@ -12,8 +12,6 @@ import pytest
 from erugin.symbolic.cache import compiled_library
 from erugin.symbolic.compiler import Compiler
 
-from .caches import cache as cache
-from .caches import copier as copier
 from .processes import count_calls
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -12,8 +12,6 @@ from erugin.symbolic import ModelError
 from erugin.symbolic.cache import cached_libraries, compiled_library, delete_libraries, prune_cache, size_limit
 from erugin.symbolic.compiler import Compiler
 
-from .caches import cache as cache
-from .caches import copier as copier
 from .caches import fill, make_old
 from .processes import count_calls
 

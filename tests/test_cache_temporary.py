@@ -14,7 +14,6 @@ from erugin.symbolic import cache as cache_folder
 from erugin.symbolic.cache import has_free_space, persistent_directory, temporary_directory
 
 from .processes import PROGRAM, build, environment, finish, libraries, start, write_script
-from .processes import compiler as compiler
 
 
 @pytest.fixture

@@ -22,10 +22,9 @@ from erugin.scenarios import Setup
 from erugin.scenarios.catalogue import SCENARIOS, two_link_arm_moving_obstacle
 
 from .command_line import NAME, files, run
-from .command_line import terminal as terminal
 
 # Everything here holds in the virtual machine too.
-pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 @pytest.fixture

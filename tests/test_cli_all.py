@@ -18,9 +18,8 @@ from erugin.simulation import Phase, Trajectory
 from erugin.symbolic import ModelError
 
 from .command_line import NAME, files
-from .command_line import terminal as terminal
 
-pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 def fall(*, phases: bool = False, high: float = 1.0, broken: bool = False) -> Setup:

@@ -15,13 +15,10 @@ from erugin.cli.main import main
 from erugin.symbolic.cache import compiled_library
 from erugin.symbolic.compiler import Compiler, find_compiler
 
-from .caches import cache as cache
-from .caches import copier as copier
 from .caches import fill, make_old
-from .command_line import terminal as terminal
 from .test_imports import run
 
-pytestmark = pytest.mark.usefixtures("cache")
+pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.usefixtures("cache")]
 
 DAY = 86400.0
 

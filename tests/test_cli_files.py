@@ -12,9 +12,8 @@ import pytest
 from erugin.cli.main import main
 
 from .command_line import files
-from .command_line import terminal as terminal
 
-pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 PENDULUM = '''
 import casadi as ca

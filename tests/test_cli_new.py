@@ -13,9 +13,8 @@ from erugin.scenarios.lookup import choose_scenario
 from erugin.symbolic import ModelError
 
 from .command_line import files
-from .command_line import terminal as terminal
 
-pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 @pytest.fixture(autouse=True)

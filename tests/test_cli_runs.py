@@ -23,10 +23,9 @@ from erugin.views import moving_obstacle
 from erugin.views.film import GifFrames
 
 from .command_line import NAME, files, run
-from .command_line import terminal as terminal
 
 # Everything here holds in the virtual machine too.
-pytestmark = pytest.mark.filterwarnings("ignore::erugin.symbolic.CompilerWarning")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 PICTURES = ("animation.gif", "deviations.png", "field.png", "path.png", "torques.png")
 FEW = ("deviations.png", "torques.png")

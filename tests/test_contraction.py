@@ -10,7 +10,6 @@ from erugin.symbolic import Kernel
 from erugin.symbolic.compiled_rollout import RolloutLoop
 from erugin.symbolic.runge_kutta import CLASSICAL
 
-from .kernels import needs_compiler
 from .marches import LANES, compile_march
 
 COUNT = 200
@@ -21,7 +20,7 @@ def products(a: ca.SX, b: ca.SX, c: ca.SX, d: ca.SX) -> ca.SX:
     return ca.vertcat(*(ca.vertcat(a[i] * c[i] - b[i] * d[i], a[i] * d[i] + b[i] * c[i]) for i in range(2)))
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_complex_products_are_rounded_as_by_numpy() -> None:
     a, b, c, d = (ca.SX.sym(name, 2) for name in "abcd")
     kernel = Kernel("complex", {"a": a, "b": b, "c": c, "d": d}, {"e": products(a, b, c, d)}, compiled=True)
@@ -32,7 +31,7 @@ def test_complex_products_are_rounded_as_by_numpy() -> None:
         np.testing.assert_array_equal(kernel(p, q, r, s)[0], expected)
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize("lanes", LANES)
 def test_runs_round_them_likewise(lanes: int) -> None:
     t, x, p = ca.SX.sym("t"), ca.SX.sym("x", 4), ca.SX.sym("p", 4)

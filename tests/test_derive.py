@@ -15,7 +15,8 @@ from erugin.robots.hamiltonian import OperationCount
 from erugin.symbolic import ModelError
 
 from .command_line import files
-from .command_line import terminal as terminal
+
+pytestmark = pytest.mark.usefixtures("terminal")
 
 PNG = b"\x89PNG"
 

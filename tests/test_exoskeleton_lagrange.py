@@ -54,7 +54,6 @@ def derive(s: Structure) -> Callable[..., tuple[Any, Any]]:
 
 @pytest.mark.parametrize("case", CASES[:5], ids=label)
 def test_agrees_with_lagrange_in_sympy(case: Case) -> None:
-    pytest.importorskip("sympy")
     robot, lagrange = built(case), derive(case.structure)
     mass, bias = Comparison(0.1), Comparison(1.0)
     for q, v in random_states(case, seed=21, count=STATES):

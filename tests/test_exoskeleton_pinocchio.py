@@ -9,9 +9,9 @@ from .exoskeletons import CASES, Case, built, label, random_states
 from .references.pinocchio_telescopic import PinocchioRods
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("case", CASES, ids=label)
 def test_agrees_with_pinocchio(case: Case) -> None:
-    pytest.importorskip("pinocchio")
     robot, pinocchio = built(case), PinocchioRods(case.structure)
     mass, bias, places = Comparison(0.1), Comparison(1.0), Comparison(0.3)
     for q, v in random_states(case, seed=11, count=STATES):

@@ -93,9 +93,9 @@ def test_only_the_articulated_recursion_is_linear(formulation: Formulation) -> N
     assert (costs[1] < 1.5 * costs[0]) == isinstance(formulation, Articulated)
 
 
+@pytest.mark.foreign
 def test_a_hundred_links_move_as_in_pinocchio() -> None:
     """Rounding does not build up along the recursion more than in other people's."""
-    pytest.importorskip("pinocchio")
     robot, other = arm(100), PinocchioChain([LINK] * 100, "horizontal", 9.81)
     rng = np.random.default_rng(100)
     for _ in range(3):

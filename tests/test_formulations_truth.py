@@ -52,9 +52,9 @@ def test_equations_of_motion_follow_from_the_positions(name: str) -> None:
         assert_close(found["N"], tree_numpy.kinematics(data, q), 1e-15)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", only(TREES, relative=True))
 def test_equations_of_motion_are_pinocchios(name: str) -> None:
-    pytest.importorskip("pinocchio")
     probe, pinocchio = probe_of(name), PinocchioTree(TREES[name].data)
     for state in states(TREES[name].data, seed=4):
         q, v, u = state
@@ -67,10 +67,10 @@ def test_equations_of_motion_are_pinocchios(name: str) -> None:
         assert_close(found["potential"], V)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", only(TREES, relative=True))
 def test_the_two_references_agree(name: str) -> None:
     """So that the one that models everything is right where the other cannot say."""
-    pytest.importorskip("pinocchio")
     data = TREES[name].data
     pinocchio = PinocchioTree(data)
     for q, v, _ in states(data, seed=5, count=2):

@@ -50,10 +50,10 @@ def test_frames_of_a_tree_follow_from_the_coordinates(name: str) -> None:
             assert_close(found[f"J {node.name}"], tree_numpy.frame_jacobian(data, state.q, k), 1e-13)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", only(TREES, relative=True))
 def test_frames_and_jacobians_are_pinocchios(name: str) -> None:
     """The velocity of the origin first, both in the axes of the world: its LOCAL_WORLD_ALIGNED."""
-    pytest.importorskip("pinocchio")
     data, probe = TREES[name].data, probe_of(name)
     pinocchio = PinocchioTree(data)
     for state in states(data, seed=33, count=3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from erugin.robots import Contact, Impact, Robot, impact, with_contacts
 
@@ -11,6 +12,8 @@ from .contacts import exoskeleton_of
 from .exoskeletons import BODY, Case, label, random_states
 from .references import impact_numpy as known
 from .references import telescopic_bodies as truth
+
+Array = NDArray[np.float64]
 
 CASES = (
     Case((0, 1), floating=True, hinges=True),

@@ -174,9 +174,9 @@ def test_planar_axes_are_orthonormal_however_near_to_the_vertical(tilt: float, u
         assert np.abs(axes @ across - across).max() <= 1e-15
 
 
+@pytest.mark.foreign
 def test_floating_motion_is_pinocchios() -> None:
     """Poses by SE3 and rates of the coordinates by its integration along a constant twist."""
-    pytest.importorskip("pinocchio")
     pin: Any = importlib.import_module("pinocchio")
     model: Any = pin.Model()
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from erugin.symbolic import Kernel, ModelError, ShapeError
 
-from .kernels import both, needs_compiler, numbers, pair
+from .kernels import both, numbers, pair
 
 Array = NDArray[np.float64]
 
@@ -157,7 +157,7 @@ def test_arguments_are_not_changed(compiled: bool) -> None:
     np.testing.assert_array_equal(x, numbers(1, 3))
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_machine_code_rounds_like_the_virtual_machine() -> None:
     x = ca.SX.sym("x", 4)
     # Sums of products, where fused multiply-adds would round differently, and cancellation, which would show it.
@@ -171,7 +171,7 @@ def test_machine_code_rounds_like_the_virtual_machine() -> None:
             assert one == two != 0.0
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_functions_agree_with_the_virtual_machine() -> None:
     x = ca.SX.sym("x", 3)
     functions: dict[str, Callable[[ca.SX], ca.SX]] = {
@@ -205,7 +205,7 @@ def test_operations_are_counted_once(compiled: bool) -> None:
     assert count(s=ca.sin(x[0] + y[0]), c=ca.cos(y[0] + x[0])) == 3
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_calls_of_other_functions_run_in_the_virtual_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "_warned", True)
     y, z = ca.SX.sym("y"), ca.SX.sym("z", 2)

@@ -18,9 +18,8 @@ from erugin.symbolic.codegen import Tape
 from erugin.symbolic.codegen.c_function import INLINE_OPERATIONS, LIBRARY_OPERATIONS
 
 from .emitted import SHAPES, by_machine, emitted
-from .kernels import needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = pytest.mark.compiled
 shapes = pytest.mark.parametrize(("lanes", "width"), SHAPES)
 
 Array = NDArray[np.float64]

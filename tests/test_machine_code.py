@@ -15,10 +15,8 @@ from erugin.symbolic.cache import delete_libraries
 from erugin.symbolic.compiler import Compiler, find_compiler, vector_width
 from erugin.symbolic.machine_code import load_machine_code
 
-from .caches import cache as cache
-from .kernels import both, needs_compiler
+from .kernels import both
 from .processes import build, environment, libraries, start, write_script
-from .processes import compiler as compiler
 
 ANSWER = "int answer(void) { return 42; }\n"
 
@@ -92,7 +90,7 @@ def test_library_that_can_be_neither_loaded_nor_removed(
 
 
 @pytest.mark.parametrize("flags", ["-fnonsense", "-c", "-march=x86-64 -lnosuchlibrary", "-DT=struct", "'"])
-@needs_compiler
+@pytest.mark.compiled
 def test_flags_that_cannot_work_are_told(tmp_path: Path, flags: str) -> None:
     compiled, _, (warned,) = build(tmp_path / "cache", ERUGIN_CFLAGS=flags)
     assert compiled == ["False"]
@@ -102,7 +100,7 @@ def test_flags_that_cannot_work_are_told(tmp_path: Path, flags: str) -> None:
     assert libraries(tmp_path / "cache") == []
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_flags_come_last_and_have_libraries_of_their_own(tmp_path: Path, compiler: Path) -> None:
     plain, values, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler)
     flagged, same, _ = build(tmp_path / "cache", 2, ERUGIN_CC=compiler, ERUGIN_CFLAGS="-O1 '-DWORD=two words'")

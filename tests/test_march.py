@@ -11,10 +11,9 @@ from scipy.integrate import solve_ivp
 from erugin.symbolic.compiled_rollout import RolloutLoop
 from erugin.symbolic.runge_kutta import CLASSICAL, Tableau
 
-from .kernels import needs_compiler
 from .marches import EULER, HEUN, LANES, THREE_EIGHTHS, by_machine, compile_march, compiled, pendulum, run, starts
 
-pytestmark = needs_compiler
+pytestmark = pytest.mark.compiled
 each_lanes = pytest.mark.parametrize("lanes", LANES)
 
 Array = NDArray[np.float64]

@@ -15,7 +15,6 @@ from erugin.symbolic import ModelError, ShapeError, machine_code
 from erugin.symbolic.compiler import vector_width
 from erugin.symbolic.runge_kutta import Tableau
 
-from .kernels import needs_compiler
 from .marches import HEUN, compiled, pendulum, starts
 
 Array = NDArray[np.float64]
@@ -84,7 +83,7 @@ WRONG: dict[str, tuple[str, Callable[[Arguments], Arguments]]] = {
 }
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_arguments_are_refused(name: str) -> None:
     message, change = WRONG[name]
@@ -97,14 +96,14 @@ def test_wrong_arguments_are_refused(name: str) -> None:
     assert all((output == -7.0).all() for output in given["outputs"])
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_fitting_arguments_are_taken() -> None:
     given = fitting()
     compiled(1).run(**given)
     assert not any((output == -7.0).any() for output in given["outputs"])
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize("lanes", sorted({1, vector_width()}))
 def test_nothing_to_do(lanes: int) -> None:
     given = fitting()
@@ -121,7 +120,7 @@ def test_nothing_to_do(lanes: int) -> None:
     assert all((output == -7.0).all() for output in given["outputs"])
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.int64])
 def test_any_whole_numbers_name_systems(kind: type[np.integer[Any]]) -> None:
     given, plain = fitting(), fitting()
@@ -175,7 +174,7 @@ def test_reason_why_there_is_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pendulum().with_lanes(1) == "no compiler is wanted"
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_operation_without_text_is_a_reason() -> None:
     march = pendulum()
     reason = replace(march, recorded={"odd": ca.erfinv(march.x)}).with_lanes(1)

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from erugin.symbolic.compiler import vector_width
 
-from .kernels import needs_compiler
 from .marches import LANES, Run, compiled, run, starts
 
-pytestmark = needs_compiler
+pytestmark = pytest.mark.compiled
 
 Array = NDArray[np.float64]
 

@@ -88,9 +88,9 @@ def held_chain(n: int) -> Held:
     return Held.of(robot, robot.points["tip"])
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("n", [2, 3, 7, 30, 100])
 def test_a_chain_held_at_its_tip(n: int) -> None:
-    pytest.importorskip("pinocchio")
     held, other = held_chain(n), PinocchioHeld.chain([LINK] * n, 9.81)
     rng, p = np.random.default_rng(n), np.array([*held.robot.nominal.values()])
     for _ in range(3):
@@ -110,10 +110,10 @@ def test_a_chain_held_at_its_tip(n: int) -> None:
         assert np.abs(missed + 1e-9 * mine.force).max() > 1e-13 * scale
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_an_arm_of_seven_joints_held_in_space(method: MultiplierMethod) -> None:
     """The arm is placed on axes of coordinates, so that each body has its own axes."""
-    pytest.importorskip("pinocchio")
     robot = load_urdf(real_robots()["xarm7"], check_inertia=False)
     assert robot.tree is not None
     assert not robot.tree.sweep.in_world
@@ -131,10 +131,10 @@ def test_an_arm_of_seven_joints_held_in_space(method: MultiplierMethod) -> None:
         close(mine.multipliers, force, 1e-11)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("nature", [True, False], ids=["nature", "program"])
 def test_eleven_links_of_variable_length_with_the_foot_on_the_ground(nature: bool) -> None:
     """As in Pinocchio with a slide after each hinge, its angles relative and its lengths the same."""
-    pytest.importorskip("pinocchio")
     n = 11
     robot, other = exoskeleton([TELESCOPE] * n), PinocchioHeld.telescopes([ROD] * n, 9.81)
     held = Held.of(robot, robot.points["tip"])

@@ -61,7 +61,7 @@ from erugin.symbolic import (
 )
 
 from .controller_cases.robots import robot_case
-from .kernels import needs_compiler, use_no_compiler
+from .kernels import use_no_compiler
 from .many_digits import mp
 from .multiplier_cases import Numbers, numbers
 from .test_multipliers_natural import flat, parallelogram
@@ -304,7 +304,7 @@ def test_two_lines_at_an_angle(angle: float, monkeypatch: pytest.MonkeyPatch) ->
         assert not (report.solvable and report.acceleration_unique)
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-8])
 def test_compiled_kernels_say_the_same(angle: float) -> None:
@@ -437,7 +437,7 @@ def test_proximal_steps_that_have_not_converged_are_told(
     assert (patient.solve(T, q, v).status is Status.OK) is (angle == 1e-4)
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[needs_compiler, pytest.mark.slow])])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[pytest.mark.compiled, pytest.mark.slow])])
 def test_lanes_of_a_batch_end_where_steps_do_not_converge(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The angle is a parameter of each lane: 0.3 and 1e-6; the kernel itself tells them apart."""
     if not compiled:

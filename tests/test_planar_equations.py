@@ -51,11 +51,11 @@ def grown(seed: int) -> Members:
     return members
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize(
     "members", [carried(), *map(grown, range(6))], ids=lambda m: "-".join(m) if "cart" in m else ""
 )
 def test_agrees_with_pinocchio(members: Members) -> None:
-    pytest.importorskip("pinocchio")
     robot, pinocchio = planar_linkage(members, gravity=GRAVITY), PinocchioLinkage(members, GRAVITY)
     rng = np.random.default_rng(8)
     np.testing.assert_array_equal(robot.evaluate(robot.input_matrix), pinocchio.rates.T)

@@ -97,9 +97,9 @@ def test_tip_at_hand_computed_postures(zero: Zero, bend: float, tip: tuple[float
     assert np.allclose(actual, tip, rtol=0.0, atol=1e-15)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("chain", RELATIVE, ids=name)
 def test_agrees_with_pinocchio(chain: Chain) -> None:
-    pytest.importorskip("pinocchio")
     robot, pinocchio = chain.robot, PinocchioChain(chain.links, chain.zero, GRAVITY)
     mass, bias, acceleration = Comparison(magnitude=0.1), Comparison(magnitude=1.0), Comparison(magnitude=10.0)
     for q, v, u in random_states(chain.n, seed=7):
@@ -146,7 +146,6 @@ def derive_by_kane(angles: Angles, zero: Zero, links: tuple[LinkData, ...]) -> C
 
 @pytest.mark.parametrize("chain", [chain for chain in CHAINS if chain.n == 2], ids=name)
 def test_agrees_with_kanes_method_in_sympy(chain: Chain) -> None:
-    pytest.importorskip("sympy")
     robot, kane = chain.robot, derive_by_kane(chain.angles, chain.zero, chain.links)
     right_side = robot.input_matrix @ robot.u - robot.bias
     mass, forcing = Comparison(magnitude=0.1), Comparison(magnitude=1.0)

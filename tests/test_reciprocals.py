@@ -13,7 +13,6 @@ from erugin.symbolic import Kernel, Ldl
 from erugin.symbolic.codegen import Tape
 from erugin.symbolic.codegen.optimizations import share_reciprocals
 
-from .kernels import needs_compiler
 from .random_graphs import interpret
 
 Array = NDArray[np.float64]
@@ -47,7 +46,7 @@ def test_a_tape_without_divisions_stays_what_it_is() -> None:
     assert share_reciprocals(tape).entries == tape.entries
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_error_is_one_unit_and_a_half_at_most() -> None:
     x, y = ca.SX.sym("x", 2000), ca.SX.sym("y", 2000)
     kernel = Kernel("quotients", {"x": x, "y": y}, {"q": x / y}, compiled=True)
@@ -60,7 +59,7 @@ def test_error_is_one_unit_and_a_half_at_most() -> None:
     assert error.max() > 0.5
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("a", "b"), [(1.0, 0.0), (-1.0, 0.0), (0.0, 0.0), (1.0, np.inf), (np.inf, np.inf), (np.nan, 2.0)]
 )
@@ -72,7 +71,7 @@ def test_what_is_no_number_is_none_as_a_product(a: float, b: float) -> None:
     np.testing.assert_array_equal(kernel(a, b), expected)
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_equal_numerators_cancel_to_the_last_bit() -> None:
     x = ca.SX.sym("x", 3)
     kernel = Kernel("cancel", {"x": x}, {"d": x[0] / x[2] - x[1] / x[2]}, compiled=True)
@@ -113,7 +112,7 @@ COMPARED: Mapping[str, tuple[Callable[[ca.SX], ca.SX], Callable[[float], float]]
 }
 
 
-@needs_compiler
+@pytest.mark.compiled
 @pytest.mark.parametrize("what", COMPARED)
 def test_quotients_that_are_compared_stay_quotients(what: str) -> None:
     assert 49.0 * (1.0 / 49.0) < 1.0  # what would otherwise be compared

@@ -18,12 +18,10 @@ from erugin.scenarios.report.page_pictures import curves
 from erugin.scenarios.report.study_comparisons import StudyComparisons
 from erugin.symbolic import StudyError
 
-from .command_line import terminal as terminal
 from .report_study import HOSTILE, IMAGE, results
 from .study_cases import rewrite_manifest
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,6 @@ from erugin.scenarios.report import write_report
 from .browser import Browser, browser
 from .report_study import HOSTILE, IMAGE, results
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pyarrow")
-pytest.importorskip("selenium")
 WIDTHS = pytest.mark.parametrize("width", [360, 1440])
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from erugin.cli.main import main
@@ -17,11 +18,10 @@ from erugin.symbolic import StudyError
 from erugin.views import stroboscope as defaults
 
 from .command_line import files
-from .command_line import terminal as terminal
 from .report_study import draw, results, rivals
 from .study_cases import PENDULUM, load, rewrite_manifest
 
-pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("terminal")
 
 
 @pytest.fixture(scope="module")

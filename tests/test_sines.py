@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from erugin.symbolic.codegen import Tape
 
 from .emitted import SHAPES, emitted
-from .kernels import needs_compiler
 from .many_digits import mp
 
-pytestmark = needs_compiler
+pytestmark = pytest.mark.compiled
 
 Array = NDArray[np.float64]
 

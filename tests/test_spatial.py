@@ -64,8 +64,8 @@ def test_a_rigid_body_is_its_points() -> None:
         assert_close(number(twist(column[:, None]).dot(cloud() @ twist(column[:, None]))), 2.0 * energy, 1e-14)
 
 
+@pytest.mark.foreign
 def test_a_rigid_body_is_pinocchios() -> None:
-    pytest.importorskip("pinocchio")
     pin: Any = importlib.import_module("pinocchio")
     theirs = np.array(pin.Inertia(MASS, CENTER, INERTIA).matrix())  # linear first
     swapped = np.block([[theirs[3:, 3:], theirs[3:, :3]], [theirs[:3, 3:], theirs[:3, :3]]])

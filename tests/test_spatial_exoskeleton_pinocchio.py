@@ -18,9 +18,9 @@ STARS = (
 )
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("case", STARS, ids=label)
 def test_mass_matrix_and_bias(case: Case) -> None:
-    pytest.importorskip("pinocchio")
     robot, known = built(case), PinocchioStar(case.structure)
     kernel = numbers(robot, robot.mass_matrix, robot.bias)
     mass, bias = Comparison(0.1), Comparison(1.0)

@@ -6,11 +6,14 @@ import functools
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from .chains import STATES, Comparison
 from .exoskeletons import Case, label, random_states
 from .exoskeletons import built as in_plane
 from .spatial_exoskeletons import built, numbers
+
+Array = NDArray[np.float64]
 
 BOTH = (
     Case((0,)),

@@ -10,10 +10,10 @@ import pytest
 from erugin.cli.main import main
 from erugin.scenarios import Results, Study
 
-from .command_line import terminal
 from .study_cases import PENDULUM
 
-__all__ = ["terminal"]
+pytestmark = pytest.mark.usefixtures("terminal")
+
 
 BEGIN = "from studies_here import pendulum\nfrom erugin.scenarios import Study\n"
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .kernels import needs_compiler
 from .processes import PROGRAM, build, environment, libraries, start, values_here, write_script
-from .processes import compiler as compiler
 
 
 @pytest.mark.parametrize("word", ["none", " None "])
@@ -23,7 +21,7 @@ def test_without_a_compiler_there_is_one_warning(tmp_path: Path, word: str) -> N
     assert not (tmp_path / "cache").exists()
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_with_a_compiler_there_is_no_warning(tmp_path: Path) -> None:
     compiled, values, warned = build(tmp_path / "cache", 3)
     assert compiled == ["True"] * 3
@@ -73,7 +71,7 @@ def test_words_for_a_compiler_that_cannot_be_split(tmp_path: Path) -> None:
     assert len(warned) == 1
 
 
-@needs_compiler
+@pytest.mark.compiled
 def test_compiler_may_have_words(tmp_path: Path, compiler: Path) -> None:
     compiled, _, warned = build(tmp_path / "cache", 1, ERUGIN_CC=f"'{compiler}' -DWORDS=1")
     assert (compiled, warned) == (["True"], [])

@@ -32,10 +32,10 @@ def test_coordinates_inputs_and_constraints_have_the_agreed_order() -> None:
     assert dict(robot.nominal) == arguments(NUMBERS)
 
 
+@pytest.mark.foreign
 @BY_NUMBERS
 def test_agrees_with_pinocchio(numbers: Numbers) -> None:
     """Wherever the wheels slip: a whole-tensor model in space knows nothing of rolling."""
-    pytest.importorskip("pinocchio")
     robot, other = build(numbers), PinocchioTwoWheel(numbers)
     mass, bias, energy = Comparison(0.1), Comparison(0.1 * (numbers.d != 0.0)), Comparison(0.1)
     rng = np.random.default_rng(1)

@@ -68,8 +68,8 @@ def test_equations_of_robot_and_motors(numbers: Numbers) -> None:
         comparison.conclude()
 
 
+@pytest.mark.foreign
 def test_rotors_turn_with_the_wheels_as_in_pinocchio() -> None:
-    pytest.importorskip("pinocchio")
     rotors = tuple((motor.rotor_inertia, motor.gear_ratio) for motor in MOTORS)
     robot, other = build(NUMBERS, driven=True), PinocchioTwoWheel(NUMBERS, rotors=rotors)
     mass = Comparison(0.1)
