@@ -42,7 +42,7 @@ MUJOCO ?= 3.0.0
 
 test-mujoco: $(VENV)/tools $(VENV)/mujoco-$(MUJOCO)/installed
 	PYTHONPATH='$(CURDIR)/$(VENV)/mujoco-$(MUJOCO)' $(PY) -P -m pytest $(PYTEST_ARGS) \
-	  tests/test_bridge_mjcf*.py tests/test_bridge_mujoco*.py
+	  tests/bridges/mujoco
 
 $(VENV)/mujoco-%/installed: | $(VENV)/tools
 	$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --upgrade --target $(@D) mujoco==$*

@@ -29,8 +29,8 @@ from erugin.symbolic import Kernel
 
 # The cases and files of the tests, which stand beside this folder.
 sys.path.insert(0, str(Path(__file__).parent.parent))
-cases: Any = importlib.import_module("tests.bounded_cases")
-urdf: Any = importlib.import_module("tests.urdf")
+cases: Any = importlib.import_module("tests.support.bounded_cases")
+urdf: Any = importlib.import_module("tests.support.urdf")
 
 Array = NDArray[np.float64]
 States = list[tuple[float, Array, Array]]

@@ -17,7 +17,7 @@ from erugin.constraints import Exact, Perturbation
 from erugin.controllers import Controller
 from erugin.controllers import baselines as rivals
 
-from .project import ROOT, read_pyproject
+from .support.project import ROOT, read_pyproject
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEADS = ("", "Erugin", "Pinocchio", "Drake", "MuJoCo", "Exudyn", "SymPy")

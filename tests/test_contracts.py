@@ -49,11 +49,11 @@ from erugin.scenarios import simulate
 from erugin.simulation import Integrator, Projected
 from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError
 
-from .arms import disc_program, two_link_arm
-from .controller_cases import BUILDERS
-from .controller_cases.robots import CASES, robot_case
-from .integrators import ROWS, Row, name_of
-from .kernels import use_no_compiler
+from .support.arms import disc_program, two_link_arm
+from .support.controller_cases import BUILDERS
+from .support.controller_cases.robots import CASES, robot_case
+from .support.integrators import ROWS, Row, name_of
+from .support.kernels import use_no_compiler
 
 SOLVERS: list[LegendreSolver] = [
     Cholesky(),

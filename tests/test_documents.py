@@ -10,7 +10,8 @@ import pytest
 
 from erugin.scenarios import Comparison
 
-ROOT = Path(__file__).resolve().parent.parent
+from .support.project import ROOT
+
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
 

@@ -25,8 +25,8 @@ from erugin.robots.hamiltonian import LegendreTransform, QuadraticForm
 from erugin.scenarios import Distribution, Scenario
 from erugin.simulation import Integrator, Metric
 
-from .fuzzing import owner_of, public_entries
-from .project import ROOT
+from .support.fuzzing import owner_of, public_entries
+from .support.project import ROOT
 
 PAGES = (
     "docs/robots.md docs/constraints.md docs/controllers.md docs/servo.md docs/robust.md docs/events.md "
@@ -64,7 +64,7 @@ NaN goes through them as NaN."""
 
 def fuzz(*arguments: str) -> tuple[list[dict[str, str]], set[str], Mapping[str, Any]]:
     """Findings of one process, the entries that it called, and what it told at its end."""
-    command = [sys.executable, "-P", "-m", "tests.fuzzing", *arguments]
+    command = [sys.executable, "-P", "-m", "tests.support.fuzzing", *arguments]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "MPLBACKEND": "agg"}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

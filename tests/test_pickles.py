@@ -26,14 +26,14 @@ from erugin.simulation import Simulator, Trajectory
 from erugin.symbolic import EruginError, Kernel, ModelError
 from erugin.symbolic import pickling as pickles
 
-from . import curves, fields, shapes
-from .arms import disc_program, two_link_arm
-from .controller_cases import BUILDERS
-from .controller_cases.robots import CASES, RobotCase, robot_case
-from .forms import FORMS
-from .integrators import ROWS, Row, name_of
-from .perturbations import EXAMPLES, right_side
-from .relations import RELATIONS
+from .support import curves, fields, shapes
+from .support.arms import disc_program, two_link_arm
+from .support.constraint_forms import FORMS
+from .support.controller_cases import BUILDERS
+from .support.controller_cases.robots import CASES, RobotCase, robot_case
+from .support.integrators import ROWS, Row, name_of
+from .support.perturbations import EXAMPLES, right_side
+from .support.relations import RELATIONS
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

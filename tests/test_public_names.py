@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from .project import read_pyproject
+from .support.project import read_pyproject
 
 
 def listed(doc: str, section: str) -> list[str]:

@@ -84,7 +84,7 @@ def arm_text() -> str:
     if str(ROOT) not in sys.path:
         # The tests, which know where the robots are, stand beside this folder.
         sys.path.insert(0, str(ROOT))
-    urdf: Any = importlib.import_module("tests.urdf")
+    urdf: Any = importlib.import_module("tests.support.urdf")
     text = urdf.real_robots()["panda"].read_text(encoding="utf-8")
     finger = r'(<joint name="panda_finger_joint\d" type=")prismatic(">.*?)<axis.*?</joint>'
     held = re.sub(finger, r"\1fixed\2</joint>", text, flags=re.DOTALL)

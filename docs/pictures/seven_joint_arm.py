@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from erugin.views.style import label_axes, new_figure
-from tests.viviani import RATE, drawing
+from tests.support.viviani import RATE, drawing
 
 
 def main() -> None:

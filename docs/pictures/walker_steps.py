@@ -8,7 +8,7 @@ import numpy as np
 
 from erugin.robots import contact_force, required_friction
 from erugin.views.ground_forces import WalkStep, draw_walk
-from tests.walkers import MARGIN, ROCK, Stance, stance, two_steps
+from tests.support.walkers import MARGIN, ROCK, Stance, stance, two_steps
 
 PARTS = {"leg A": ("pole", "end1", "end2"), "leg B": ("end2", "end4", "tip"), "trunk": ("end2", "end3")}
 

@@ -1,0 +1,281 @@
+"""What a law remembers is apart for each thing that it drives, and from its own memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from mujoco import MjData, MjModel
+from numpy.typing import ArrayLike, NDArray
+
+from erugin.bridges import drake, mujoco, pinocchio, pybullet, python_control
+from erugin.bridges.common.controller_memory import ControllerMemory, has_memory
+from erugin.bridges.pybullet.client import world
+from erugin.constraints import holonomic
+from erugin.controllers import Controller, Program, ProgramController
+from erugin.controllers.robust import AdaptiveProgramController, IntegralProgramController
+from erugin.controllers.wrappers import Delay, Fallback, MeasurementNoise, MotorLag, Noise, SampleAndHold
+from erugin.robots import Robot
+
+from ...support.simulator_cases import chain, tracking
+
+Array = NDArray[np.float64]
+Sample = tuple[Array, Array]
+Driven = Callable[[int, Array, Array], Array]
+"""The output at the k-th sample."""
+Bridge = Callable[[Controller], AbstractContextManager[Driven]]
+DT, COUNT = 0.01, 8
+
+
+def estimating(robot: Robot) -> AdaptiveProgramController:
+    rows = [holonomic(robot.q[i] - 0.3 * ca.sin(robot.t), name=f"row{i}") for i in range(2)]
+    return AdaptiveProgramController(Program(robot, rows), {"m2": (0.5, 5.0)}, rate=4.0)
+
+
+LAWS: dict[str, Callable[[Robot], Controller]] = {
+    "held": lambda robot: SampleAndHold(tracking(robot), 2 * DT),
+    "delayed": lambda robot: Delay(tracking(robot), 2 * DT),
+    "noisy": lambda robot: Noise(tracking(robot), q=0.01, v=0.02, seed=3),
+    "through a lag": lambda robot: MotorLag(tracking(robot), 0.03),
+    "estimating": estimating,
+    "estimating, measured with errors": lambda robot: MeasurementNoise(estimating(robot), q=0.01, seed=5),
+    "estimating, delayed": lambda robot: Delay(estimating(robot), DT),
+    "integrating": lambda robot: IntegralProgramController(tracking(robot).program, realization="actuated"),
+}
+
+
+@contextmanager
+def by_pinocchio(law: Controller) -> Generator[Driven]:
+    torque = pinocchio.drive(law, pinocchio.export(law.robot))
+    yield lambda k, q, v: torque(q, v, DT * k)
+
+
+@contextmanager
+def by_pybullet(law: Controller) -> Generator[Driven]:
+    with world() as client:
+        driven = pybullet.drive(law, pybullet.spawn(law.robot, client=client), client=client)
+
+        def ask(k: int, q: Array, v: Array) -> Array:
+            driven.body.write(q, v)
+            driven.t = DT * k
+            return driven.tick()
+
+        yield ask
+
+
+@contextmanager
+def by_python_control(law: Controller) -> Generator[Driven]:
+    system: Any = python_control.drive(law, dt=DT)
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        count, x = np.array([float(k)]), np.concatenate([q, v])
+        np.testing.assert_array_equal(system.dynamics(DT * k, count, x), count + 1.0)
+        return np.asarray(system.output(DT * k, count, x), dtype=np.float64)
+
+    yield ask
+
+
+@contextmanager
+def by_drake(law: Controller) -> Generator[Driven]:
+    analysis: Any = importlib.import_module("pydrake.systems.analysis")
+    system: Any = drake.drive(law, period=DT)
+    simulator = analysis.Simulator(system)
+    context = simulator.get_mutable_context()
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        system.GetInputPort("state").FixValue(context, np.concatenate([q, v]))
+        # The sample of this instant is taken in by the step that begins at it.
+        simulator.AdvanceTo(DT * k + 1e-9)
+        context.SetTime(DT * k)
+        output = np.asarray(system.GetOutputPort("output").Eval(context), dtype=np.float64)
+        context.SetTime(DT * k + 1e-9)
+        return output
+
+    yield ask
+
+
+@contextmanager
+def by_mujoco(law: Controller) -> Generator[Driven]:
+    model = MjModel.from_xml_string(mujoco.export(law.robot, timestep=DT, integrator="Euler"))
+    drive, data = mujoco.drive(law, model), MjData(model)
+
+    def ask(k: int, q: Array, v: Array) -> Array:
+        data.time = DT * k
+        drive.place(data, q, v)
+        drive.step(data)
+        return np.array(data.qfrc_actuator)
+
+    yield ask
+
+
+BRIDGES: dict[str, Bridge] = {
+    "pinocchio": by_pinocchio,
+    "pybullet": by_pybullet,
+    "python-control": by_python_control,
+    "drake": by_drake,
+    "mujoco": by_mujoco,
+}
+
+
+def samples(seed: int) -> list[Sample]:
+    """States at random, one for each tick."""
+    rng = np.random.default_rng(seed)
+    return [(rng.uniform(0.2, 0.8, 2), rng.uniform(-1.0, 1.0, 2)) for _ in range(COUNT)]
+
+
+def answers(law: Controller, states: list[Sample]) -> list[Array]:
+    """What the law says to samples, asked by nobody else."""
+    law.reset()
+    found: list[Array] = []
+    for k, (q, v) in enumerate(states):
+        law.advance(DT * k, q, v)
+        found.append(law.control(DT * k, q, v))
+    return found
+
+
+@pytest.mark.parametrize("bridge", BRIDGES.values(), ids=BRIDGES)
+@pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
+def test_two_runs_of_one_controller_and_its_own_do_not_disturb_each_other(
+    make: Callable[[Robot], Controller], bridge: Bridge
+) -> None:
+    robot = chain()
+    runs = [samples(seed) for seed in (1, 2, 3)]
+    expected = [answers(make(robot), run) for run in runs]
+    assert max(np.abs(a - b).max() for a, b in zip(expected[0], expected[1], strict=True)) > 0.1
+    law = make(robot)
+    law.reset()
+    own: list[Array] = []
+    with ExitStack() as stack:
+        # One begins, and the other is made, while the law itself is in the middle of a run.
+        driven = [stack.enter_context(bridge(law))]
+        found: list[list[Array]] = [[], []]
+        for k in range(COUNT):
+            if k == 1:
+                driven.append(stack.enter_context(bridge(law)))
+            before = law.memory
+            for one, outputs, run in zip(driven, found, runs, strict=False):
+                at = len(outputs)
+                outputs.append(one(at, *run[at]))
+            assert law.memory is before
+            q, v = runs[2][k]
+            law.advance(DT * k, q, v)
+            own.append(law.control(DT * k, q, v))
+    assert [len(outputs) for outputs in found] == [COUNT, COUNT - 1]
+    for outputs, right in zip([*found, own], expected, strict=True):
+        np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
+
+
+def test_a_law_that_another_one_holds_keeps_its_memory_too() -> None:
+    inner = estimating(chain())
+    spare = IntegralProgramController(inner.program, realization="actuated")
+    law = Fallback(Delay(inner, DT), spare)
+    for one in (inner, spare):
+        one.reset()
+        one.advance(0.0, [0.3, 0.4], [0.5, 0.6])
+    before = inner.memory, spare.memory, law.memory
+    memory = ControllerMemory(law)
+    assert has_memory(law)
+    with memory.lent() as lent:
+        assert lent is law
+        lent.advance(0.0, [0.1, 0.2], [0.3, 0.4])
+        lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    assert (inner.memory, spare.memory, law.memory) == before
+    taken_in = memory.value
+    with memory.lent():
+        assert law.memory is taken_in is not None
+    memory.reset()
+    assert memory.value is not taken_in
+    assert (inner.memory, spare.memory, law.memory) == before
+
+
+def test_a_memory_is_kept_where_the_law_raises() -> None:
+    robot = chain()
+    law = Delay(ProgramController(tracking(robot).program, realization="actuated"), DT)
+    memory = ControllerMemory(law)
+    with memory.lent():
+        law.advance(0.0, [0.1, 0.2], [0.0, 0.0])
+    kept = law.memory
+    with pytest.raises(ValueError, match="finite"), memory.lent():
+        law.control(0.0, [np.nan, 0.2], [0.0, 0.0])
+    assert law.memory is kept
+    with memory.lent():
+        assert law.control(0.0, [0.1, 0.2], [0.0, 0.0]).shape == (2,)
+
+
+@pytest.mark.parametrize("make", LAWS.values(), ids=LAWS)
+def test_a_copy_of_a_system_has_a_memory_of_its_own(make: Callable[[Robot], Controller]) -> None:
+    """As ``interconnect`` takes one for a system that is named twice."""
+    robot = chain()
+    expected = [answers(make(robot), samples(seed)) for seed in (1, 2)]
+    system: Any = python_control.drive(make(robot), dt=DT)
+    first = [system]
+    found: list[list[Array]] = [[], []]
+    for k in range(COUNT):
+        if k == 1:
+            first.append(system.copy())
+        for one, outputs, seed in zip(first, found, (1, 2), strict=False):
+            at = len(outputs)
+            count, x = np.array([float(at)]), np.concatenate(samples(seed)[at])
+            one.dynamics(DT * at, count, x)
+            outputs.append(np.asarray(one.output(DT * at, count, x), dtype=np.float64))
+    for outputs, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(outputs, right[: len(outputs)], rtol=1e-9, atol=1e-9)
+
+
+def test_a_law_that_is_looked_at_while_it_goes_on_shows_what_it_takes_in() -> None:
+    law = estimating(chain())
+    own, (one, other) = law.memory, (ControllerMemory(law), ControllerMemory(law))
+    runs = [samples(seed) for seed in (1, 2)]
+    estimates: list[list[float]] = [[], []]
+    with one.lent() as looked_at:
+        for k in range(COUNT):
+            for memory, run, found in zip((one, other), runs, estimates, strict=True):
+                with memory.lent() as asked:
+                    asked.advance(DT * k, *run[k])
+                    found.append(law.estimates["m2"])
+                assert looked_at.memory is one.value
+            with other.lent(), one.lent():
+                assert law.estimates["m2"] == estimates[0][-1]
+    assert law.memory is own
+    for memory, run, found in zip((one, other), runs, estimates, strict=True):
+        right = estimating(chain())
+        right.reset()
+        for k, (q, v) in enumerate(run):
+            right.advance(DT * k, q, v)
+            assert right.estimates["m2"] == found[k]
+        with memory.lent():
+            assert law.estimates["m2"] == found[-1]
+    with one.lent():
+        one.reset()
+        assert law.estimates["m2"] != estimates[0][-1]
+
+
+@dataclasses.dataclass
+class Sum(Controller):
+    """What laws say together; as most dataclasses it has no hash, and is compared by its fields."""
+
+    robot: Robot
+    parts: tuple[Controller, ...]
+    offset: Array
+
+    def control(self, t: float, q: ArrayLike, v: ArrayLike, p: object = None) -> Array:
+        """The sum."""
+        return np.asarray(sum((part.control(t, q, v) for part in self.parts), self.offset))
+
+
+def test_a_law_that_is_a_dataclass_is_lent_too() -> None:
+    robot, zero = chain(), np.zeros(2)
+    tracked = tracking(robot)
+    parts = tuple(Sum(robot, (tracked,), zero) for _ in range(2))
+    law = Sum(robot, (*parts, parts[0], estimating(robot)), zero)
+    with ControllerMemory(law).lent() as lent:
+        torque = lent.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    alone = tracked.control(0.0, [0.1, 0.2], [0.3, 0.4])
+    np.testing.assert_allclose(torque, 3 * alone + estimating(robot).control(0.0, [0.1, 0.2], [0.3, 0.4]), rtol=1e-12)
+    assert not has_memory(parts[0])

@@ -1,0 +1,127 @@
+"""``erugin study``: sizes, results, and what is wrong with a file told by its own line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from erugin.cli.main import main
+from erugin.scenarios import Results, Study
+
+from ..support.study_cases import PENDULUM
+
+pytestmark = pytest.mark.usefixtures("terminal")
+
+
+BEGIN = "from studies_here import pendulum\nfrom erugin.scenarios import Study\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of a user beside the pendulum's scenario."""
+    (tmp_path / "studies_here.py").write_text(PENDULUM.read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path / "mine.py"
+
+
+def test_a_dry_run_tells_the_size_and_the_time_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", str(PENDULUM), "--dry-run", "--workers", "3"]) == 0
+    told = capsys.readouterr().out
+    for line in (r"runs +240", r"tasks +80", r"controllers +own, soft", r"seeds +20, varying plant\.m1, q0\.q1"):
+        assert re.search(rf"^{line} *$", told, re.M)
+    assert "by 3 workers" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_is_run_into_a_folder_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["study", str(PENDULUM)]) == 0
+    output = capsys.readouterr()
+    assert "out/pendulum: 240 runs, 0 of them had to stop" in output.out
+    assert "240 runs in 80 tasks" in output.err
+    assert "the first task took" in output.err
+    assert Results.open(tmp_path / "out" / "pendulum").complete
+    assert main(["study", str(PENDULUM)]) == 2
+    assert "already holds results of this study" in capsys.readouterr().err
+    assert main(["study", str(PENDULUM), "--resume"]) == 0
+    assert "80 tasks done before" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\nstudy = nothing\n", "mine.py, line 2: NameError: name 'nothing' is not defined\n    study = nothing"),
+        ("x = (\n", "mine.py, line 1: SyntaxError"),
+        (f"{BEGIN}s = Study(pendulum, {{'m1': 3.0}})\n", "mine.py, line 3: factor 'm1' takes a list of levels"),
+        (f"{BEGIN}s = Study(pendulum, {{'m9': [3.0]}})\n", "unknown factor 'm9'"),
+        (f"{BEGIN}s = Study(pendulum, {{'m9': []}})\n", "has no runs: 'm9' has no levels"),
+        (
+            f"{BEGIN}a = Study(pendulum)\nb = Study(pendulum)\n",
+            "several studies, a, b: call the one that is meant study",
+        ),
+        ("x = 1\n", "has no study: write study = Study(scenario, factors, …)"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(
+    text: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(text, encoding="utf-8")
+    assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert "Traceback" not in errors
+    assert not (file.parent / "out").exists()
+
+
+def test_a_line_that_fails_while_the_model_is_built_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    maker = "def broken(setup):\n    return 1 / 0\n"
+    file.write_text(f"{BEGIN}{maker}study = Study(pendulum, {{}}, {{'mine': broken}})\n", encoding="utf-8")
+    assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
+    assert "mine.py, line 4: ZeroDivisionError: division by zero\n    return 1 / 0" in capsys.readouterr().err
+
+
+def test_the_one_called_study_is_run_if_there_are_several(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{BEGIN}other = Study(pendulum)\nstudy = Study(pendulum, seeds=2, name='mine')\n"
+    file.write_text(text, encoding="utf-8")
+    assert main(["study", str(file), "--out", str(file.parent / "out")]) == 0
+    assert Results.open(file.parent / "out").manifest["name"] == "mine"
+
+
+def test_too_many_runs_ask_for_yes(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{BEGIN}study = Study(pendulum, seeds=10**9)\n", encoding="utf-8")
+    assert main(["study", str(file), "--out", str(file.parent / "out")]) == 2
+    errors = capsys.readouterr().err
+    assert "1,000,000,000 runs in" in errors
+    assert "would take" in errors
+    assert "--yes" in errors
+    assert not (file.parent / "out").exists()
+
+
+def test_a_machine_or_a_cluster_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", str(PENDULUM), "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"]) == 2
+    assert "--workers is of this machine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["0", "-1"])
+def test_workers_are_at_least_one(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", str(PENDULUM), "--workers", number]) == 2
+    assert "workers must be" in capsys.readouterr().err
+
+
+def test_an_interrupt_at_any_time_says_where_what_is_done_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> Results:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Study, "run", interrupted)
+    assert main(["study", str(PENDULUM), "--out", str(tmp_path / "new")]) == 130
+    told = capsys.readouterr().err
+    assert "nothing written" not in told
+    assert f"what is done, if anything, is in '{tmp_path / 'new'}': go on by --resume" in told

@@ -1,0 +1,141 @@
+"""The tiers of the tests, and the fixtures that several files share.
+
+``--tier quick`` is ``make test``: every room, with light packages and interpreted kernels. ``--tier rest`` is what
+``make test-all`` runs after it; ``--tier all``, the default, is both. A test is beyond the quick tier
+
+- by its folder or file, if FOREIGN lists it: it needs other programs or heavy packages;
+- by a marker: ``slow`` (takes more than 2 s), ``compiled`` (is about machine code), ``foreign`` (needs a package or
+  data that the quick tier does not install).
+
+In the quick tier the packages of HEAVY cannot be imported even where they are installed, so that the tier is the same
+everywhere, and ERUGIN_CC is ``none``: kernels run in CasADi's virtual machine.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from erugin.symbolic.compiler import find_compiler
+
+from .support.caches import cache, copier
+from .support.command_line import terminal
+from .support.processes import compiler
+
+__all__ = ["cache", "compiler", "copier", "terminal"]
+
+FOREIGN = (
+    "benchmarks",
+    "bridges/c",
+    "bridges/common/test_controller_memory.py",
+    "bridges/common/test_names.py",
+    "bridges/common/test_state_conversion.py",
+    "bridges/common/test_unit_mismatch.py",
+    "bridges/cross_check",
+    "bridges/drake",
+    "bridges/fmi",
+    "bridges/gymnasium",
+    "bridges/jax",
+    "bridges/mujoco",
+    "bridges/pinocchio",
+    "bridges/pybullet",
+    "bridges/urdf",
+    "cli/test_export.py",
+    "cli/test_replay.py",
+    "cli/test_study.py",
+    "controllers/baselines/test_arm_laws_pinocchio.py",
+    "robots/urdf/test_dynamics.py",
+    "robots/urdf/test_joints.py",
+    "robots/urdf/test_mimic.py",
+    "scenarios/report",
+    "scenarios/study",
+    "simulation/storage/test_data_frames.py",
+    "test_claims.py",
+)
+HEAVY = (
+    "cloudpickle",
+    "distributed",
+    "drake",
+    "ecospy",
+    "example_robot_data",
+    "exudyn",
+    "fmpy",
+    "gymnasium",
+    "jax",
+    "jinja2",
+    "mujoco",
+    "pandas",
+    "pinocchio",
+    "psutil",
+    "pyarrow",
+    "pybullet",
+    "pydrake",
+    "selenium",
+    "xarray",
+)
+HERE = Path(__file__).parent
+
+
+class Unavailable(importlib.abc.MetaPathFinder):
+    """Makes the packages of HEAVY as good as not installed."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Refuse a heavy package."""
+        if fullname.partition(".")[0] in HEAVY:
+            raise ModuleNotFoundError(
+                f"the quick tier has no {fullname}: mark the test foreign, or list its file in tests/conftest.py",
+                name=fullname,
+            )
+        return None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--tier``."""
+    parser.addoption("--tier", choices=("quick", "rest", "all"), default="all", help="the tests to run (default: all)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set up the quick tier before a kernel is built."""
+    if config.getoption("--tier") == "quick":
+        os.environ["ERUGIN_CC"] = "none"
+        find_compiler.cache_clear()
+        sys.meta_path.insert(0, Unavailable())
+        config.addinivalue_line("filterwarnings", "ignore:kernels run in CasADi's virtual machine")
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether FOREIGN lists a file or one of its folders."""
+    place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
+    return any(place == one or place.startswith(f"{one}/") for one in FOREIGN)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave foreign files out of the quick tier: not even imported."""
+    return True if config.getoption("--tier") == "quick" and is_foreign(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the tests of the tier."""
+    tier = config.getoption("--tier")
+    if tier == "all":
+        return
+    markers = ("slow", "compiled", "foreign")
+    beyond = [is_foreign(item.path) or any(item.get_closest_marker(m) for m in markers) for item in items]
+    chosen = [item for item, is_beyond in zip(items, beyond, strict=True) if is_beyond == (tier == "rest")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test about machine code where there is no compiler, with the reason."""
+    if item.get_closest_marker("compiled") and isinstance(found := find_compiler(), str):
+        pytest.fail(f"the test is about machine code, and {found}", pytrace=False)
