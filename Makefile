@@ -12,15 +12,18 @@ FOLDERS = package symbolic constraints robots controllers simulation views scena
 
 # The installation is a tree of links to the sources: an edit takes effect at once, and type checkers can follow it.
 # setuptools comes from .venv, so that installing anew after a file was added needs no network.
-INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation \
+INSTALL = $(PY) -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-compile \
 	--config-settings editable_mode=strict --editable
 
-.PHONY: help demo test test-mujoco lint types mypy pyright bench scenarios comparison clean FORCE
+.PHONY: help demo test test-rest test-all test-mujoco check lint types mypy pyright bench scenarios comparison clean FORCE
 
 help:
 	@echo 'make demo        install Erugin into .venv, run the scenario two-link-arm-moving-obstacle, pictures in out/'
+	@echo 'make test        the quick tests: every room, with light packages and interpreted kernels'
+	@echo 'make test-rest   the other tests: slow ones, machine code, other simulators'
+	@echo 'make test-all    both'
 	@echo 'make test-mujoco MUJOCO=3.1.6   the tests of the bridge to MuJoCo with another version of it, from 3.0.0 on'
-	@echo 'make test        everything below that checks, then the tests: fast ones first, then slow ones'
+	@echo 'make check       make lint and make types'
 	@echo 'make lint        ruff: rules and format'
 	@echo 'make types       mypy and pyright, both strict'
 	@echo 'make bench       run every script benchmarks/bench_*.py'
@@ -33,9 +36,17 @@ help:
 demo: $(VENV)/installed
 	$(VENV)/bin/erugin run two-link-arm-moving-obstacle --out out
 
-test: lint types
-	$(PY) -P -m pytest -m 'not slow' $(PYTEST_ARGS)
-	@if grep -rqs 'mark[.]slow' tests; then set -x; $(PY) -P -m pytest -m slow $(PYTEST_ARGS); fi
+test: $(VENV)/quick
+	$(PY) -P -m pytest --tier quick --durations=10 --durations-min=2 $(PYTEST_ARGS)
+
+test-rest: $(VENV)/tools
+	$(PY) -P -m pytest --tier rest $(PYTEST_ARGS)
+
+test-all: $(VENV)/tools
+	$(PY) -P -m pytest --tier quick $(PYTEST_ARGS)
+	$(PY) -P -m pytest --tier rest $(PYTEST_ARGS)
+
+check: lint types
 
 # Beside the version in .venv, which stays as it is.
 MUJOCO ?= 3.0.0
@@ -107,7 +118,13 @@ $(VENV)/installed: $(VENV)/sources pyproject.toml
 	@$(INSTALL) .
 	@touch $@
 
-$(VENV)/tools: pyproject.toml $(VENV)/made | $(VENV)/installed
-	@echo 'Installing the tools for tests and checks into $(VENV)'
+# With the packages of the quick tests, and with those of all tests and checks, in one call of pip.
+$(VENV)/quick: $(VENV)/sources pyproject.toml
+	@echo 'Installing Erugin and the packages of its quick tests into $(VENV)'
+	@$(INSTALL) '.[quick]'
+	@touch $(VENV)/installed $@
+
+$(VENV)/tools: $(VENV)/sources pyproject.toml
+	@echo 'Installing Erugin and the packages of all tests and checks into $(VENV)'
 	@$(INSTALL) '.[test,lint]'
-	@touch $@
+	@touch $(VENV)/installed $(VENV)/quick $@

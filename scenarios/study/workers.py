@@ -103,6 +103,7 @@ class LocalTasks:
                 raise one
             else:
                 yield one
+        self._join()
 
     def stop(self) -> list[TaskOutcome]:
         """Begin no more tasks; wait for what this process computes, give up what others do.
@@ -120,9 +121,13 @@ class LocalTasks:
                 self._ended += 1
             elif isinstance(one, TaskOutcome):
                 left.append(one)
+        self._join()
+        return left
+
+    def _join(self) -> None:
+        # A thread that has handed in its last outcome is still running; the process must not end under it.
         for thread in self._threads:
             thread.join()
-        return left
 
     def _work(self) -> None:
         maker: Maker | None = None

@@ -382,7 +382,8 @@ def test_every_flipped_bit_is_found_or_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_restores_a_damaged_folder(tmp_path: Path) -> None:
     out, rng = tmp_path / "out", random.Random(5)
-    assert finish(start("study", PENDULUM, "--out", out))[0] == 0
+    code, _, errors = finish(start("study", PENDULUM, "--out", out))
+    assert code == 0, errors
     whole = data(out)
     hurt = rng.sample(sorted(whole), 5)
     for name, of in itertools.pairwise(hurt):
