@@ -123,7 +123,7 @@ def defect(data: bytes, identity: str, task: StudyTask) -> str:
         return "is no file of results"
     if (file.schema_arrow.metadata or {}).get(IDENTITY.encode(), b"").decode() != identity:
         return "is of another study"
-    table = file.read(["task", "run"])
+    table = file.read(["task", "run"], use_threads=False)
     first = task.offset + task.first
     if set(table["task"].to_pylist()) != {task.number}:
         return f"does not hold task {task.number}, whose name it has"

@@ -251,18 +251,33 @@ class Results:
     def _read(
         self, number: int, plan: StudyPlan, columns: Sequence[str] | None, where: pc.Expression | None
     ) -> pa.Table:
-        import pyarrow as pa  # late, for it is large
-        import pyarrow.parquet as pq
-
         data, why = self._read_or_defect(number, plan)
         if why:
             raise StudyError(
                 f"{str(self.folder.file(number))!r} {why}. Go on with the study by resume=True, or --resume, which "
                 f"computes task {number} again"
             )
-        names = pq.read_schema(pa.BufferReader(data)).names
-        for name in columns or ():
-            if name not in names:
-                raise ModelError(unknown_name("column", name, names))
-        chosen = None if columns is None else list(columns)
-        return pq.read_table(pa.BufferReader(data), columns=chosen, filters=where)
+        return _decode(data, columns, where)
+
+
+def _decode(data: bytes, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
+    """Rows of a Parquet file.
+
+    Arrow's threads stay out of it: one that gives a Python buffer back while the interpreter ends aborts the process
+    (apache/arrow issues 34314 and 39862).
+    """
+    import pyarrow as pa  # late, for it is large
+    import pyarrow.parquet as pq
+    from pyarrow.acero import Declaration, FilterNodeOptions, TableSourceNodeOptions
+
+    file = pq.ParquetFile(pa.BufferReader(data))
+    names = file.schema_arrow.names
+    for name in columns or ():
+        if name not in names:
+            raise ModelError(unknown_name("column", name, names))
+    chosen = None if columns is None else list(columns)
+    if where is None:
+        return file.read(chosen, use_threads=False)
+    source = Declaration("table_source", TableSourceNodeOptions(file.read(use_threads=False)))
+    rows = Declaration("filter", FilterNodeOptions(where), [source]).to_table(use_threads=False)
+    return rows if chosen is None else rows.select(chosen)

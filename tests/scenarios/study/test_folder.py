@@ -10,6 +10,8 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -403,6 +405,27 @@ def test_results_are_read_by_any_reader_of_parquet(tmp_path: Path) -> None:
     assert table.column_names == results.table().column_names
     assert [part.num_rows for part in results.batches(["run"])] == [3] * 4
     assert len(results.to_pandas(["error_rms", "seed"]).columns) == 2
+
+
+READING = """
+import os, sys
+import pyarrow.acero, pyarrow.compute, pyarrow.parquet
+from erugin.scenarios import Results
+before = set(os.listdir("/proc/self/task"))
+results = Results.open(sys.argv[1])
+results.table(where=pyarrow.compute.field("ok")), list(results.batches(["seed"])), results.complete
+results.pairs("error_rms", *results.controllers[:2])
+print(len(set(os.listdir("/proc/self/task")) - before))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted by /proc")
+def test_reading_results_starts_no_threads_that_could_outlive_the_interpreter(tmp_path: Path) -> None:
+    small().run(tmp_path / "new", progress=False)
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-c", READING, str(tmp_path / "new")]
+    done = subprocess.run(command, capture_output=True, text=True, env=alone, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("0\n", "", 0)
 
 
 def test_unknown_columns_metrics_and_controllers_are_refused(tmp_path: Path) -> None:
