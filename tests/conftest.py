@@ -4,8 +4,8 @@
 ``make test-all`` runs after it; ``--tier all``, the default, is both. A test is beyond the quick tier
 
 - by its folder or file, if FOREIGN lists it: it needs other programs or heavy packages;
-- by a marker: ``slow`` (takes more than 2 s), ``compiled`` (is about machine code), ``foreign`` (needs a package or
-  data that the quick tier does not install).
+- by a marker: ``slow`` (takes more than 2 s), ``sampled`` (all but the first parameters of a test), ``compiled`` (is
+  about machine code), ``foreign`` (needs a package or data that the quick tier does not install).
 
 In the quick tier the packages of HEAVY cannot be imported even where they are installed, so that the tier is the same
 everywhere, and ERUGIN_CC is ``none``: kernels run in CasADi's virtual machine.
@@ -57,8 +57,11 @@ FOREIGN = (
     "scenarios/report",
     "scenarios/study",
     "simulation/storage/test_data_frames.py",
+    "simulation/test_memory_limits.py",
     "test_claims.py",
 )
+MODELS = ("Panda", "seven joints", "seven-joint", "URDF", "urdf-")
+"""What the identifiers of parameters hold that are robots of the package example-robot-data."""
 HEAVY = (
     "cloudpickle",
     "distributed",
@@ -123,14 +126,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.getoption("--tier") == "quick" and is_foreign(collection_path) else None
 
 
+def is_beyond_quick(item: pytest.Item) -> bool:
+    """Whether a test is in the rest tier."""
+    marked = any(item.get_closest_marker(name) for name in ("slow", "compiled", "foreign"))
+    return marked or is_foreign(item.path) or any(model in item.name.partition("[")[2] for model in MODELS)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the tests of the tier."""
     tier = config.getoption("--tier")
     if tier == "all":
         return
-    markers = ("slow", "compiled", "foreign")
-    beyond = [is_foreign(item.path) or any(item.get_closest_marker(m) for m in markers) for item in items]
-    chosen = [item for item, is_beyond in zip(items, beyond, strict=True) if is_beyond == (tier == "rest")]
+    beyond = [is_beyond_quick(item) for item in items]
+    seen: set[str] = set()
+    for i, item in enumerate(items):
+        if item.get_closest_marker("sampled") and not beyond[i]:
+            function = item.nodeid.partition("[")[0]
+            beyond[i] = function in seen
+            seen.add(function)
+    chosen = [item for item, other in zip(items, beyond, strict=True) if other == (tier == "rest")]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
 

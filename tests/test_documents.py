@@ -20,6 +20,7 @@ def snippets(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -46,11 +47,8 @@ def test_the_first_example_of_the_readme_has_at_most_12_statements() -> None:
     assert 1 < len(statements) <= 12
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    local = [link for link in links if not re.match(r"[a-z]+:", link)]
-    missing = [link for link in local if not (page.parent / link).exists()]
-    assert not missing
-    if page.name == "README.md":
-        assert len(local) > 5
+def test_links_to_files_lead_somewhere() -> None:
+    found = {page: re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")) for page in PAGES}
+    local = {page: [link for link in links if not re.match(r"[a-z]+:", link)] for page, links in found.items()}
+    assert [(page.name, link) for page in local for link in local[page] if not (page.parent / link).exists()] == []
+    assert len(local[ROOT / "README.md"]) > 5

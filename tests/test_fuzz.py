@@ -90,6 +90,7 @@ def told(findings: list[dict[str, str]]) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_fuzzer_finds_what_is_planted() -> None:
     findings, entries, end = fuzz("0", "200", "60", "0/1", "planted")
     found = {(one["entry"].removeprefix("planted."), one["kind"]) for one in findings}
@@ -106,6 +107,7 @@ def test_the_fuzzer_finds_what_is_planted() -> None:
     assert end["judged"] == end["planned"]
 
 
+@pytest.mark.foreign
 def test_a_sample_of_changed_calls_is_refused_by_name() -> None:
     findings, entries, end = fuzz("1", "2", "60", "0/1", "calls")
     assert end["judged"] > 500

@@ -39,7 +39,9 @@ Array = NDArray[np.float64]
 T = TypeVar("T")
 
 
-@pytest.fixture(params=["same process", "another process", "copy"])
+@pytest.fixture(
+    params=["another process", *(pytest.param(way, marks=pytest.mark.slow) for way in ("same process", "copy"))]
+)
 def passed_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[T], T]:
     """An object through a pickle in the process that wrote it, in one that knows none of its symbols, or copied."""
 

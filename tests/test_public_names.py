@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from .support.project import read_pyproject
+from .support.project import ROOMS, read_pyproject
 
 
 def listed(doc: str, section: str) -> list[str]:
@@ -124,14 +124,19 @@ def test_public_names_are_found() -> None:
         assert len(set(own)) == len(own)
 
 
-@pytest.mark.parametrize(("package", "name"), list_public_names(), ids=lambda text: text.removeprefix("erugin."))
-def test_public_name_is_documented(package: str, name: str) -> None:
-    assert faults_of_name(importlib.import_module(package), name) == []
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_names_are_documented(room: str) -> None:
+    top = "erugin" if room == "package" else f"erugin.{room}"
+    names = [
+        (package, name) for package, name in list_public_names() if package == top or package.startswith(f"{top}.")
+    ]
+    faults = [fault for package, name in names for fault in faults_of_name(importlib.import_module(package), name)]
+    assert faults == []
 
 
-@pytest.mark.parametrize("package", read_pyproject()["tool"]["setuptools"]["packages"])
-def test_package_is_documented(package: str) -> None:
-    assert (importlib.import_module(package).__doc__ or "").strip()
+def test_packages_are_documented() -> None:
+    packages = read_pyproject()["tool"]["setuptools"]["packages"]
+    assert [name for name in packages if not (importlib.import_module(name).__doc__ or "").strip()] == []
 
 
 class Faulty:

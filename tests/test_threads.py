@@ -225,7 +225,9 @@ CASES: dict[str, tuple[int, Callable[[], Call]]] = {
 """How many different calls, and what makes the shared object and a call of it."""
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.compiled) if name == "kernel, compiled" else name for name in CASES]
+)
 def test_shared_objects_answer_each_thread_as_one(name: str) -> None:
     count, build = CASES[name]
     call = build()

@@ -117,6 +117,7 @@ def test_unknown_action(capsys: pytest.CaptureFixture[str]) -> None:
     assert "invalid choice: 'clean'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_picture_is_needed() -> None:
     code = "import sys; from erugin.cli.main import main; main(['cache']); print('matplotlib' in sys.modules)"
     assert run_python(code).splitlines()[-1] == "False"

@@ -44,6 +44,7 @@ def files(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_it_writes_tables_runs_and_pictures(mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     words = ["--seeds", "12", "--out", str(out), "--robustness", "model_error=0,0.1", "--set", "duration=0.1"]

@@ -34,6 +34,7 @@ def test_every_formulation_is_measured_for_every_number_of_links(family: str) ->
     assert all(cost.seconds > 0.0 and cost.motion > 0 for cost in costs)
 
 
+@pytest.mark.slow
 def test_the_articulated_recursion_grows_linearly_and_the_others_do_not() -> None:
     costs = {(c.formulation, c.links): c.motion for c in derivation_costs("exoskeleton", [5, 10], rounds=1)}
     for formulation in FORMULATIONS:
@@ -67,6 +68,7 @@ def test_claims_follow_the_numbers() -> None:
     assert "n^2.0" in claims(seconds)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_tables_and_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["derive", "--links", "3", "--up-to", "3", "--out", str(tmp_path)]) == 0
     output, errors = capsys.readouterr()

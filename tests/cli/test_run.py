@@ -157,6 +157,7 @@ def test_all_takes_nothing_else(capsys: pytest.CaptureFixture[str], words: list[
     assert "--all runs every scenario with its own settings" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_motion_is_saved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["run", NAME, "--set", "duration=0.1", "--set", "side=left", "--save", "--out", str(tmp_path)]
@@ -247,6 +248,7 @@ def test_short_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypat
     assert (out / "animation.gif").read_bytes().count(b"\x21\xf9\x04") == 3, "one graphic control block per frame"
 
 
+@pytest.mark.slow
 def test_a_run_without_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path / "none", "--set", "duration=0.1", "--no-pictures") == 0
     output, errors = capsys.readouterr()
@@ -270,6 +272,7 @@ def test_full_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert_whole(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_pictures")
 def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path, *UNREACHABLE) == 1
@@ -285,6 +288,7 @@ def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], 
         assert_whole(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_pictures")
 def test_run_that_fails_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path, "--set", "g=1e308") == 1
@@ -299,6 +303,7 @@ def test_run_that_fails_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 # Stopping ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("extra", [(), UNREACHABLE])
 @pytest.mark.usefixtures("few_pictures")
 def test_interrupted_run_keeps_what_it_has(
@@ -338,6 +343,7 @@ def test_interrupted_before_the_run(
     assert files(tmp_path) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("frames", [0, 2], ids=["at the first frame", "at a later frame"])
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left on device"), 1)])
 def test_drawing_that_does_not_end(
@@ -390,6 +396,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_interrupt_from_the_keyboard(tmp_path: Path) -> None:
     # At this step the run would take many times as long as the signal.
     words = ["run", NAME, "--out", str(tmp_path), "--set", "step=1e-5"]

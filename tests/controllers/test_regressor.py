@@ -126,6 +126,7 @@ def test_two_point_masses_give_the_textbook_force() -> None:
         np.testing.assert_allclose(kernel(q, v, w, a, robot.parameters.values())[0], M @ a + C @ w + weight, atol=1e-12)
 
 
+@pytest.mark.foreign
 def test_the_regressor_of_a_seven_joint_arm_is_that_of_pinocchio() -> None:
     """At v_r = v, where it is that of inverse dynamics; a mass moves m, m c and the inertia about the joint."""
     robot, (pin, model) = seven_joint_arm(), pinocchio()

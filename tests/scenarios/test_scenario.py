@@ -46,6 +46,7 @@ if __name__ == "__main__":
 '''
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("annotations", ["from __future__ import annotations", ""])
 def test_settings_are_sent_with_the_function(tmp_path: Path, annotations: str) -> None:
     file = tmp_path / "mine.py"
@@ -202,7 +203,7 @@ def test_a_scenario_needs_a_name_and_a_setup() -> None:
         """None."""
 
     empty: Callable[..., Setup] = nothing  # type: ignore[assignment]  # that is what is looked at
-    with pytest.raises(ModelError, match=r"'empty' \(test_scenario_settings.py, line \d+\) must return a Setup"):
+    with pytest.raises(ModelError, match=r"'empty' \(test_scenario.py, line \d+\) must return a Setup"):
         Scenario.of("empty", empty)()
 
 

@@ -52,6 +52,7 @@ def pushed(times: Floats, schedule: Floats) -> tuple[Array, Array]:
     return place, speed
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("integrator", "misses"), METHODS.items(), ids=repr)
 def test_a_controller_takes_in_every_sample_once_and_is_asked_between_them_with_the_last(
     integrator: Integrator, misses: tuple[float, float]

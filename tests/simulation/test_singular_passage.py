@@ -112,6 +112,7 @@ def test_least_norm_multipliers_leave_the_branch_at_the_crossing() -> None:
     assert np.log2(ratio["ours"]) > 3.8
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("angle", [UPRIGHT, 1.1])
 def test_a_driven_slider_crank_crosses_again_and_again(angle: float) -> None:
     """Started at the crossing or before it, with a torque that acts there, and driven from Python."""

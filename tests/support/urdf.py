@@ -8,9 +8,18 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
 from erugin.robots import Robot, load_urdf
+from erugin.symbolic import Kernel
 
 from .references.pinocchio_urdf import PinocchioRobot, example_robots
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-10
+STATES = 3
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm">
@@ -121,3 +130,37 @@ def seven_joint_arm() -> Robot:
     assert count == 2
     with tempfile.TemporaryDirectory() as folder:
         return load_quietly(write(Path(folder), held))
+
+
+def require_equal(robot: Robot, path: Path, base: str, frames: list[str], states: int = STATES) -> None:
+    """Compare at random states; accelerations without the natural constraints, which Pinocchio does not have."""
+    other = in_pinocchio(robot, path, base=base)
+    c, nv = robot.coordinates, robot.coordinates.nv
+    p = robot.parameters.values(without_dissipation(robot))
+    force = ca.SX.sym("force", nv)
+    outputs = {"M": robot.mass_matrix, "h": robot.bias, "a": robot.dynamics.factor.solve(force - robot.bias)}
+    for i, name in enumerate(frames):
+        outputs |= {f"R{i}": robot.frames[name].rotation, f"x{i}": robot.frames[name].position}
+        outputs |= {f"J{i}": robot.frame_jacobian(name)}
+    kernel = Kernel("urdf", {"q": c.q, "v": c.v, "f": force, "p": robot.p}, outputs, compiled=False)
+    rng = np.random.default_rng(7)
+    for _ in range(states):
+        q, v = other.random_state(rng)
+        f = rng.uniform(-1.0, 1.0, nv)
+        M, h, a, *rest = kernel(q, v, f, p)
+        truth = other.mass_matrix(q)
+        size = np.sqrt(np.diag(truth))
+        require_close(M.reshape(nv, nv) / np.outer(size, size), truth / np.outer(size, size))
+        require_close(h, other.bias(q, v))
+        require_close(a, other.acceleration(q, v, f))
+        for i, name in enumerate(frames):
+            R, x, J = rest[3 * i : 3 * i + 3]
+            rotation, position = other.frame(q, name)
+            require_close(R, rotation)
+            require_close(x, position)
+            require_close(J.reshape(6, nv), other.frame_jacobian(q, name))
+
+
+def require_close(found: Array, truth: Array) -> None:
+    """To the tolerance, relative to the largest entry, or to 1 where all are small."""
+    np.testing.assert_allclose(found, truth, rtol=0.0, atol=TOLERANCE * max(1.0, float(np.abs(truth).max())))

@@ -173,9 +173,6 @@ def test_process_killed_while_it_compiles(tmp_path: Path, compiler: Path) -> Non
     assert len(libraries(tmp_path / "cache")) == 2
 
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-
 def test_name_tells_what_made_it_and_what_is_in_it(cache: Path, copier: Compiler, tmp_path: Path) -> None:
     path = compiled_library("text", copier)
     key, digest = copier.key("text")[:32], hashlib.sha256(b"text").hexdigest()[:32]
@@ -210,6 +207,7 @@ def give_away(path: Path) -> None:
     os.chown(path, 65534, 65534)
 
 
+@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(
     "spoil",
     [damage, link, pipe, give_away, lambda path: path.chmod(0o602), lambda path: path.chmod(0o620), Path.unlink],
@@ -227,6 +225,7 @@ def test_what_is_not_whole_and_ours_is_made_anew(
     assert path.read_bytes() == b"text"
 
 
+@pytest.mark.usefixtures("cache")
 def test_changed_library_has_another_path(copier: Compiler, tmp_path: Path) -> None:
     with (tmp_path / "copier").open("a", encoding="utf-8") as script:
         script.write(f"grep -c . '{tmp_path}/calls' >> \"$target\"\n")

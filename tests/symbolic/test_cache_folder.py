@@ -183,8 +183,6 @@ def test_folder_of_other_things_is_left_as_it_is(tmp_path: Path, name_folder: Ca
 MEBI = 2**20
 HOUR, DAY = 3600.0, 86400.0
 
-pytestmark = pytest.mark.usefixtures("cache")
-
 
 def left(paths: list[Path]) -> list[bool]:
     return [path.exists() for path in paths]
@@ -266,12 +264,14 @@ def test_what_is_not_ours_stays(cache: Path, copier: Compiler, clearing: bool) -
     assert list(cache.glob("building-*")) == [cache / "building-now"]
 
 
+@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(("text", "size"), [("", 1024 * MEBI), ("2.5", 2.5 * MEBI), (" None ", math.inf)])
 def test_limit(monkeypatch: pytest.MonkeyPatch, text: str, size: float) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", text)
     assert size_limit() == size
 
 
+@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("text", ["much", "0", "-1", "nan", "1 GiB"])
 def test_limit_that_is_none(tmp_path: Path, copier: Compiler, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("ERUGIN_CACHE_LIMIT", text)

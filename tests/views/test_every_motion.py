@@ -42,6 +42,7 @@ def require_whole(motion: Trajectory, folder: Path) -> None:
     assert isinstance(figure, Figure)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("cls", BUILDERS, ids=lambda cls: cls.__name__)
 def test_motion_under_every_controller(cls: type[Controller], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A few steps cost less in the virtual machine than a compiler does.
@@ -52,6 +53,7 @@ def test_motion_under_every_controller(cls: type[Controller], tmp_path: Path, mo
     require_whole(motion, tmp_path)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", CASES)
 def test_motion_of_every_robot(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)

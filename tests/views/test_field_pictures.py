@@ -82,6 +82,7 @@ def test_the_way_is_drawn_up_to_the_instant() -> None:
         np.testing.assert_array_equal(np.ravel(lines[1].get_xydata()), drawn[-1])
 
 
+@pytest.mark.slow
 def test_critical_points_are_marked_at_their_instant() -> None:
     points = (*found().critical_points, *found().stagnation_points)
     assert len({point.time for point in points}) == 3

@@ -57,6 +57,7 @@ def test_what_a_motion_does_not_have_is_left_out() -> None:
     assert labels_of(driven.plot(deviations=False)) == ["coordinates [rad]", "inputs [N m]"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [3, 22])
 def test_nothing_overlaps(n: int) -> None:
     """Neither do legends cover panels, nor panels one another, nor is anything outside of the picture."""

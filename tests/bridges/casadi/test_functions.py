@@ -129,6 +129,7 @@ def least_effort(n: int) -> tuple[Robot, Array, Array]:
     return robot, np.array(solution.value(state)).T, np.array(solution.value(u)).T
 
 
+@pytest.mark.slow
 def test_an_optimal_motion_obeys_the_program_and_is_a_motion_of_the_robot() -> None:
     misses: list[float] = []
     for n in (20, 40):

@@ -28,6 +28,7 @@ from ...support.fields import (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("count", "path"),
     [

@@ -53,6 +53,7 @@ def expense(w: EruginField, start: Array, duration: float, values: Mapping[str, 
     return float(result.y[-1, -1] / duration - result.y[0, -1] + start[0] + 10 * max(0.0, MARGIN - gap))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_side_of_the_lesser_expense_is_chosen(count: int) -> None:
     w, _ = stepper(count)

@@ -142,6 +142,7 @@ def arm_in(w: EruginField, *, held: bool = False) -> Trajectory:
     return simulate(arm, SampleAndHold(law, 2e-3) if held else law, q0, v0, 5.0, step=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True], ids=["alone", "held"])
 def test_a_robot_that_stands_still_is_blocked(held: bool) -> None:
     path = line((0.45, -0.4), (0.45, 0.4), name="path")
@@ -253,6 +254,7 @@ def judge(seed: int) -> str:
     return "passed"
 
 
+@pytest.mark.slow
 def test_in_random_scenes_nothing_is_entered_and_nobody_stands_still_in_silence() -> None:
     outcomes = [judge(seed) for seed in range(7000, 7012)]
     assert outcomes.count("passed") >= 6

@@ -127,6 +127,7 @@ def test_a_step_must_be_short_enough_for_the_cap() -> None:
     simulate(ROBOT, controller, PLACE, [0.1, 0.0], 0.1, step=5e-3, controller_p={"still.cap": 0.01})
 
 
+@pytest.mark.slow
 def test_for_step_chooses_the_best_cap() -> None:
     """Against a fine scan of caps: none contracts faster under RK4 at its last gains."""
     for order in (0, 1):

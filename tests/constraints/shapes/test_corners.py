@@ -173,6 +173,7 @@ def curvatures(curve: Curve, x: Array) -> Array:
     return np.asarray(np.einsum("Ni,Nij,Nj->N", tangent, hessian.reshape(-1, 2, 2), tangent))
 
 
+@pytest.mark.slow
 def test_smooth_corners_have_a_continuous_curvature_and_arcs_have_not() -> None:
     for corner, count in (("arc", 4001), ("smooth", 4001), ("smooth", 16001)):
         shape = box((0, 0), (0.6, 0.5), rounding=0.1, corner=corner)  # type: ignore[arg-type]

@@ -152,6 +152,7 @@ def closed(name: str) -> Curve:
     return parametric(lambda s, t: ca.vertcat(ca.cos(s), 0.5 * ca.sin(s)), 0.0, 2 * np.pi, name="oval")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["spline", "parametric"])
 def test_a_field_that_jumps_inside_a_closed_path_is_not_ok(kind: str) -> None:
     field = EruginField(closed(kind), speed=0.3)
@@ -186,6 +187,7 @@ def test_jumps_far_beside_an_open_path_are_noted() -> None:
     assert any("jumps at" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_jumps_in_space_and_in_time_are_found() -> None:
     turned = orbit(2.0, extra=lambda x, t: ca.if_else(t > 0.37, 1e-30, 0.0) * x)
     assert around(turned, offsets=(0.1,)).ok

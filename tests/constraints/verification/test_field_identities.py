@@ -115,6 +115,7 @@ def test_a_field_reads_no_second_derivative_of_a_curve(dimension: int, obstacles
     assert ca.jacobian_sparsity(everything, slopes).nnz() > 0
 
 
+@pytest.mark.sampled
 @CASES
 def test_the_rate_of_every_boundary_vanishes_on_it_for_any_curves(dimension: int, obstacles: int, side: int) -> None:
     scene, rng = jets(dimension, obstacles, side), np.random.default_rng(7)
@@ -140,6 +141,7 @@ def test_the_rate_of_every_boundary_vanishes_on_it_for_any_curves(dimension: int
     assert off > 1e-15, "beside the curve the rate is not zero, so the figures above mean something"
 
 
+@pytest.mark.sampled
 @CASES
 def test_the_rate_of_the_program_curve_vanishes_on_it_for_any_curves(dimension: int, obstacles: int, side: int) -> None:
     scene, rng = jets(dimension, obstacles, side), np.random.default_rng(8)

@@ -35,6 +35,7 @@ def look(scene: Scene, samples: int = 120) -> FieldReport:
 CHOSEN = [s for s in ALL if s.label in ("line-3+", "spline-1-", "drifting-circle-0+", "implicit-2", "line-3d-3")]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("scene", CHOSEN, ids=lambda s: s.label)
 def test_a_sound_field_passes(scene: Scene) -> None:
     report = look(scene)
@@ -184,6 +185,7 @@ def test_a_region_to_be_kept_inside() -> None:
     assert verify(field, low=(0, -2), high=(4, 2), times=[0.0], start=(1.0, 0.0)).ok
 
 
+@pytest.mark.slow
 def test_a_report_is_repeatable_and_readable() -> None:
     field = EruginField(LINE, discs(2), speed=SPEED, margin=MARGIN)
     first, again, other = (

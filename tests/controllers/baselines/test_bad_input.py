@@ -112,6 +112,7 @@ def test_a_program_that_leads_to_a_singular_position_has_no_motion(arm: Robot) -
         reference_of(program, [0.0, 1.0], [0.0, 0.0], 3.0, accuracy=0.0)
 
 
+@pytest.mark.foreign
 def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, field: PotentialField) -> None:
     near = [0.2, 0.3]
     assert np.isfinite(field.control(0.0, near, [0.0, 0.0], {"potential.clearance": 0.29})).all()
@@ -125,6 +126,7 @@ def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, fie
         PotentialField(panda, panda.points["panda_hand_tcp"], [0.4, 0.0, 0.4], rope, around=np.zeros(7), speed=0.1)
 
 
+@pytest.mark.foreign
 def test_a_filter_asks_for_barriers_and_a_solver() -> None:
     mass = point_mass()
     nominal = PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0]))

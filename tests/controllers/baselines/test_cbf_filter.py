@@ -147,6 +147,7 @@ def test_an_arm_touches_a_barrier_as_its_equation_says() -> None:
     assert condition[~changed[1:-1]].min() > -1e-2
 
 
+@pytest.mark.slow
 def test_a_goal_straight_behind_a_disc_needs_a_swirl(mass: Robot) -> None:
     """The filter alone comes to rest in front of it [Reis2021]; with a swirl it goes around, on the side told."""
     disc = circle((2.0, 0.0), 0.6, name="disc")
@@ -237,6 +238,7 @@ def test_velocities_and_forces_may_be_filtered_too() -> None:
     assert motion.deviation.shape == bare.deviation.shape
 
 
+@pytest.mark.foreign
 def test_joint_limits_become_barriers() -> None:
     robot = seven_joint_arm()
     barriers = BarrierFunction.joint_limits(robot, margin=0.05)

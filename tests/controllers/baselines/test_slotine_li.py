@@ -58,6 +58,7 @@ def test_one_joint_comes_home_critically_damped() -> None:
     np.testing.assert_allclose(motion.deviation[:, 0], expected, atol=1e-9)
 
 
+@pytest.mark.foreign
 def test_on_the_reference_it_is_inverse_dynamics_of_pinocchio() -> None:
     robot, (pin, model) = seven_joint_arm(), pinocchio()
     start = robot_case("seven-joint arm").q0

@@ -46,6 +46,7 @@ def pair(name: str) -> tuple[ProgramController, ProgramController]:
     return free, ProgramController(program, realization="bounded", limits=loose(program.robot))
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", CASES)
 def test_loose_bounds_change_no_input(name: str) -> None:
     case = bounded_case(name)
@@ -71,6 +72,7 @@ def test_loose_bounds_change_no_motion(name: str) -> None:
     assert (motions[1].status == Status.OK).all()
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("solver", ["daqp", "qrqp"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_programme_itself_finds_the_unbounded_input(name: str, solver: str) -> None:
@@ -164,6 +166,7 @@ def test_at_a_singular_position_the_inputs_stay_bounded() -> None:
     assert (np.abs(motion.u) <= 60.0).all()
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("name", ROBOTS)
 def test_every_robot_brakes_within_its_bounds(name: str) -> None:
     """Loops, rolling, passive joints, quasi-velocities, more drives than degrees of freedom."""
@@ -231,6 +234,7 @@ def rows(found: Numbers, group: Sequence[int]) -> tuple[Array, Array]:
     return found.G[list(group)], found.r[list(group)]
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_level_is_optimal_and_worsens_none_before_it(order: str) -> None:
     """By the conditions of optimality: at each level the slope is balanced by bounds and by the levels before."""
@@ -253,6 +257,7 @@ def test_every_level_is_optimal_and_worsens_none_before_it(order: str) -> None:
     assert limited >= 40
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_first_level_is_what_scipy_finds(order: str) -> None:
     group = ORDERS[order][1][0]
@@ -263,6 +268,7 @@ def test_the_first_level_is_what_scipy_finds(order: str) -> None:
         np.testing.assert_allclose(G @ u, G @ expected, rtol=0.0, atol=1e-8 * max(1.0, float(np.abs(r).max())))
 
 
+@pytest.mark.foreign
 def test_inputs_that_share_a_load_are_what_scipy_finds() -> None:
     """Bounds that leave room for the program by another input than that of least effort."""
     program = bounded_case("seven joints, 3 rows").program
@@ -301,6 +307,7 @@ def test_inputs_that_share_a_load_are_what_scipy_finds() -> None:
     assert shared >= 4
 
 
+@pytest.mark.foreign
 def test_the_order_of_priority_matters_and_is_kept() -> None:
     """What comes first is missed by no more than under any other order, and by less under some."""
     gains = 0
@@ -317,6 +324,7 @@ def test_the_order_of_priority_matters_and_is_kept() -> None:
     assert gains >= 15
 
 
+@pytest.mark.foreign
 def test_no_step_within_the_bounds_does_better() -> None:
     rng = np.random.default_rng(3)
     for q, v in states(5):
@@ -328,6 +336,7 @@ def test_no_step_within_the_bounds_does_better() -> None:
         assert np.linalg.norm(steps @ G.T - r, axis=1).min() >= least - 1e-9
 
 
+@pytest.mark.foreign
 def test_rows_that_depend_on_each_other_are_no_trouble() -> None:
     """The same row twice, in one group and in two."""
     case = posture_case()

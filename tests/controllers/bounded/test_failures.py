@@ -117,6 +117,7 @@ def test_without_an_input_to_hold_a_failing_solver_is_an_error() -> None:
     assert idle.solve(0.0, [-1.6, 0.6], [0.0, 0.0]).status is Status.OK
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("bound", [6.0, 14.0, 20.0])
 def test_a_warm_start_changes_nothing(solver: str, bound: float) -> None:
@@ -245,6 +246,7 @@ def test_limits_that_make_no_sense_are_refused(limits: dict[str, float], said: s
         ControlLimits.of(two_link_arm(), **limits)
 
 
+@pytest.mark.foreign
 def test_arguments_that_cannot_serve_are_refused() -> None:
     program, arm = pose(), pose().robot
     with pytest.raises(

@@ -77,6 +77,7 @@ def test_between_samples_the_rate_counts_from_the_last_one() -> None:
     np.testing.assert_array_equal(controller.control(0.0, [-1.2, 0.4], [0.0, 0.0]), first)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_a_joint_never_passes_its_limit_of_place(step: float) -> None:
     arm = two_link_arm()
@@ -216,6 +217,7 @@ def controller(order: str, effort: float) -> ProgramController:
     )
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("effort", [12.0, 40.0, 200.0])
 @pytest.mark.parametrize("order", ORDERS)
 def test_limits_come_first_then_the_groups_then_effort(order: str, effort: float) -> None:
@@ -260,6 +262,7 @@ class Counting(QpSolver):
         return self._solver.solve(program, start)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize(
     "given",
     [
@@ -284,6 +287,7 @@ def test_no_input_is_held_along_a_run_that_presses(given: dict[str, float]) -> N
     assert solver.count < 4 * 50
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize(("effort", "conflicts"), [(12.0, 4), (25.0, 0)])
 def test_a_start_that_gave_limits_up_changes_nothing(effort: float, conflicts: int) -> None:
     """Along a random walk, on which limits come to contradict the weaker bounds and cease to."""
@@ -305,6 +309,7 @@ def test_a_start_that_gave_limits_up_changes_nothing(effort: float, conflicts: i
     assert np.count_nonzero(np.diff(weak)) >= conflicts
 
 
+@pytest.mark.foreign
 def test_total_power_out_of_reach_is_the_corner_of_the_bounds() -> None:
     """The least sum that the rate leaves: every input goes the way that its velocity tells."""
     case = posture_case()

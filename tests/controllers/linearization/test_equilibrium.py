@@ -80,6 +80,7 @@ def test_a_wheeled_robot_stands_anywhere() -> None:
     np.testing.assert_allclose(found.u, 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_hung_up_by_a_ball_joint_hangs_and_its_quaternion_stays_one() -> None:
     """The nearest way down turns about a level axis only: what it is turned about the vertical stays."""
     body = free_body(0.1, 0.2, 0.25, below=0.5, gravity=9.81)

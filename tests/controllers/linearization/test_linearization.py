@@ -64,6 +64,7 @@ def test_a_cart_pole_upright_is_that_of_the_textbook() -> None:
     np.testing.assert_allclose(line.rate, 0.0, atol=1e-15)
 
 
+@pytest.mark.foreign
 def test_an_arm_against_the_derivatives_of_pinocchio() -> None:
     """∂a/∂q, ∂a/∂v and M⁻¹ by Pinocchio's recursions [Carpentier2018], at states in motion."""
     pin: Any = importlib.import_module("pinocchio")

@@ -297,6 +297,7 @@ def test_reactions_and_multipliers_are_one_too() -> None:
             np.testing.assert_allclose(both, expected, rtol=0, atol=1e-10 * float(np.abs(expected).max()))
 
 
+@pytest.mark.foreign
 def test_a_robot_of_a_file_beside_pinocchio() -> None:
     """The flange of a UR5 with no acceleration, as a rigid point contact without correction."""
     pin: Any = importlib.import_module("pinocchio")

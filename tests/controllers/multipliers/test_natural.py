@@ -152,6 +152,7 @@ def bricard_states() -> list[tuple[Array, Array]]:
     return list(zip(motion.q, motion.v, strict=True))
 
 
+@pytest.mark.foreign
 def test_bricards_mechanism_agrees_with_pinocchio() -> None:
     robot, pinocchio, rng = bricard_mechanism(), PinocchioBricard(), np.random.default_rng(4)
     for q, v in bricard_states():

@@ -248,6 +248,7 @@ def check(case: Case, *, realizations: Sequence[str] = ("ideal", "actuated")) ->
     return fine
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_programs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_no_compiler(monkeypatch)

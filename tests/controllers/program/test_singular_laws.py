@@ -124,6 +124,7 @@ def law_of(robot: Robot, realization: str) -> ProgramController:
     return ProgramController(program, realization="bounded", limits=ControlLimits.of(robot, effort=1e3))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("realization", ["ideal", "actuated", "bounded"])
 @pytest.mark.parametrize("name", list(CASES))
 def test_the_torque_is_that_of_the_branch(name: str, realization: str) -> None:
@@ -235,6 +236,7 @@ def held_motion(angle: float, rate: float, hold: float, end: float) -> Array:
     return np.asarray(state)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("start", [0.0, 2e-16, -0.2])
 def test_a_law_drives_the_mechanism_through(start: float) -> None:
     """From the position, beside it and before it, under the law itself and under one that is held."""
@@ -252,6 +254,7 @@ def test_a_law_drives_the_mechanism_through(start: float) -> None:
     assert np.isfinite(held.deviation).all()
 
 
+@pytest.mark.slow
 def test_a_feedback_law_passes_the_position_and_comes_back() -> None:
     robot = equal_arms()
     program = Program(robot, holonomic(robot.q[0] - UPRIGHT, perturbation=Baumgarte(4.0), name="upright"))

@@ -115,6 +115,7 @@ def test_an_unknown_payload_leaves_no_deviation_and_is_found(payload: float) -> 
     assert np.abs(motion.deviation[late]).max() > 0.05
 
 
+@pytest.mark.foreign
 def test_a_seven_joint_arm_finds_the_mass_in_its_hand() -> None:
     robot = seven_joint_arm()
     tool = robot.points["panda_hand_tcp"]

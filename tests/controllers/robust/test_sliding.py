@@ -212,6 +212,7 @@ def test_what_is_not_finite_or_no_program_is_refused() -> None:
         row_disturbance(weightless, [3.0], q=[0.5])  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["constant", "sinusoidal", "worst"])
 def test_an_arm_under_bounded_forces_stays_in_the_ball(kind: str) -> None:
     """The gain from the largest |Θ M⁻¹ d| along the motion; the same forces leave Baumgarte's equation far outside."""

@@ -245,6 +245,7 @@ def test_a_program_out_of_reach_is_told() -> None:
         law.feedforward(0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [cascade, spatial_crane, lambda: fukao_robot(form="reduced")], ids=["a", "b", "c"])
 def test_integrators_leave_as_much_inside_as_the_law_without_them(make: Callable[[], Robot]) -> None:
     """The dimension of the zero dynamics is the program's: state and integrators less the orders of all rows."""

@@ -102,6 +102,7 @@ def test_time_that_runs_backwards_is_refused() -> None:
     controller.advance(0.0, [0.0], [0.0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("time", [0.1, 0.07, 0.02])
 @pytest.mark.parametrize(("stiffness", "damping", "integrator"), PLANTS)
 def test_a_delayed_sampled_law_is_exact_whether_or_not_periods_fit(

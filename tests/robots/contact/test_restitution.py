@@ -96,6 +96,7 @@ def finite(size: float) -> st.SearchStrategy[float]:
     return st.floats(-size, size, allow_nan=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     angles=st.tuples(finite(3.2), finite(3.2)),

@@ -52,6 +52,7 @@ def states() -> list[tuple[Array, Array, Array, Array]]:
     return made
 
 
+@pytest.mark.foreign
 def test_forward_dynamics_agrees_with_pinocchio() -> None:
     pin: Any = importlib.import_module("pinocchio")  # has no type information
     model: Any = pin.Model()

@@ -93,6 +93,7 @@ def numbers(robot: Robot, *expressions: ca.SX) -> Kernel:
     return Kernel("numbers", symbols, {f"e{i}": e for i, e in enumerate(given)}, compiled=False)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("formulation", FORMULATIONS, ids=lambda f: f.name)
 @BY_CASE
 def test_agrees_with_d_alembert(case: Case, formulation: Formulation) -> None:
@@ -166,6 +167,7 @@ def instructions(n: int, formulation: Formulation | None = None) -> int:
     return forward_dynamics(robot).function.n_instructions()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("branched", [False, True])
 def test_forward_dynamics_grow_linearly(branched: bool) -> None:
     """From 10 to 20 links as much is added as from 20 to 30, and from 10 to 40 within 2 % of three times that."""

@@ -53,6 +53,7 @@ def derive(s: Structure) -> Callable[..., tuple[Any, Any]]:
     return function
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", CASES[:5], ids=label)
 def test_agrees_with_lagrange_in_sympy(case: Case) -> None:
     robot, lagrange = built(case), derive(case.structure)

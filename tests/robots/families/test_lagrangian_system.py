@@ -266,6 +266,7 @@ def consistent(truth: Truth, t: float, q: Array, v: Array) -> tuple[Array, Array
     return q, v - np.linalg.pinv(slopes) @ (slopes @ v + offset)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("n", "seed", "held", "rolling"), CASES)
 def test_random_systems_agree_with_sympy(n: int, seed: int, held: bool, rolling: bool) -> None:
     recipe = Recipe.random(n, seed)

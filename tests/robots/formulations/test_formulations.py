@@ -43,6 +43,7 @@ def first(family: str) -> list[dict[str, Array]]:
     return equations(FAMILIES[family](FORMULATIONS[0]))
 
 
+@pytest.mark.foreign
 def test_every_formulation_is_in_the_table() -> None:
     assert {type(formulation) for formulation in FORMULATIONS} == set(concrete(Formulation))
     assert len(FORMULATIONS) == len({formulation.name for formulation in FORMULATIONS}) == 5
@@ -129,6 +130,7 @@ def instructions(robot: Robot, expression: ca.SX) -> int:
     return ca.Function("count", inputs, [expression]).n_instructions()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("family", GROWING_FAMILIES, ids=lambda family: family.__name__)
 def test_forward_dynamics_grow_linearly(family: Callable[[int], Robot]) -> None:
     """From 10 to 100 links a link becomes at most 25 % dearer."""

@@ -41,6 +41,7 @@ def of(solver: str) -> dict[int, LegendreRow]:
     return {row.n: row for row in rows() if row.solver == solver}
 
 
+@pytest.mark.slow
 def test_every_solver_has_a_row_for_every_length() -> None:
     solvers = {row.solver for row in rows()}
     assert solvers == {

@@ -181,6 +181,7 @@ def test_slider_crank_has_the_acceleration_of_one_coordinate() -> None:
         assert abs(robot.evaluate(robot.acceleration, q=q, v=v, u=u)[0] - expected) < 1e-10 * (1 + abs(expected))
 
 
+@pytest.mark.foreign
 def test_four_bar_of_pinocchio_has_its_accelerations() -> None:
     """Its example of closed chains, as a parallelogram and crossed: only there does the coupler turn."""
     robot, reference = pinocchio_four_bar(), PinocchioFourBar()

@@ -28,6 +28,7 @@ def run(step: float) -> Trajectory:
     return simulate(robot, None, q, v, 10.0, step=step, integrator=Projected())
 
 
+@pytest.mark.slow
 def test_ten_seconds() -> None:
     """13 turns: the loop stays closed to rounding errors, and the rest is RK4's error in the phase, of order 4."""
     plain = FourBarByCrank(*BARS, GROUND, side=1.0)

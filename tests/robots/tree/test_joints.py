@@ -78,6 +78,7 @@ def derivative(f: Callable[[float], Array]) -> Array:
     return np.asarray(sum((w * (f(s * STEP) - f(-s * STEP)) for s, w in STENCIL.items()), 0.0 * f(0.0)) / STEP)
 
 
+@pytest.mark.foreign
 def test_every_joint_is_in_the_table() -> None:
     assert {type(joint) for joint in JOINTS.values()} == set(concrete(Joint))
 

@@ -76,6 +76,7 @@ def samples(name: str) -> list[Sample]:
     return [Sample(v=state.v, **probe(state)) for state in random_states(robot, 11, STATES)]
 
 
+@pytest.mark.foreign
 def test_the_dampers_are_found() -> None:
     def has_dampers(name: str) -> bool:
         return any(RESISTANCES.fullmatch(key) for key in default(name).parameters.names)

@@ -51,6 +51,7 @@ def test_a_hinge_turns_vectors_and_inertias_as_its_matrix_does(axis: tuple[float
             np.testing.assert_allclose(np.array(found), truth, rtol=0, atol=1e-14 * np.abs(truth).max())
 
 
+@pytest.mark.foreign
 def test_bodies_have_their_own_axes_where_their_joints_stand_along_them() -> None:
     arm = seven_joint_arm().tree
     slanted, plane = RandomTree(1, HINGE * 5).robot().tree, planar_manipulator([Link(0.5, 1.0, 0.2, 0.1)] * 3).tree
@@ -151,6 +152,7 @@ def test_a_tick_costs_the_same_for_every_further_link(build: Callable[[int], Pro
     assert counts[1] - counts[0] <= 4 * most
 
 
+@pytest.mark.foreign
 def test_ticks_cost_what_is_told() -> None:
     """Chains of 7 and 100 links, an arm of seven joints and eleven links of variable length."""
     assert operations(chain(7)) <= 720

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Robot
 from erugin.robots.urdf import UrdfError
-from erugin.symbolic import Kernel
 
-from ...support.urdf import in_pinocchio, load_quietly, real_robots, without_dissipation
+from ...support.urdf import (
+    in_pinocchio,
+    load_quietly,
+    real_robots,
+    require_close,
+    require_equal,
+)
 
 Array = NDArray[np.float64]
-
-TOLERANCE = 1e-10
-STATES = 3
 
 ROBOTS = [
     ("ur5_robot", "fixed", 6),
@@ -45,40 +44,6 @@ REFUSED = {
 """Files that say what no robot can be, whatever is asked for."""
 AT_REST = ("quadrotor_base", "iris_simple")
 """Files of which nothing moves on a fixed base."""
-
-
-def require_equal(robot: Robot, path: Path, base: str, frames: list[str], states: int = STATES) -> None:
-    """Compare at random states; accelerations without the natural constraints, which Pinocchio does not have."""
-    other = in_pinocchio(robot, path, base=base)
-    c, nv = robot.coordinates, robot.coordinates.nv
-    p = robot.parameters.values(without_dissipation(robot))
-    force = ca.SX.sym("force", nv)
-    outputs = {"M": robot.mass_matrix, "h": robot.bias, "a": robot.dynamics.factor.solve(force - robot.bias)}
-    for i, name in enumerate(frames):
-        outputs |= {f"R{i}": robot.frames[name].rotation, f"x{i}": robot.frames[name].position}
-        outputs |= {f"J{i}": robot.frame_jacobian(name)}
-    kernel = Kernel("urdf", {"q": c.q, "v": c.v, "f": force, "p": robot.p}, outputs, compiled=False)
-    rng = np.random.default_rng(7)
-    for _ in range(states):
-        q, v = other.random_state(rng)
-        f = rng.uniform(-1.0, 1.0, nv)
-        M, h, a, *rest = kernel(q, v, f, p)
-        truth = other.mass_matrix(q)
-        size = np.sqrt(np.diag(truth))
-        require_close(M.reshape(nv, nv) / np.outer(size, size), truth / np.outer(size, size))
-        require_close(h, other.bias(q, v))
-        require_close(a, other.acceleration(q, v, f))
-        for i, name in enumerate(frames):
-            R, x, J = rest[3 * i : 3 * i + 3]
-            rotation, position = other.frame(q, name)
-            require_close(R, rotation)
-            require_close(x, position)
-            require_close(J.reshape(6, nv), other.frame_jacobian(q, name))
-
-
-def require_close(found: Array, truth: Array) -> None:
-    """To the tolerance, relative to the largest entry, or to 1 where all are small."""
-    np.testing.assert_allclose(found, truth, rtol=0.0, atol=TOLERANCE * max(1.0, float(np.abs(truth).max())))
 
 
 @pytest.mark.parametrize(("name", "base", "velocities"), ROBOTS, ids=lambda value: str(value))

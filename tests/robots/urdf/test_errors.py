@@ -236,6 +236,7 @@ def has_impossible_link(path: Path) -> bool:
     return False
 
 
+@pytest.mark.foreign
 def test_which_real_robots_have_one() -> None:
     """Placeholders, cameras, and true links: about a quarter of the files have an inertia that no body has."""
     refused: set[str] = set()

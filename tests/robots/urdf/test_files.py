@@ -242,6 +242,7 @@ def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
         read_urdf(path)
 
 
+@pytest.mark.slow
 def test_too_many_elements(tmp_path: Path) -> None:
     with pytest.raises(UrdfError, match="line 1: the file has more than 100000 elements"):
         read_urdf(write(tmp_path, f"<robot name='r'>{'<a/>' * 2_000_000}</robot>"))

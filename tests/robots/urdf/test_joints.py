@@ -11,8 +11,7 @@ import pytest
 
 from erugin.robots import load_urdf
 
-from ...support.urdf import body, in_pinocchio, joint, without_dissipation, write
-from .test_dynamics import require_equal
+from ...support.urdf import body, in_pinocchio, joint, require_equal, without_dissipation, write
 
 ORIGIN = '<origin xyz="0.3 -0.2 0.5" rpy="0.4 -0.7 1.1"/>'
 Z = '<axis xyz="0 0 1"/>'

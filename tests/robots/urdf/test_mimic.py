@@ -14,8 +14,17 @@ from erugin.robots.urdf import UrdfError
 from erugin.robots.urdf.moving_inertia import SampledMassMatrix
 from erugin.symbolic import ModelError
 
-from ...support.urdf import body, in_pinocchio, joint, load_quietly, real_robots, without_dissipation, write
-from .test_dynamics import require_close, require_equal
+from ...support.urdf import (
+    body,
+    in_pinocchio,
+    joint,
+    load_quietly,
+    real_robots,
+    require_close,
+    require_equal,
+    without_dissipation,
+    write,
+)
 
 Array = NDArray[np.float64]
 

@@ -25,10 +25,10 @@ from ...support.urdf import (
     line_of,
     load_quietly,
     real_robots,
+    require_close,
     without_dissipation,
     write,
 )
-from .test_dynamics import require_close
 
 
 def with_meshes(*names: str) -> str:

@@ -146,6 +146,7 @@ def test_the_published_energy_shaping_run_to_eight_digits() -> None:
     assert found.energy == pytest.approx(29.0716, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_energy_shaping_of_the_second_design() -> None:
     """The regulator takes over only where it brought back all that was tried."""
     regulator = upright()

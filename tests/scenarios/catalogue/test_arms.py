@@ -135,6 +135,7 @@ def test_the_acrobot_gains_energy_within_its_limit() -> None:
     assert 2.0 < motion.energy[-1] - motion.energy[0] < 12.0
 
 
+@pytest.mark.slow
 def test_the_robot_goes_round_the_first_of_two_people() -> None:
     setup = two_wheel_moving_obstacles(duration=7.0)
     assert setup.error is not None
@@ -150,6 +151,7 @@ def test_the_robot_goes_round_the_first_of_two_people() -> None:
     assert np.abs(PATH.at(0.0) - nose[0]).max() < 1e-12
 
 
+@pytest.mark.foreign
 def test_the_pen_is_on_the_sphere_until_the_ball_comes() -> None:
     setup = seven_joint_arm_on_a_sphere(duration=1.0)
     motion = ran(setup)

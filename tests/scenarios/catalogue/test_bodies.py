@@ -119,6 +119,7 @@ def test_the_economy_grows_as_cobb_and_douglas_report(monkeypatch: pytest.Monkey
     assert_allclose(dearer.u - motion.u, np.tile([0.1, 0.0], (len(motion), 1)), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_step_goes_over_the_rock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first stance up to its middle: the rock is passed then, and nothing is struck yet."""
     use_no_compiler(monkeypatch)
@@ -131,6 +132,7 @@ def test_the_step_goes_over_the_rock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_allclose(motion.q[:, :2], 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_whoever_stands_up_pushes_the_ground_by_what_the_momenta_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Σ F = m (g + c̈) and, about the ankles, x ΣF_y = m g c_x + L̇, by differences of fourth order, in a quick rise."""
     use_no_compiler(monkeypatch)

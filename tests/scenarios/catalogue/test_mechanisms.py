@@ -95,6 +95,7 @@ def test_elliptic_functions_are_the_turning_pendulum() -> None:
     assert_allclose(turning_pendulum(11.4, 1.0, t), found.y[0], atol=1e-9)
 
 
+@pytest.mark.foreign
 def test_bricard_moves_as_pinocchio_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accelerations by differences of velocities, of fourth order, at three places of the way."""
     use_no_compiler(monkeypatch)

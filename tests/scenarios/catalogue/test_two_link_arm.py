@@ -141,6 +141,7 @@ def own(setup: Setup) -> Trajectory:
     return ran(setup)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["computed torque", "operational space", "PD and gravity", "potential field"])
 def test_rivals_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
     assert setup.clearance is not None

@@ -154,6 +154,7 @@ def test_the_table_says_everything_in_words(known: Comparison) -> None:
     assert max(map(len, known.table(width=90).splitlines())) <= 90
 
 
+@pytest.mark.foreign
 def test_the_data_frame_has_every_run(known: Comparison) -> None:
     frame = known.to_pandas()
     assert len(frame) == 4 * N

@@ -81,6 +81,7 @@ def test_a_row_is_the_run_of_its_own_values(setup: Setup, own: Trial) -> None:
     assert told["ending"][2] == "the duration is over"
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_those_beside_it_nor_on_threads(own: Trial) -> None:
     drawn = columns(own, 300)
     whole = own.run(drawn)

@@ -336,6 +336,7 @@ def told(record: Record) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 400),

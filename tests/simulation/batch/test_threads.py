@@ -42,6 +42,7 @@ def free_arm() -> Simulator:
     return Simulator(arm, stop=arm.t - 0.4 * arm.parameters["m2"], metrics={"way": Integral(arm.v[0])})
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize(
     ("owner", "name"), [(TerminationMonitor, "look"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")]

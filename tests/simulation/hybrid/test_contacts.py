@@ -209,6 +209,7 @@ def test_a_hopping_leg_takes_off_where_the_ground_would_have_to_pull_and_lands_a
     assert motion.energy[0] - motion.energy[-1] == pytest.approx(sum(lost), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_walker_takes_the_steps_of_a_motion_in_phases_bit_for_bit() -> None:
     """The same two stances, each with the other's foot coming down as its event."""
     expected = two_steps()

@@ -362,6 +362,7 @@ def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> 
     assert [crowd.take(x) for x in (0.0, 0.5, 0.8, 0.9, 0.9001)] == [None] * 5
 
 
+@pytest.mark.slow
 def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() -> None:
     """Two masses fall from one height: each time between bounces is followed by none at all."""
     q, v, e = ca.SX.sym("q", 2), ca.SX.sym("v", 2), 0.5

@@ -54,6 +54,7 @@ def impact_times(e: float, count: int) -> Array:
     return np.asarray(first * (1.0 + 2.0 * np.cumsum(np.concatenate([[0.0], e ** np.arange(1, count)]))))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("integrator", "step", "e"), [(RK4(), 1e-2, 0.7), (DOP853(), 0.3, 0.5), (RK4(), 0.013, 0.3)])
 def test_a_bouncing_ball_has_its_times_and_heights_and_ends_where_they_come_together(
     integrator: Integrator, step: float, e: float
@@ -82,6 +83,7 @@ def test_a_bouncing_ball_has_its_times_and_heights_and_ends_where_they_come_toge
     assert motion.q.min() > -1e-8
 
 
+@pytest.mark.slow
 def test_where_bounces_come_together_the_ball_stays_on_the_floor() -> None:
     """The contact is made by an impact without rebound, and the motion goes on to its end."""
     free = point_mass(gravity=G)
@@ -108,6 +110,7 @@ def test_where_bounces_come_together_the_ball_stays_on_the_floor() -> None:
     assert last.energy_loss == pytest.approx(MASS * 0.3**2 / 2, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_ball_that_does_not_bounce_and_has_no_mode_to_rest_in_does_not_sink() -> None:
     motion = simulate_hybrid(
         ball(), {"flight": bounce(ball())}, [1.0], [0.0], 2.0, start="flight", step=1e-2, p={"e": 0}

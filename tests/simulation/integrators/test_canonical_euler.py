@@ -74,6 +74,7 @@ def orders(robot: Robot, controller: Controller | None, q0: Array, v0: Array, so
     return np.log2(np.divide(errors[:-1], errors[1:]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "solver",
     [Cholesky(), StructuredElimination(), ConjugateDirections(), MinimalResiduals(1e-7, BOUND)],
@@ -90,6 +91,7 @@ def test_the_order_is_one_with_time_dissipation_and_reactions(robot: Robot) -> N
     np.testing.assert_allclose(orders(robot, None, q0, v0, Cholesky()), 1.0, atol=0.06)
 
 
+@pytest.mark.slow
 def test_the_order_is_one_under_controllers_of_every_kind() -> None:
     q0, v0 = np.array([0.5, 0.8, -0.2]), np.zeros(3)
     np.testing.assert_allclose(orders(arm(), Spring(arm(), 20.0), q0, v0, Cholesky()), 1.0, atol=0.06)
@@ -103,6 +105,7 @@ def test_the_order_is_one_under_controllers_of_every_kind() -> None:
             np.testing.assert_allclose(got, 1.0, atol=0.1)
 
 
+@pytest.mark.slow
 def test_solvers_give_the_same_motion_and_matrix_free_too() -> None:
     q0, v0 = [0.5, 0.8, -0.2], [0.1, 0.0, 0.3]
 
@@ -141,6 +144,7 @@ def test_too_long_a_step_for_the_gains_is_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_report_counts_the_latest_run() -> None:
     report = LegendreReport()
     assert str(report) == "no solution yet"

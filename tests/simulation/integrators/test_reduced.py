@@ -197,6 +197,7 @@ def windows_upright(windows: int) -> tuple[Robot, Array, Array]:
     return iftomm_four_bars(windows), q, v
 
 
+@pytest.mark.slow
 def test_a_step_grows_with_the_number_of_loops_alone() -> None:
     """Operations, which are the same on every machine; neither the step nor the rate of RK4 is written down for it."""
     sizes = list[int]()
@@ -223,6 +224,7 @@ def test_only_a_small_step_becomes_one_graph(windows: int, fused: bool, monkeypa
     assert step.is_a("MXFunction") is not fused
 
 
+@pytest.mark.slow
 def test_rows_far_from_sparse_are_eliminated_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, q, v = windows_upright(3)
     compiled = simulate(robot, None, q, v, 0.9, step=1e-3, integrator=Reduced())

@@ -58,7 +58,6 @@ CASES: dict[str, Callable[[], RobotCase]] = {
         np.array([0.2, 0.7, 1.2, 1.8]),
         np.zeros(4),
     ),
-    "seven-joint arm": _arm_of_seven_joints,
     "four-bar linkage": _four_bar,
     "two-wheel robot": lambda: RobotCase(
         "two-wheel robot", fukao_robot(), np.zeros(5), np.array([0.3, 0.0, 0.0, 2.0, 2.0])
@@ -74,6 +73,7 @@ CASES: dict[str, Callable[[], RobotCase]] = {
     ),
     "acrobot": lambda: RobotCase("acrobot", acrobot(), np.array([0.1, -0.1]), np.zeros(2)),
     "crane": lambda: RobotCase("crane", altmann_heiland_crane(), np.array([0.0, 3.0, 0.05]), np.zeros(3)),
+    "seven-joint arm": _arm_of_seven_joints,
 }
 
 

@@ -186,6 +186,7 @@ print(len({SymbolicFunction("k", {"x": x}, {"y": y + last}).identity() for last 
 """
 
 
+@pytest.mark.slow
 def test_line_of_operations_however_long() -> None:
     # A recursion over them would end the process.
     answer = subprocess.run([sys.executable, "-P", "-c", DEEP], capture_output=True, text=True, check=True)
