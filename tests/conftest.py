@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+import hypothesis
 import pytest
 
 from erugin.symbolic.compiler import find_compiler
@@ -101,14 +102,20 @@ class Unavailable(importlib.abc.MetaPathFinder):
         return None
 
 
+for tier, examples in (("quick", 20), ("rest", 100), ("all", 100)):
+    hypothesis.settings.register_profile(tier, max_examples=examples, deadline=None, derandomize=True)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--tier``."""
     parser.addoption("--tier", choices=("quick", "rest", "all"), default="all", help="the tests to run (default: all)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set up the quick tier before a kernel is built."""
-    if config.getoption("--tier") == "quick":
+    """Set up the quick tier before a kernel is built, and the number of random examples."""
+    tier = config.getoption("--tier")
+    hypothesis.settings.load_profile(tier)
+    if tier == "quick":
         os.environ["ERUGIN_CC"] = "none"
         find_compiler.cache_clear()
         sys.meta_path.insert(0, Unavailable())

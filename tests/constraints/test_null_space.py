@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import linalg
@@ -224,7 +224,6 @@ def test_limiting_sizes(method: NullSpaceMethod, theta: Array, shape: tuple[int,
     np.testing.assert_allclose(split.basis.T @ split.basis, np.eye(shape[1]), atol=1e-15)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(st.integers(-4, 4), min_size=n, max_size=n), max_size=7)))
 def test_ranks_and_dependent_rows_are_those_of_exact_arithmetic(rows: list[list[int]]) -> None:
     if not rows:

@@ -99,7 +99,7 @@ def test_every_operation_at_every_odd_number() -> None:
             same(call(pair), function, [pair])
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs(2, 2, 60))
 def test_random_functions_whatever_they_have_as_outputs(graph: Graph) -> None:
     source, function = of(graph.function())

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.bridges.common.name_matching import match_names
@@ -60,7 +60,6 @@ CONVENTIONS = pytest.mark.parametrize("convention", [MUJOCO, PINOCCHIO, DRAKE, P
 
 @CONVENTIONS
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
 def test_there_and_back_is_where_it_was(convention: FloatingBaseConvention, seed: int) -> None:
     robot = floating()
     states, rng = mapped(robot, convention), np.random.default_rng(seed)

@@ -327,7 +327,6 @@ def rewritten(
     return found if gravity is None else found | {"g": gravity * found["g"]}
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(sorted(MASSES)),
     st.sampled_from(sorted(LENGTHS)),
@@ -349,7 +348,7 @@ def test_all_units_that_are_odd_are_named_and_no_others(
     assert found.units in str(found)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.sampled_from(sorted(MASSES)), st.sampled_from(["", "lengths in cm"]), st.sampled_from(sorted(MOMENTS)[1:]))
 def test_moments_of_inertia_in_a_unit_of_their_own_are_named(mass: str, length: str, moment: str) -> None:
     value = MOMENTS[moment]
@@ -363,7 +362,6 @@ def test_moments_of_inertia_in_a_unit_of_their_own_are_named(mass: str, length: 
 factors = st.floats(-6.0, 6.0).map(lambda exponent: 10.0**exponent)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.fixed_dictionaries(dict.fromkeys(("cart", "load", "rod", "moment", "end", "reach", "tip"), factors)))
 def test_numbers_at_random_are_no_units(scales: dict[str, float]) -> None:
     """Whatever the masses and lengths are: of two masses in one unit neither is twice as large as it was."""
@@ -374,7 +372,6 @@ def test_numbers_at_random_are_no_units(scales: dict[str, float]) -> None:
     assert found.units == ""
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.floats(0.3, 3.0), st.floats(0.3, 3.0))
 def test_another_gravity_or_mass_is_no_unit(gravity: float, mass: float) -> None:
     assume(abs(gravity - 1.0) > 0.01)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -248,7 +248,6 @@ def test_most_of_these_have_something_to_guard() -> None:
     assert sum(len(guard_branches(tape).entries) > len(tape.entries) for tape in tapes) >= 9
 
 
-@settings(deadline=None)
 @given(graphs(2, 2, 60), st.data())
 def test_numbers_of_any_function_stay_the_same(graph: Graph, data: st.DataObject) -> None:
     inputs = [data.draw(st.lists(NUMBERS, min_size=size, max_size=size)) for size in graph.sizes]

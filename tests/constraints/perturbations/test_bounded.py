@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad, solve_ivp
@@ -23,7 +23,6 @@ Array = NDArray[np.float64]
 EQUATIONS = (BoundedAcceleration(), BoundedAcceleration(5.0, 3.0, 4.0), BoundedAcceleration(0.5, 30.0, 10.0))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_no_deviation_asks_for_more_than_the_limit(y: float, rate: float) -> None:
     values, rates = np.array([y]), np.array([rate])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -51,7 +51,6 @@ def test_the_bound_is_reached_by_the_worst_errors_and_by_no_other(equation: Dere
     assert 0.05 * bound <= largest <= bound
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.floats(0.01, 1.0), st.floats(0.0, 1e-3), st.floats(0.0, 1.0))
 def test_the_bound_with_critical_damping_in_closed_form(product: float, error: float, rate_error: float) -> None:
     """2δ/(hα) + h δ′/(hα)² for hα ≤ 1."""
@@ -60,7 +59,6 @@ def test_the_bound_with_critical_damping_in_closed_form(product: float, error: f
     assert Deressa(h, product / h).bound(error, rate_error) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.floats(0.05, 3.0), st.floats(0.05, 3.0))
 def test_the_conditions_of_the_class_are_those_of_the_eigenvalues(a: float, b: float) -> None:
     """hβ² < 2α and 4hα < 4 + h²β², here with h = 1."""

@@ -334,7 +334,7 @@ def test_a_robot_of_a_file_beside_pinocchio() -> None:
 entries = st.floats(-1.0, 1.0, allow_nan=False).map(lambda x: round(x, 3))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(
     n=st.integers(2, 5),
     data=st.data(),

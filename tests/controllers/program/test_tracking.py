@@ -7,7 +7,7 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -284,7 +284,6 @@ def controllers(name: str, size: int) -> tuple[ProgramController, ProgramControl
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), more=st.booleans())
 def test_inputs_keep_a_realisable_program_as_the_ideal_force_does(name: str, seed: int, more: bool) -> None:
     """As many rows as inputs or one more, at random; small integers in half of the cases, which inputs may miss."""

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import expm
@@ -143,7 +143,6 @@ def test_the_deviation_obeys_the_equation_with_the_integral(equation: Perturbati
     assert abs((expm(1.5 * A[:-1, :-1]) @ x0[:-1])[0] - exact) > 5e-3
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.floats(0.2, 20.0), st.floats(0.2, 20.0), st.floats(0.05, 3.0))
 def test_gains_are_refused_beyond_the_condition_of_routh_and_nowhere_else(a: float, b: float, share: float) -> None:
     gain = share * 2.0 * a * b**2

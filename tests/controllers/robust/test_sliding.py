@@ -144,7 +144,7 @@ def test_bad_gains_are_refused(arguments: dict[str, float], message: str) -> Non
         Sliding(**arguments)  # type: ignore[arg-type]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.floats(0.5, 8.0), st.floats(0.5, 8.0))
 def test_the_bound_of_a_linear_equation_is_the_norm_of_its_impulse_response(a: float, b: float) -> None:
     """D ∫|g| dt, the sharp bound, with g by python-control."""

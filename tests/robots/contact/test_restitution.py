@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -97,7 +97,6 @@ def finite(size: float) -> st.SearchStrategy[float]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
 @given(
     angles=st.tuples(finite(3.2), finite(3.2)),
     lengths=st.tuples(st.floats(0.2, 1.5), st.floats(0.2, 1.5)),

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from erugin.robots import Dynamics, Link, Robot, lagrangian_system, planar_manipulator
@@ -234,7 +234,6 @@ def magnitude(ring: Ring, terms: Terms, values: dict[tuple[str, int], float]) ->
     return total
 
 
-@settings(max_examples=300, deadline=None)
 @given(trees)
 def test_values_do_not_change(tree: Tree) -> None:
     """Of the printed form, against CasADi's own evaluation of the expression."""
@@ -250,7 +249,6 @@ def test_values_do_not_change(tree: Tree) -> None:
         assert abs(evaluate(node, values) - expected) <= 1e-12 * scale
 
 
-@settings(max_examples=60, deadline=None)
 @given(trees)
 def test_printed_text_is_the_expression_to_sympy(tree: Tree) -> None:
     """Read back by another grammar; the difference is expanded to exactly zero in exponentials by SymPy."""
@@ -267,7 +265,6 @@ def test_printed_text_is_the_expression_to_sympy(tree: Tree) -> None:
         assert expanded == 0
 
 
-@settings(max_examples=100, deadline=None)
 @given(trees, trees)
 def test_identities_hold_by_equality(one: Tree, two: Tree) -> None:
     f, g = X + build(one, SX, ca), Y + build(two, SX, ca)

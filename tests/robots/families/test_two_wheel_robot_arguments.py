@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.constraints import Baumgarte
@@ -92,7 +92,6 @@ def test_inertias_that_no_wheel_has_are_refused() -> None:
 SIZES = st.floats(1e-3, 1e3)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     numbers=st.fixed_dictionaries({name: SIZES for name in GIVEN if name != "com_offset"}),
     offset=st.floats(-1e3, 1e3),

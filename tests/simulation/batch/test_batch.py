@@ -157,7 +157,7 @@ def test_expressions_see_the_parameters_of_their_lane() -> None:
     np.testing.assert_array_equal(motions.p[:, robot.parameters.names.index("l2")], [0.5, 0.6])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(shapes=st.tuples(*[st.booleans()] * 4), vector=st.booleans())
 def test_what_has_no_batch_axis_is_the_same_in_all_lanes(shapes: tuple[bool, ...], vector: bool) -> None:
     """In every combination; parameters by name or as vectors."""
@@ -337,7 +337,6 @@ def told(record: Record) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 400),
     switches=st.booleans(),

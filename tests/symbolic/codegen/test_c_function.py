@@ -11,7 +11,7 @@ from types import ModuleType
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -56,7 +56,6 @@ def cosine(angle: float) -> float:
     return float(sines()(np.array([[angle]]))[0, 1])
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 120), st.sampled_from(SHAPES), st.sampled_from([1, 2, 3, 5, 17]))
 def test_pieces_have_the_bits_of_the_whole(seed: int, steps: int, shape: tuple[int, int], piece: int) -> None:
     tape, rows = Tape.of(large_graph(seed, steps).function()), ARGUMENTS

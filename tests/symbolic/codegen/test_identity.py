@@ -14,7 +14,7 @@ from itertools import combinations
 
 import casadi as ca
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.symbolic.codegen import SymbolicFunction, Tape
@@ -139,14 +139,12 @@ def told(graph: Graph) -> tuple[str, object]:
     return identity(*named), (tape.inputs, entries, tape.outputs)
 
 
-@settings(deadline=None, max_examples=300)
 @given(pairs())
 def test_graphs_that_differ_have_different_identities(graphs: tuple[Graph, Graph]) -> None:
     (one, operations), (other, changed) = told(graphs[0]), told(graphs[1])
     assert operations == changed or one != other
 
 
-@settings(deadline=None, max_examples=50)
 @given(graphs(2, 2, 30))
 def test_graph_that_is_built_again_has_the_same_identity(graph: Graph) -> None:
     assert told(graph)[0] == told(graph)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from erugin.symbolic import ModelError
@@ -54,7 +54,6 @@ def drawn(graph: Graph, data: st.DataObject) -> list[list[float]]:
     return [data.draw(st.lists(numbers, min_size=size, max_size=size)) for size in graph.sizes]
 
 
-@settings(deadline=None)
 @given(graphs(2, 3, 60), st.data())
 def test_order_can_be_run_and_gives_the_same_bits(graph: Graph, data: st.DataObject) -> None:
     inputs, tape = drawn(graph, data), Tape.of(graph.function())
@@ -143,7 +142,6 @@ def by_machine(function: ca.Function, inputs: list[list[float]]) -> list[list[fl
     return [np.array(ca.densify(output)).ravel(order="F").tolist() for output in outputs]
 
 
-@settings(deadline=None)
 @given(graphs(3, 3, 40), st.data())
 def test_tape_has_the_bits_of_the_function(graph: Graph, data: st.DataObject) -> None:
     inputs = arguments(graph, data)
@@ -151,7 +149,6 @@ def test_tape_has_the_bits_of_the_function(graph: Graph, data: st.DataObject) ->
     assert bits(interpret(Tape.of(function), inputs)) == bits(by_machine(function, inputs))
 
 
-@settings(deadline=None)
 @given(graphs(3, 3, 40), st.sets(st.integers(0, 2)), st.data())
 def test_split_tape_has_the_bits_of_the_whole(graph: Graph, fixed: set[int], data: st.DataObject) -> None:
     inputs = arguments(graph, data)
@@ -177,7 +174,6 @@ def _needed(tape: Tape) -> int:
     return sum(tape.entries[k][0] not in (ca.OP_INPUT, ca.OP_CONST) for k in needed)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 150))
 def test_another_order_has_the_same_bits(seed: int, steps: int) -> None:
     inputs, tape = [[0.3, -1.5, 7.0, 2.0]], Tape.of(large_graph(seed, steps).function())
