@@ -12,7 +12,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-import pybullet
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -35,6 +34,8 @@ from ...support.mujoco_arm import LINKS, arm, model_of
 from ...support.pinocchio_models import export_quietly
 from ...support.simulator_cases import cart, chain, floating, panda, tracking
 from ...support.urdf import ARM
+
+pybullet: Any = pytest.importorskip("pybullet")  # it has no wheels for Python 3.12 and later
 
 # Which has no wheels for Python 3.12 and later.
 

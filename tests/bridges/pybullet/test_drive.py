@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pybullet
 import pytest
 from numpy.typing import NDArray
 
@@ -30,6 +30,8 @@ from ...support.simulator_cases import (
     tracking,
     true_motion,
 )
+
+pybullet: Any = pytest.importorskip("pybullet")  # it has no wheels for Python 3.12 and later
 
 # Which has no wheels for Python 3.12 and later.
 

@@ -6,9 +6,9 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pybullet
 import pytest
 
 from erugin.bridges import pybullet as bridge
@@ -21,6 +21,8 @@ from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
 from ...support.simulator_cases import ROBOTS, cart, chain, floating, panda, start, tracking
 from ...support.urdf import load_quietly
+
+pybullet: Any = pytest.importorskip("pybullet")  # it has no wheels for Python 3.12 and later
 
 # Which has no wheels for Python 3.12 and later.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import signal
@@ -12,8 +13,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import psutil
 import pytest
 
 from erugin.scenarios import Results
@@ -22,6 +23,8 @@ from erugin.scenarios.study.study import StoppedStudyError
 from erugin.symbolic import StudyError
 
 from ...support.study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start
+
+psutil: Any = importlib.import_module("psutil")  # has no types, or wrong ones
 
 CLUSTER = """
 import sys

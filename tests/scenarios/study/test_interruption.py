@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import re
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-import psutil
 import pytest
 
 from erugin.scenarios import Results
 from erugin.scenarios.study.study import StoppedStudyError
 
 from ...support.study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start
+
+psutil: Any = importlib.import_module("psutil")  # has no types, or wrong ones
 
 
 def wait_for(folder: Path, tasks: int, process: subprocess.Popen[str]) -> None:
