@@ -2,87 +2,37 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import casadi as ca
 import numpy as np
 import pytest
 
-import erugin
 from erugin.constraints import Perturbation
 from erugin.constraints.curves import Curve
 from erugin.controllers import Controller, ProgramController, Status
 from erugin.controllers.multipliers import (
-    AugmentedMultipliers,
-    CanonicalMultipliers,
     Capability,
-    LdlMultipliers,
-    LeastNormMultipliers,
     MultiplierMethod,
-    NullSpaceMultipliers,
-    ProximalMultipliers,
-    SweepMultipliers,
-    UdwadiaPhohomsiriMultipliers,
 )
 from erugin.controllers.program.program_controller import REALIZATIONS
 from erugin.controllers.realization import Realization
 from erugin.robots import Link, lagrangian_system
 from erugin.robots.hamiltonian import (
-    ChainForm,
-    Cholesky,
-    ConjugateDirections,
-    DenseForm,
     LegendreSolver,
-    MinimalResiduals,
     PlanarChain,
-    ProductForm,
     QuadraticForm,
-    RobotForm,
-    StructuredElimination,
 )
 from erugin.scenarios import simulate
 from erugin.simulation import Integrator, Projected
 from erugin.symbolic import ModelError, NotFiniteError, NotFiniteInputError
 
 from .support.arms import disc_program, two_link_arm
+from .support.contracts import FORMS, METHODS, SOLVERS, concrete
 from .support.controller_cases import BUILDERS
 from .support.controller_cases.robots import CASES, RobotCase, robot_case
 from .support.integrators import ROWS, Row, name_of
 from .support.kernels import use_no_compiler
-
-SOLVERS: list[LegendreSolver] = [
-    Cholesky(),
-    StructuredElimination(),
-    ConjugateDirections(1e-14),
-    MinimalResiduals(1e-13, 1.0),
-]
-FORMS: set[type[QuadraticForm]] = {ChainForm, DenseForm, ProductForm, RobotForm}
-METHODS: list[MultiplierMethod] = [
-    LdlMultipliers(),
-    LeastNormMultipliers(),
-    ProximalMultipliers(),
-    AugmentedMultipliers(),
-    SweepMultipliers(),
-    CanonicalMultipliers(),
-    NullSpaceMultipliers(),
-    UdwadiaPhohomsiriMultipliers(),
-]
-
-
-def concrete(base: type[Any]) -> Iterator[type[Any]]:
-    """Every concrete subclass of Erugin's own, whether or not a room re-exports it."""
-    for module in pkgutil.walk_packages(erugin.__path__, "erugin."):
-        importlib.import_module(module.name)
-    subclasses: list[type[Any]] = base.__subclasses__()
-    for sub in subclasses:
-        yield from concrete(sub)
-        if not inspect.isabstract(sub) and sub.__module__.startswith("erugin."):
-            yield sub
 
 
 @pytest.mark.foreign

@@ -11,13 +11,9 @@ import pytest
 from erugin.scenarios import Comparison
 
 from .support.project import ROOT
+from .support.python_code import snippets
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
-
-
-def snippets(page: Path) -> list[str]:
-    """Python blocks of a page, in order."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow

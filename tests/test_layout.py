@@ -20,6 +20,7 @@ import pytest
 import erugin
 
 from .support.project import ROOMS, ROOT, read_pyproject
+from .support.python_code import run_python
 
 MACHINE_PATH = re.compile(r"(^|[^A-Za-z0-9_.])/(home|root|srv|opt|work|mnt)/[a-z]", re.MULTILINE)
 
@@ -310,12 +311,6 @@ def _deferred(text: str) -> dict[str, str]:
 )
 def test_no_cycle_is_let_through(tmp_path: Path, files: dict[str, str]) -> None:
     assert find_cycle(write_tree(tmp_path, files)) == []
-
-
-def run_python(code: str, *arguments: str) -> str:
-    """Standard output of some code in a fresh interpreter, away from the repository's folders."""
-    command = [sys.executable, "-P", "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120.0).stdout
 
 
 LOADED: Callable[[str], str] = "import sys, {}; print(*(m for m in sys.argv[1:] if m in sys.modules))".format

@@ -16,7 +16,7 @@ from erugin.symbolic.cache import compiled_library
 from erugin.symbolic.compiler import Compiler, find_compiler
 
 from ..support.caches import fill, make_old
-from ..test_layout import run_python
+from ..support.python_code import run_python
 
 pytestmark = [pytest.mark.usefixtures("terminal"), pytest.mark.usefixtures("cache")]
 

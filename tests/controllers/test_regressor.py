@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,23 +21,15 @@ from erugin.symbolic import Kernel, ModelError, ParameterError, Parameters
 
 from ..support.arms import two_link_arm
 from ..support.controller_cases.robots import robot_case
-from ..support.urdf import body, joint, load_quietly, real_robots, seven_joint_arm, without_dissipation, write
+from ..support.pinocchio_models import pinocchio
+from ..support.urdf import body, joint, load_quietly, seven_joint_arm, without_dissipation, write
 
 Array = NDArray[np.float64]
-FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 
 
 def symbols(robot: Robot) -> tuple[ca.SX, ca.SX]:
     n = robot.coordinates.nv
     return ca.SX.sym("v_r", n), ca.SX.sym("a_r", n)
-
-
-@functools.cache
-def pinocchio() -> tuple[Any, Any]:
-    pin: Any = importlib.import_module("pinocchio")  # has no type information
-    whole: Any = pin.buildModelFromUrdf(str(real_robots()["panda"]))
-    held = [whole.getJointId(name) for name in FINGERS]
-    return pin, pin.buildReducedModel(whole, held, pin.neutral(whole))
 
 
 def states(n: int, *, count: int = 3) -> list[list[Array]]:

@@ -15,8 +15,7 @@ from erugin.robots.tree import WORLD, Node, Planar, Prismatic, Tree
 from erugin.scenarios import simulate
 from erugin.symbolic import NO_PARAMETERS, Coordinates, ModelError
 
-from ..support.trees import assert_close
-from .tree.test_tree import BODY, GRAVITY
+from ..support.trees import BODY, GRAVITY, assert_close
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from erugin.robots import Robot, assemble
 from erugin.robots.examples import bricard_mechanism
 from erugin.simulation.natural_rank import NaturalFinding, NaturalRank
 
-from ..controllers.multipliers.test_natural import flat, parallelogram
+from ..support.flat_linkages import flat, parallelogram
 from ..support.mechanisms import crank_rocker, stephenson
 
 Array = NDArray[np.float64]

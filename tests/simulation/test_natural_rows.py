@@ -33,12 +33,9 @@ from erugin.simulation import DOP853, RK4, Integrator, Projected, Reduced, Simul
 from erugin.simulation.numeric_loop import close_loop
 from erugin.symbolic import ModelError, Parameters, StartWarning
 
-from ..controllers.multipliers.test_natural import flat, parallelogram
+from ..support.flat_linkages import flat, flat_four_bar, flat_state, parallelogram, upright, windows_state
 from ..support.mechanisms import bar
 from ..support.reduced_models import EQUAL, SLIDER, Torque, equal_arms
-from .test_singular_linkages import flat as can_lie_flat
-from .test_singular_linkages import flat_state, windows_state
-from .test_singular_passage import upright
 
 ROD = Link(0.5, 1.0, 0.25, 0.02)
 
@@ -129,7 +126,7 @@ CASES: dict[str, tuple[Callable[[], Robot], State, float, float, str]] = {
         "pin 1[0]",
     ),
     "third crank, least norm": (parallelogram, flat, 0.0, 5.0, "pin3[0]"),
-    "a linkage that can lie flat": (can_lie_flat, flat_state, 0.0, 12.0, "coupler pin[0]"),
+    "a linkage that can lie flat": (flat_four_bar, flat_state, 0.0, 12.0, "coupler pin[0]"),
     "one row": (short_form, folding, np.pi / 2, 4.0, "rod"),
 }
 """Robot, its states (angle, rate), the angle of its singular position, its rate there, the row that vanishes."""

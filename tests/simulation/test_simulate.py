@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line, nonholonomic, second_order
+from erugin.constraints import holonomic, nonholonomic, second_order
 from erugin.controllers import Controller, Program, ProgramController, Status, start_on
 from erugin.robots import Link, Robot, lagrangian_system, planar_manipulator
 from erugin.scenarios import simulate
@@ -18,8 +18,7 @@ from erugin.symbolic import ModelError, ParameterError, Parameters, ShapeError
 
 from ..support.arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
 from ..support.called_controller import Called
-
-Array = NDArray[np.float64]
+from ..support.systems import Array, outward_program
 
 
 @pytest.mark.parametrize("realization", ["ideal", "actuated"])
@@ -201,15 +200,6 @@ def test_a_program_is_no_controller() -> None:
     program = disc_program()
     with pytest.raises(ModelError, match=r"ProgramController\(program\)"):
         simulate(program.robot, program, [0.3, 0.8], [0.0, 0.0], 0.1, step=0.01)  # type: ignore[arg-type]
-
-
-def outward_program(
-    start: Array | tuple[float, float] = (0.5, 0.3), end: Array | tuple[float, float] = (1.5, 0.5)
-) -> Program:
-    """The tip is sent along a line that leaves the reach of the arm."""
-    robot = two_link_arm()
-    field = EruginField(line(tuple(start), tuple(end)), speed=0.2)
-    return Program(robot, follow(field, robot.points["tip"], perturbation=FirstOrder(10.0)))
 
 
 def runaway() -> Robot:

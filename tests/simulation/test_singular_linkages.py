@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from erugin.constraints import Constraint, holonomic, nonholonomic
@@ -25,7 +23,7 @@ from erugin.robots import (
     planar_linkage,
     with_inputs,
 )
-from erugin.robots.examples import four_bar, iftomm_four_bars
+from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.manifold.branch import LostBranchError, MotionBranch
 from erugin.robots.manifold.initial_chart import initial_chart
 from erugin.robots.manifold.manifold import Manifold
@@ -34,10 +32,9 @@ from erugin.scenarios import simulate
 from erugin.simulation import Reduced, SimulationError
 from erugin.symbolic import NotFiniteError, Parameters, SingularProgramError
 
+from ..support.flat_linkages import Array, flat_four_bar, flat_state, windows_state
 from ..support.mechanisms import turned
-from ..support.references.linkage_positions import four_bar as closed_form
 
-Array = NDArray[np.float64]
 G = 9.81
 Rows = Callable[[ca.SX, ca.SX, ca.SX], Sequence[Constraint]]
 
@@ -185,15 +182,6 @@ def test_the_end_of_a_domain_beside_the_curve_does_no_harm() -> None:
 
 
 UPRIGHT = np.pi / 2
-A, B, C, D = 1.0, 1.5, 1.3, 1.2
-"""Crank, coupler, rocker and ground of a linkage that can lie flat, since A + B = C + D."""
-
-
-def windows_state(windows: int, angle: float, rate: float) -> tuple[Array, Array]:
-    q, v = np.zeros(2 * windows + 1), np.zeros(2 * windows + 1)
-    cranks = [0, *range(2, 2 * windows + 1, 2)]
-    q[cranks], v[cranks] = angle, rate
-    return q, v
 
 
 @pytest.mark.parametrize(
@@ -341,31 +329,9 @@ def test_windows_may_start_flat_on_any_branch() -> None:
     np.testing.assert_allclose(motion.q, truth[:, None] * rates, atol=1e-8)
 
 
-@functools.cache
-def flat() -> Robot:
-    def bar(length: float, mass: float) -> Link:
-        return Link(length, mass, 0.4 * length, 0.1 * mass * length**2)
-
-    return four_bar(bar(A, 1.0), bar(B, 0.8), bar(C, 1.2), ground=(D, 0.0), inputs=())
-
-
-def flat_state(angle: float, rate: float) -> tuple[Array, Array]:
-    """A state of that linkage on the branch whose open form turns into the crossed one at the flat position."""
-    coupler, rocker = closed_form(A, B, C, D, angle)[0 if angle < 0.0 else 1]
-    q = np.array([angle, coupler, rocker])
-    v = np.array(
-        [
-            1.0,
-            A / B * np.sin(rocker - angle) / np.sin(coupler - rocker),
-            A / C * np.sin(angle - coupler) / np.sin(rocker - coupler),
-        ]
-    )
-    return q, rate * v
-
-
 def test_a_linkage_that_can_lie_flat_goes_through_in_time() -> None:
     """Branches that curve: time by quadrature of dθ √(m(θ)/(2(E − V))) with Freudenstein's angles on either side."""
-    robot = flat()
+    robot = flat_four_bar()
     start, end, rate = -0.8, 0.8, 9.0
     q, v = flat_state(start, rate)
     assert np.abs(robot.evaluate(robot.natural[0].residual(robot.coordinates), q=q)).max() < 1e-14

@@ -5,7 +5,6 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from erugin.constraints import holonomic, nonholonomic
@@ -20,21 +19,13 @@ from erugin.simulation import RK4, Phase, Reduced, SimulationError, Simulator, T
 from erugin.symbolic import Kernel, ModelError, SingularProgramError
 from erugin.symbolic.runge_kutta import rk4_step
 
+from ..support.flat_linkages import Array, upright
 from ..support.mechanisms import crank_rocker
 from ..support.reduced_models import Torque, equal_arms, equal_arms_rate, pendulum
 
-Array = NDArray[np.float64]
 UPRIGHT = np.pi / 2
 A, B, C, D = 1.0, 1.5, 1.3, 1.2
 """Crank, coupler, rocker and ground of a linkage that can lie flat, since A + B = C + D."""
-
-
-def upright(angle: float, rate: float) -> tuple[Array, Array]:
-    """A state of the slider-crank with equal arms on the branch x = 2 cos φ."""
-    return (
-        np.array([angle, -angle, 2.0 * np.cos(angle)]),
-        rate * np.array([1.0, -1.0, -2.0 * np.sin(angle)]),
-    )
 
 
 def equal_arms_motion(torque: Torque | None, angle: float, rate: float, t: Array) -> Array:

@@ -194,3 +194,11 @@ def progress_kernel(curve: Line | Spline) -> Kernel:
     """``progress``, compiled once per curve."""
     x = ca.SX.sym("x", curve.dimension)
     return Kernel("progress", {"x": x, "p": curve.parameters.symbols}, {"s": curve.progress(x)}, compiled=False)
+
+
+def subclasses(base: type) -> Iterator[type]:
+    """All classes below ``base``, however deep."""
+    children: list[type] = base.__subclasses__()
+    for child in children:
+        yield child
+        yield from subclasses(child)

@@ -927,7 +927,7 @@ def known_objects(calls: Iterable[Call]) -> dict[str, Any]:
 
 def pages(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Snippets of documents."""
-    from ..test_documents import snippets
+    from .python_code import snippets
 
     for name in names:
         yield name, snippets(ROOT / name)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import casadi as ca
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from erugin.bridges.mujoco import JointMap, export
 from erugin.bridges.mujoco.versions import DIAGEXACT, TENDON_ARMATURE, Feature
-from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, load_urdf, planar_manipulator
+from erugin.robots import (
+    Dynamics,
+    Frame,
+    Link,
+    Robot,
+    TelescopicLink,
+    exoskeleton,
+    load_urdf,
+    planar_manipulator,
+    tree_system,
+)
 from erugin.robots.examples import bricard_mechanism, flores_slider_crank, franka_panda, walker
 from erugin.robots.examples.arms import example_file
-from erugin.symbolic import BridgeWarning
+from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
+from erugin.symbolic import NO_PARAMETERS, BridgeWarning
 
 from .mechanisms import crank_rocker, parallel_robot, stephenson
 
@@ -137,3 +150,30 @@ def states(robot: Robot, count: int = 3, seed: int = 1) -> list[tuple[Array, Arr
 def difference(actual: Array, expected: Array) -> float:
     """Largest difference relative to the largest entry."""
     return float(np.abs(actual - expected).max() / np.abs(expected).max())
+
+
+def floating_robot() -> Robot:
+    """A body that floats, with an arm of one driven joint."""
+    inertia = ca.SX(ca.DM([[0.2, 0.01, 0.0], [0.01, 0.3, 0.02], [0.0, 0.02, 0.25]]))
+    trunk = Body(name="trunk", mass=ca.SX(2.0), center=ca.SX(ca.DM([0.1, 0.0, 0.05])), inertia=inertia)
+    bar = Body(name="bar", mass=ca.SX(1.0), center=ca.SX(ca.DM([0.3, 0.0, 0.0])), inertia=0.2 * inertia)
+    base = Node(name="base", parent=-1, placement=Frame.at(), joint=Floating(), bodies=(trunk,))
+    elbow = Node(name="elbow", parent=0, placement=Frame.at(0.2, 0.1), joint=Revolute((0.0, 1.0, 0.0)), bodies=(bar,))
+    B = ca.SX(7, 1)
+    B[6] = 1.0
+    gravity = ca.SX(ca.DM([0.0, 0.0, -9.81]))
+    return tree_system(Tree((base, elbow), gravity), parameters=NO_PARAMETERS, u=ca.SX.sym("tau"), B=B)
+
+
+def with_forces(own: Robot, forces: ca.SX, inertia: ca.SX | None = None) -> Robot:
+    """The robot with more in h, and in M."""
+    plain = own.dynamics
+    return dataclasses.replace(
+        own,
+        dynamics=Dynamics(
+            mass_matrix=lambda: plain.mass_matrix + (0 if inertia is None else inertia),
+            bias=lambda: plain.bias + forces,
+            kinetic_energy=lambda: plain.kinetic_energy,
+            potential_energy=lambda: plain.potential_energy,
+        ),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,6 +19,7 @@ from erugin.simulation import (
     Integral,
     Phase,
     PhasedTrajectory,
+    SimulationError,
     Simulator,
     Trajectories,
     Trajectory,
@@ -110,3 +112,21 @@ def read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     """The arrays of a file as NumPy itself reads them."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
+
+
+def assert_same(lane: Trajectory, alone: Trajectory) -> None:
+    for name in (*SAMPLED, "p", "controller_p"):
+        np.testing.assert_array_equal(getattr(lane, name), getattr(alone, name), err_msg=name)
+    assert lane.ending == alone.ending
+    assert lane.notes == alone.notes
+    assert dict(lane.metrics) == dict(alone.metrics)
+
+
+def alone(simulator: Simulator, *start: Any, **options: Any) -> Trajectory:  # noqa: ANN401 - passed on
+    try:
+        return simulator.run(*start, **options)
+    except SimulationError as error:
+        return error.trajectory

@@ -144,3 +144,6 @@ def interpret(
 def bits(numbers: Sequence[Sequence[float]]) -> list[list[str]]:
     """Every bit of numbers, as text; one NaN is as good as another."""
     return [[float(number).hex() for number in row] for row in numbers]
+
+
+NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.5, 0.3, 7.0, 1e9, float("inf"), float("nan")])

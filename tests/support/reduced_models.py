@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import casadi as ca
@@ -13,6 +14,8 @@ from erugin.controllers import Controller
 from erugin.robots import Link, Robot, lagrangian_system
 from erugin.robots.examples import slider_crank
 from erugin.symbolic import Parameters
+
+from .systems import body
 
 Array = NDArray[np.float64]
 G = 9.81
@@ -93,3 +96,10 @@ class Torque(Controller):
 
     def control(self, t: float, q: object, v: object, p: object = None) -> Array:
         return np.array([self.at(t)])
+
+
+@functools.cache
+def turning_body() -> Robot:
+    """Three quasi-velocities, four coordinates, and a point of the body on a plane."""
+    robot = body().robot
+    return dataclasses.replace(robot, natural=(holonomic(robot.points["tip"][0] - 0.35, name="plane"),))

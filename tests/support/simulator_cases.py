@@ -20,6 +20,8 @@ from erugin.scenarios import simulate
 from erugin.simulation import Trajectory
 from erugin.symbolic import Parameters
 
+from .arms import two_link_arm
+
 Array = NDArray[np.float64]
 FINER = 50
 LINKS = [Link(0.6, 2.0, 0.25, 0.05), Link(0.5, 1.5, 0.2, 0.03), Link(0.4, 0.8, 0.15, 0.02)]
@@ -190,3 +192,13 @@ def _turned(*angles: float) -> Array:
         turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
         R = turn @ R
     return R
+
+
+START = np.array([0.1, 0.7, 0.2, -0.1])
+
+
+def tracking_controller(realization: str = "actuated") -> tuple[Robot, ProgramController]:
+    robot = two_link_arm()
+    target = ca.vertcat(0.3 + 0.2 * ca.sin(2 * robot.t), 0.5)
+    program = Program(robot, holonomic(robot.q - target, name="track"))
+    return robot, ProgramController(program, realization="ideal" if realization == "ideal" else "actuated")

@@ -53,3 +53,29 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Its exit code, output and errors."""
     output, errors = process.communicate(timeout=120.0)
     return process.returncode, output, errors
+
+
+FATAL = """
+import os
+from erugin.robots import Link, planar_manipulator
+from erugin.controllers import Controller
+from erugin.scenarios.scenario import scenario
+from erugin.scenarios.setup import Setup
+from erugin.scenarios import Study
+
+ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
+
+class Fatal(Controller):
+    robot = ROBOT
+    def control(self, t, q, v, p=None):
+        if q[0] > 0.5:
+            os._exit(3)
+        return 0.0 * v
+
+@scenario("fatal")
+def fatal() -> Setup:
+    '''It ends the process.'''
+    return Setup(ROBOT, None, [0.0], [0.0], 0.002, 1e-3)
+
+study = Study(fatal, {"q0.q1": [0.0, 0.1, 1.0]}, {"fatal": lambda setup: Fatal()}, runs_per_task=1)
+"""

@@ -14,8 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.robots import Dynamics, Link, Robot, planar_manipulator
+from erugin.constraints import EruginField, FirstOrder, follow, holonomic, line
+from erugin.controllers import Program
+from erugin.robots import Dynamics, Link, Robot, lagrangian_system, planar_manipulator
 from erugin.symbolic import Coordinates, Parameters
+
+from .arms import two_link_arm
 
 Array = NDArray[np.float64]
 
@@ -184,3 +188,46 @@ ROBOT = SYSTEMS[0].robot
 TIP = ROBOT.points["tip"]
 ELBOW = ROBOT.points["joint2"]
 A = ROBOT.coordinates.a
+
+
+def cart_with_pendulum() -> Robot:
+    """A cart with a pendulum in Cartesian coordinates, the rod a natural constraint; forces on cart and bob."""
+    q = ca.vertcat(*(ca.SX.sym(s) for s in ("s", "x", "y")))
+    v = ca.vertcat(*(ca.SX.sym(s) for s in ("vs", "vx", "vy")))
+    u = ca.vertcat(ca.SX.sym("F"), ca.SX.sym("W"))
+    p = Parameters.declare({"M": 2.0, "m": 0.7, "l": 0.5, "g": 9.81})
+    rod = (q[1] - q[0]) ** 2 + q[2] ** 2 - p["l"] ** 2
+    return lagrangian_system(
+        q=q,
+        v=v,
+        p=p,
+        T=(p["M"] * v[0] ** 2 + p["m"] * (v[1] ** 2 + v[2] ** 2)) / 2,
+        V=p["m"] * p["g"] * q[2],
+        D=0.3 * v[0] ** 2 / 2,
+        Q=ca.vertcat(u[0], u[1], 0),
+        u=u,
+        natural=[holonomic(rod, name="rod")],
+    )
+
+
+T = 0.3
+
+
+def moving_base() -> Program:
+    """A pendulum of variable length on a base that is driven: T has terms linear in v and depends on time."""
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    base = ca.vertcat(0.3 * ca.sin(3 * t), 0.2 * t**2)
+    place = base + q[1] * ca.vertcat(ca.sin(q[0]), -ca.cos(q[0]))
+    speed = ca.jtimes(place, q, v) + ca.jacobian(place, t)
+    T, V = 1.3 * ca.sumsqr(speed) / 2 + 0.2 * v[0] ** 2 / 2, 1.3 * 9.81 * place[1]
+    robot = lagrangian_system(q=ca.vertcat(*ca.vertsplit(q)), v=v, t=t, T=T, V=V, D=0.4 * v[1] ** 2 / 2)
+    return Program(robot, holonomic(robot.q[1] * ca.cos(robot.q[0]) - 0.5 - 0.1 * ca.sin(robot.t), name="depth"))
+
+
+def outward_program(
+    start: Array | tuple[float, float] = (0.5, 0.3), end: Array | tuple[float, float] = (1.5, 0.5)
+) -> Program:
+    """The tip is sent along a line that leaves the reach of the arm."""
+    robot = two_link_arm()
+    field = EruginField(line(tuple(start), tuple(end)), speed=0.2)
+    return Program(robot, follow(field, robot.points["tip"], perturbation=FirstOrder(10.0)))

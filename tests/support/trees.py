@@ -239,3 +239,21 @@ def _axis(rng: np.random.Generator, kind: Kind) -> Array:
 def only(trees: dict[str, RandomTree], *, relative: bool) -> Sequence[str]:
     """Names of the trees that other libraries can or cannot model."""
     return [name for name, tree in trees.items() if tree.is_relative == relative]
+
+
+def number(expression: ca.SX) -> Array:
+    """The value of a constant."""
+    return ca.Function("number", [], [ca.densify(expression)]).call([])[0].full()
+
+
+def constant(x: Array) -> ca.SX:
+    return ca.SX(ca.DM(x))
+
+
+CENTER, INERTIA = np.array([0.2, 0.1, -0.1]), np.diag([0.1, 0.2, 0.25])
+
+
+BODY = Body(name="block", mass=ca.SX(2.0), center=constant(CENTER), inertia=constant(INERTIA))
+
+
+GRAVITY = constant(np.array([0.0, 0.0, -9.81]))

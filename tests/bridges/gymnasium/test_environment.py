@@ -24,9 +24,9 @@ from erugin.scenarios.catalogue import slider_crank, two_wheel_clothoid
 from erugin.simulation import Reduced, SimulationError, Trajectory
 from erugin.symbolic import ParameterError, Parameters
 
-from ...controllers.multipliers.test_natural import flat, parallelogram
 from ...support.called_controller import Called
 from ...support.comparison_setup import program_control, swing
+from ...support.flat_linkages import flat, parallelogram
 
 Array = NDArray[np.float64]
 NOTHING = np.zeros(2)

@@ -28,8 +28,7 @@ from erugin.symbolic.codegen import Tape
 from ...support.arms import two_link_arm
 from ...support.controller_cases import BUILDERS
 from ...support.controller_cases.robots import robot_case
-from ...support.random_graphs import Graph, bits, graphs, interpret
-from ...symbolic.codegen.test_tape import NUMBERS
+from ...support.random_graphs import NUMBERS, Graph, bits, graphs, interpret
 
 Array = NDArray[np.float64]
 

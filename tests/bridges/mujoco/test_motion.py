@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from erugin.bridges.mujoco import drive, export, load, simulate
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic
 from erugin.controllers import Controller, Program, ProgramController
-from erugin.robots import Frame, Link, Robot, TelescopicLink, assemble, exoskeleton, planar_manipulator, tree_system
+from erugin.robots import Link, Robot, TelescopicLink, assemble, exoskeleton, planar_manipulator
 from erugin.robots.examples import bricard_mechanism, five_bar, four_bar, franka_panda
-from erugin.robots.tree import Body, Floating, Node, Revolute, Tree
 from erugin.scenarios import simulate as simulate_here
 from erugin.simulation import Reduced, Trajectory
-from erugin.symbolic import NO_PARAMETERS, BridgeError, BridgeWarning
+from erugin.symbolic import BridgeError, BridgeWarning
 
+from ...support.mjcf import floating_robot
 from ...support.mujoco_arm import LINKS, Q0, V0, arm, model_of, started, swinging
 from ...support.mujoco_versions import (
     BOUNDED,
@@ -87,19 +87,6 @@ def test_methods_of_order_one_go_to_ours_at_order_one(integrator: Method) -> Non
     robot = planar_manipulator(LINKS)
     _, orders = errors(robot, swinging(robot), (Q0, V0), 1.0, [128, 256, 512], integrator=integrator)
     assert np.allclose(orders, 1.0, atol=0.02)
-
-
-def floating_robot() -> Robot:
-    """A body that floats, with an arm of one driven joint."""
-    inertia = ca.SX(ca.DM([[0.2, 0.01, 0.0], [0.01, 0.3, 0.02], [0.0, 0.02, 0.25]]))
-    trunk = Body(name="trunk", mass=ca.SX(2.0), center=ca.SX(ca.DM([0.1, 0.0, 0.05])), inertia=inertia)
-    bar = Body(name="bar", mass=ca.SX(1.0), center=ca.SX(ca.DM([0.3, 0.0, 0.0])), inertia=0.2 * inertia)
-    base = Node(name="base", parent=-1, placement=Frame.at(), joint=Floating(), bodies=(trunk,))
-    elbow = Node(name="elbow", parent=0, placement=Frame.at(0.2, 0.1), joint=Revolute((0.0, 1.0, 0.0)), bodies=(bar,))
-    B = ca.SX(7, 1)
-    B[6] = 1.0
-    gravity = ca.SX(ca.DM([0.0, 0.0, -9.81]))
-    return tree_system(Tree((base, elbow), gravity), parameters=NO_PARAMETERS, u=ca.SX.sym("tau"), B=B)
 
 
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])

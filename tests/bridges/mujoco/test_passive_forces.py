@@ -10,25 +10,11 @@ import numpy as np
 import pytest
 
 from erugin.bridges.mujoco import export, load
-from erugin.robots import Dynamics, Robot, planar_manipulator, with_drive
+from erugin.robots import Robot, planar_manipulator, with_drive
 from erugin.symbolic import BridgeError, BridgeWarning
 
-from ...support.mjcf import LINKS, Model, difference, robot, states
+from ...support.mjcf import LINKS, Model, difference, robot, states, with_forces
 from ...support.mujoco_versions import TENDON_ARMATURE, needs
-
-
-def with_forces(own: Robot, forces: ca.SX, inertia: ca.SX | None = None) -> Robot:
-    """The robot with more in h, and in M."""
-    plain = own.dynamics
-    return dataclasses.replace(
-        own,
-        dynamics=Dynamics(
-            mass_matrix=lambda: plain.mass_matrix + (0 if inertia is None else inertia),
-            bias=lambda: plain.bias + forces,
-            kinetic_energy=lambda: plain.kinetic_energy,
-            potential_energy=lambda: plain.potential_energy,
-        ),
-    )
 
 
 def arm(angles: str = "relative") -> Robot:

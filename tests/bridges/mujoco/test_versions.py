@@ -28,11 +28,9 @@ from erugin.bridges.mujoco.warning_monitor import WARNING_MESSAGES
 from erugin.robots import planar_manipulator
 from erugin.symbolic import BridgeError, BridgeWarning, MissingPackageError
 
-from ...support.mjcf import LINKS, LOOPS, TELESCOPES, robot
+from ...support.mjcf import LINKS, LOOPS, TELESCOPES, floating_robot, robot, with_forces
 from ...support.mujoco_arm import ARM, arm, model_of, swinging
 from ...support.project import ROOT
-from .test_motion import floating_robot
-from .test_passive_forces import with_forces
 
 LIST = (ROOT / "tests" / "support" / "references" / "mujoco_3_0_0.txt").read_text(encoding="utf-8")
 PARTS = [line.partition(": ") for line in LIST.replace("\n    ", " ").splitlines()]

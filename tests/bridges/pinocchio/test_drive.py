@@ -21,8 +21,8 @@ from erugin.symbolic import BridgeError, MissingPackageError, NotFiniteInputErro
 
 from ...support.arms import two_link_arm
 from ...support.pinocchio_models import BAR, TELESCOPE, pin, robot_of
+from ...support.simulator_cases import START, tracking_controller
 from ...support.urdf import real_robots, seven_joint_arm, without_dissipation
-from ..python_control.test_system import START, tracking_controller
 
 Array = NDArray[np.float64]
 

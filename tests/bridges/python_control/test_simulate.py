@@ -32,8 +32,7 @@ from erugin.symbolic import (
 )
 
 from ...support.arms import two_link_arm
-from ...support.simulator_cases import Called
-from .test_system import START, tracking_controller
+from ...support.simulator_cases import START, Called, tracking_controller
 
 Array = NDArray[np.float64]
 Built = tuple[Robot, Controller]

@@ -16,18 +16,18 @@ from erugin.bridges import python_control
 from erugin.bridges.python_control import drive, export, export_linearization, export_loop, export_perturbations
 from erugin.bridges.python_control.io_system import signal_names
 from erugin.constraints import Baumgarte, FirstOrder, holonomic, nonholonomic, second_order
-from erugin.controllers import Controller, Program, ProgramController, Trait, linearize
+from erugin.controllers import Controller, Program, Trait, linearize
 from erugin.controllers.baselines import BrysonWeights, Lqr
 from erugin.robots import Robot, assemble
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
 from erugin.symbolic import BridgeError, ModelError, NotFiniteError, ParameterError
 
-from ...controllers.linearization.test_linearization import cart_pole, linkage
 from ...support.arms import disc_program, two_link_arm
 from ...support.controller_cases.programs import program_controller
 from ...support.controller_cases.robots import CASES, robot_case
-from ...support.simulator_cases import chain, tracking
+from ...support.linearized_robots import cart_pole, linkage
+from ...support.simulator_cases import START, chain, tracking, tracking_controller
 
 Array = NDArray[np.float64]
 control: Any = importlib.import_module("control")
@@ -148,14 +148,6 @@ def test_units_that_are_no_strings_are_refused(units: Any) -> None:  # noqa: ANN
 
 
 EXACT = {"solve_ivp_method": "DOP853", "solve_ivp_kwargs": {"rtol": 1e-11, "atol": 1e-12}}
-START = np.array([0.1, 0.7, 0.2, -0.1])
-
-
-def tracking_controller(realization: str = "actuated") -> tuple[Robot, ProgramController]:
-    robot = two_link_arm()
-    target = ca.vertcat(0.3 + 0.2 * ca.sin(2 * robot.t), 0.5)
-    program = Program(robot, holonomic(robot.q - target, name="track"))
-    return robot, ProgramController(program, realization="ideal" if realization == "ideal" else "actuated")
 
 
 @pytest.mark.parametrize("realization", ["actuated", "ideal"])

@@ -8,7 +8,7 @@ import importlib
 import inspect
 import math
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import cast
 
 import casadi as ca
@@ -43,6 +43,7 @@ from ...support.curves import (
     parabola,
     places,
     slopes,
+    subclasses,
     tangent_of_numbers,
 )
 
@@ -124,14 +125,6 @@ def test_samples_must_follow_the_bends() -> None:
         parametric(oval, 0.0, 1.0, samples=2.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ModelError, match="the path must be a function"):
         parametric("oval", 0.0, 1.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-def subclasses(base: type) -> Iterator[type]:
-    """All classes below ``base``, however deep."""
-    children: list[type] = base.__subclasses__()
-    for child in children:
-        yield child
-        yield from subclasses(child)
 
 
 def test_every_curve_is_in_the_table() -> None:

@@ -33,8 +33,8 @@ from erugin.constraints import (
 from erugin.constraints.curves import Curve
 from erugin.symbolic import Kernel, ModelError, ParameterError
 
+from ...support.curves import subclasses
 from ...support.shapes import EXACT, SOLID, SOLIDS, Solid, boundary, evaluate, extent_of, reference_of, samples
-from ..curves.test_curves import subclasses
 
 DISC = circle((0, 0), 1, name="disc")
 BALL = circle((0, 0, 0), 1, name="ball")

@@ -16,7 +16,7 @@ from erugin.symbolic import NotFiniteError
 
 from ...support.arms import disc_program, three_link_arm, two_link_arm
 from ...support.mechanisms import crank_rocker
-from ..program.test_program_controller import cart_with_pendulum
+from ...support.systems import cart_with_pendulum
 
 Array = NDArray[np.float64]
 

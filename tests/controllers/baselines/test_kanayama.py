@@ -15,6 +15,7 @@ from erugin.simulation import SimulationError
 from erugin.symbolic import ModelError, NotFiniteError, ParameterError, Parameters, SingularProgramError
 
 from ...support.arms import two_link_arm
+from ...support.path_following import along_eight
 from ...support.two_wheel import ROBOTS, build, rolling_states
 from ...support.two_wheel_tracking import FULL, HEAVY, REDUCED, Array, circular, eight, slope, state_rate, straight
 
@@ -31,17 +32,6 @@ def law_by_hand(r: Array, dr: Array, ddr: Array, q: Array, kept: tuple[float, fl
     omega_r = (dr[0] * ddr[1] - dr[1] * ddr[0]) / v_r**2
     off = np.arctan2(dr[1], dr[0]) - q[2]
     return np.array([v_r * np.cos(off) + K_x * x_e, omega_r + v_r * (K_y * y_e + K_theta * np.sin(off))])
-
-
-def along_eight(t: float, size: float = 1.5, rate: float = 0.4) -> tuple[Array, Array, Array]:
-    """The figure of eight of the tests and its derivatives, by hand."""
-    a = rate * t
-    place = size * np.array([np.sin(a), np.sin(2 * a) / 2])
-    return (
-        place,
-        size * rate * np.array([np.cos(a), np.cos(2 * a)]),
-        size * rate**2 * np.array([-np.sin(a), -2 * np.sin(2 * a)]),
-    )
 
 
 @BOTH

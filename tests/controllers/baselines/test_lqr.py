@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 
@@ -15,27 +14,15 @@ from scipy import integrate, linalg
 from erugin.controllers import NoEquilibriumError, NominalMotion, Reference, Status, equilibrium, linearize
 from erugin.controllers.baselines import BrysonWeights, Lqr, TimeVaryingLqr, attraction_level
 from erugin.controllers.wrappers import Saturation
-from erugin.robots import Limits, Robot, lagrangian_system, with_inputs
+from erugin.robots import lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot, realaigym_acrobot
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotFiniteInputError, ParameterError, ShapeError
 
 from ...support.arms import two_link_arm
-from ..linearization.test_linearization import cart_pole, linkage
+from ...support.linearized_robots import cart_pole, limited, linkage, mass_on_a_line
 
 Array = NDArray[np.float64]
-
-
-def limited(robot: Robot, *effort: float) -> Robot:
-    """With limits of the inputs and no others."""
-    none = Limits.none(robot.q.numel(), robot.v.numel(), robot.u.numel())
-    return dataclasses.replace(robot, limits=dataclasses.replace(none, effort=np.array(effort)))
-
-
-def mass_on_a_line(stiffness: float = 0.0) -> Robot:
-    """One kilogram, q̈ = −stiffness q + u."""
-    q, v, u = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("u")
-    return lagrangian_system(q=q, v=v, T=v**2 / 2, V=stiffness * q**2 / 2, Q=u, u=u, name="mass")
 
 
 def test_a_double_integrator_by_the_textbook() -> None:

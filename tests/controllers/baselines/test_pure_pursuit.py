@@ -12,8 +12,8 @@ from erugin.robots import Robot
 from erugin.scenarios import simulate
 from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, ParameterError
 
+from ...support.path_following import along_eight
 from ...support.two_wheel_tracking import FULL, REDUCED, circular, eight, slope, state_rate, straight
-from .test_kanayama import along_eight
 
 BOTH = pytest.mark.parametrize("robot", [FULL, REDUCED], ids=["full", "reduced"])
 

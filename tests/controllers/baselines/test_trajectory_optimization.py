@@ -13,8 +13,7 @@ from erugin.robots import Limits, assemble, lagrangian_system, with_inputs
 from erugin.robots.examples import fukao_robot
 from erugin.symbolic import ModelError, NotConvergedError
 
-from ..linearization.test_linearization import linkage
-from .test_lqr import limited, mass_on_a_line
+from ...support.linearized_robots import limited, linkage, mass_on_a_line
 
 
 def test_a_mass_is_moved_by_a_force_that_falls_linearly() -> None:

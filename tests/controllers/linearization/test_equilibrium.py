@@ -14,7 +14,7 @@ from erugin.robots.examples import altmann_heiland_crane, fukao_robot, realaigym
 from erugin.symbolic import ModelError, ShapeError
 
 from ...support.arms import two_link_arm
-from .test_linearization import free_body, linkage
+from ...support.linearized_robots import free_body, linkage
 
 
 def test_a_position_with_a_drive_in_every_joint_is_held_where_it_is() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -16,36 +15,22 @@ from scipy import integrate, interpolate
 from erugin.constraints import holonomic
 from erugin.controllers import Linearizer, NominalMotion, Program, ProgramController, Reference, equilibrium, linearize
 from erugin.robots import (
-    Frame,
     Link,
     Robot,
     assemble,
     assemble_velocities,
-    lagrangian_system,
     planar_manipulator,
-    tree_system,
 )
 from erugin.robots.examples import four_bar, fukao_robot, realaigym_acrobot
-from erugin.robots.tree import Body, Floating, Node, Tree
 from erugin.scenarios import simulate
 from erugin.simulation import DOP853
-from erugin.symbolic import ModelError, Parameters, ShapeError, SingularProgramError
+from erugin.symbolic import ModelError, ShapeError, SingularProgramError
 
 from ...support.arms import two_link_arm
+from ...support.linearized_robots import cart_pole, free_body, linkage
 from ...support.urdf import load_quietly, real_robots, without_dissipation
 
 Array = NDArray[np.float64]
-
-
-@functools.cache
-def cart_pole() -> Robot:
-    """A cart of 2 kg with a point mass of 0.5 kg on a rod of 0.8 m; the angle from straight up."""
-    x, angle, u = ca.SX.sym("x"), ca.SX.sym("angle"), ca.SX.sym("force")
-    v = ca.SX.sym("v", 2)
-    speed = ca.vertcat(v[0] + 0.8 * ca.cos(angle) * v[1], -0.8 * ca.sin(angle) * v[1])
-    T = 2.0 * v[0] ** 2 / 2 + 0.5 * ca.sumsqr(speed) / 2
-    V = 0.5 * 9.81 * 0.8 * ca.cos(angle)
-    return lagrangian_system(q=ca.vertcat(x, angle), v=v, T=T, V=V, Q=ca.vertcat(u, 0), u=u, name="cart-pole")
 
 
 def test_a_cart_pole_upright_is_that_of_the_textbook() -> None:
@@ -82,12 +67,6 @@ def test_an_arm_against_the_derivatives_of_pinocchio() -> None:
         inverse = np.triu(inverse) + np.triu(inverse, 1).T
         for mine, other in ((line.A[6:, :6], a_q), (line.A[6:, 6:], a_v), (line.B[6:], inverse)):
             np.testing.assert_allclose(mine, other, rtol=0, atol=1e-9 * np.abs(other).max())
-
-
-@functools.cache
-def linkage() -> Robot:
-    links = (Link(0.3, 1.0, 0.12, 0.01), Link(0.9, 2.0, 0.5, 0.15), Link(0.7, 1.5, 0.3, 0.07))
-    return four_bar(*links, ground=(0.8, 0.1))
 
 
 def crank_motion(angle: float, rate: float, torque: float) -> tuple[Array, Array, float]:
@@ -130,26 +109,6 @@ def test_a_rolling_robot_has_the_same_modes_in_full_and_in_reduced_form() -> Non
     np.testing.assert_allclose(moving[0], moving[1], rtol=1e-6)
     # Speeds alone cannot leave the surface on which heading and wheels agree: one place less.
     assert len(found[1]) == 4 + 2
-
-
-def free_body(A: float, B: float, C: float, *, below: float = 0.0, gravity: float = 0.0) -> Robot:
-    """One kilogram on a floating joint, driven in all six directions, its centre of mass below the joint."""
-    body = Body(
-        name="body",
-        mass=ca.SX(1.0),
-        center=ca.SX(ca.DM([0.0, 0.0, -below])),
-        inertia=ca.SX(ca.DM(np.diag([A, B, C]))),
-    )
-    node = Node(name="body", parent=-1, placement=Frame.at(), joint=Floating(), bodies=(body,))
-    return tree_system(
-        Tree((node,), ca.SX(ca.DM([0.0, 0.0, -gravity]))),
-        parameters=Parameters.declare({}),
-        u=ca.SX.sym("u", 6),
-        B=ca.SX.eye(6),
-        points={},
-        frames={},
-        name="body",
-    )
 
 
 def test_a_spinning_body_turns_over_at_the_rate_of_eulers_equations() -> None:

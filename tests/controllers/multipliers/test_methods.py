@@ -36,14 +36,14 @@ from erugin.scenarios import simulate
 from erugin.symbolic import ModelError
 
 from ...support.arms import disc_program, two_link_arm
+from ...support.contracts import METHODS
 from ...support.controller_cases.robots import robot_case
 from ...support.kernels import use_no_compiler
 from ...support.multiplier_cases import HANDLED, PROBLEMS, evaluated, found, numbers, problem
 from ...support.project import ROOT
+from ...support.systems import T, moving_base
 from ...support.urdf import load_quietly, real_robots
-from ...test_contracts import METHODS
 
-T = 0.3
 every_way = pytest.mark.parametrize("label", HANDLED)
 
 
@@ -212,17 +212,6 @@ def step() -> Program:
     robot = exoskeleton(links)
     rows = [holonomic(robot.points["tip"][1] - 0.9, name="foot"), nonholonomic(robot.v[0] - 0.1 * ca.cos(robot.t))]
     return Program(robot, rows)
-
-
-def moving_base() -> Program:
-    """A pendulum of variable length on a base that is driven: T has terms linear in v and depends on time."""
-    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
-    base = ca.vertcat(0.3 * ca.sin(3 * t), 0.2 * t**2)
-    place = base + q[1] * ca.vertcat(ca.sin(q[0]), -ca.cos(q[0]))
-    speed = ca.jtimes(place, q, v) + ca.jacobian(place, t)
-    T, V = 1.3 * ca.sumsqr(speed) / 2 + 0.2 * v[0] ** 2 / 2, 1.3 * 9.81 * place[1]
-    robot = lagrangian_system(q=ca.vertcat(*ca.vertsplit(q)), v=v, t=t, T=T, V=V, D=0.4 * v[1] ** 2 / 2)
-    return Program(robot, holonomic(robot.q[1] * ca.cos(robot.q[0]) - 0.5 - 0.1 * ca.sin(robot.t), name="depth"))
 
 
 PROGRAMS: dict[str, Callable[[], Program]] = {

@@ -10,15 +10,12 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from erugin.constraints import holonomic, nonholonomic
 from erugin.controllers import Program, ProgramController, Status, analyse
 from erugin.controllers.multipliers import LdlMultipliers, MultiplierMethod, SweepMultipliers, default_method
 from erugin.controllers.realization import IdealRealization
 from erugin.robots import (
-    Bar,
-    Closure,
     Link,
     Robot,
     TelescopicLink,
@@ -27,7 +24,6 @@ from erugin.robots import (
     lagrangian_system,
     load_urdf,
     mechanism,
-    planar_linkage,
     planar_manipulator,
     without_rows,
 )
@@ -36,33 +32,12 @@ from erugin.scenarios import simulate
 from erugin.simulation import DOP853, Trajectory
 from erugin.symbolic import ModelError, Parameters
 
-from ...support.mechanisms import bar
+from ...support.flat_linkages import Array, flat, parallelogram
 from ...support.references.pinocchio_bricard import PinocchioBricard
 from ...support.references.pinocchio_constrained import PinocchioHeld
 from ...support.references.planar_newton_euler import LinkData
 from ...support.references.telescopic_bodies import Rod
 from ...support.urdf import real_robots, without_dissipation
-
-Array = NDArray[np.float64]
-
-
-@functools.cache
-def parallelogram(redundant: str = "least-norm") -> Robot:
-    """Three parallel cranks of 0.5 m under a coupler of 1.6 m, at 0, 0.7 and 1.6 m: one of six rows is redundant."""
-    members = {
-        "crank1": Bar(bar(0.5, 1.0), (0.0, 0.0)),
-        "coupler": Bar(bar(1.6, 2.0), "crank1.end", 0.1, {"middle": (0.7, 0.0)}),
-        "crank2": Bar(bar(0.5, 1.3), (0.7, 0.0)),
-        "crank3": Bar(bar(0.5, 0.8), (1.6, 0.0)),
-    }
-    bars = planar_linkage(members, name="parallelogram")
-    pins = [Closure("coupler.end", "crank3.end", "pin3"), Closure("coupler.middle", "crank2.end", "pin2")]
-    return mechanism(bars, pins, redundant=redundant)  # type: ignore[arg-type]
-
-
-def flat(angle: float, rate: float) -> tuple[Array, Array]:
-    """Coordinates and velocities of the parallelogram."""
-    return np.array([angle, 0.0, angle, angle]), np.array([rate, 0.0, rate, rate])
 
 
 def closures(motion: Trajectory) -> Array:

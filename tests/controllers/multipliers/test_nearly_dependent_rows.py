@@ -61,10 +61,10 @@ from erugin.symbolic import (
 )
 
 from ...support.controller_cases.robots import robot_case
+from ...support.flat_linkages import flat, parallelogram
 from ...support.kernels import use_no_compiler
 from ...support.many_digits import mp
 from ...support.multiplier_cases import Numbers, numbers
-from .test_natural import flat, parallelogram
 
 Array = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from erugin.symbolic import Kernel, ModelError
 from ...support.arms import three_link_arm
 from ...support.controller_cases.robots import robot_case
 from ...support.multiplier_cases import closed_chain, numbers
-from ..multipliers.test_methods import moving_base
+from ...support.systems import moving_base
 
 Array = NDArray[np.float64]
 Q0, V0 = np.array([0.3, 0.8, -0.4]), np.array([0.2, -0.1, 0.4])

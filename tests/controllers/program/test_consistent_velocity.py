@@ -15,7 +15,7 @@ from erugin.symbolic import ModelError, NotConvergedError, NotFiniteError, Shape
 from ...support.arms import disc_program, three_link_arm, two_link_arm
 from ...support.nearest_point import nearest
 from ...support.quadratic_rows import point_mass
-from .test_program_controller import cart_with_pendulum
+from ...support.systems import cart_with_pendulum
 
 Array = NDArray[np.float64]
 

@@ -18,12 +18,12 @@ from erugin.symbolic import (
     ModelError,
     NotConvergedError,
     ParameterError,
-    Parameters,
     ShapeError,
     SingularProgramError,
 )
 
 from ...support.arms import ELBOW, START, disc_program, three_link_arm, two_link_arm
+from ...support.systems import cart_with_pendulum
 
 
 def program(n: int = 3) -> Program:
@@ -125,26 +125,6 @@ def test_a_row_that_no_input_reaches_is_refused() -> None:
 
 Array = NDArray[np.float64]
 STRETCHED = [0.4, 0.0]
-
-
-def cart_with_pendulum() -> Robot:
-    """A cart with a pendulum in Cartesian coordinates, the rod a natural constraint; forces on cart and bob."""
-    q = ca.vertcat(*(ca.SX.sym(s) for s in ("s", "x", "y")))
-    v = ca.vertcat(*(ca.SX.sym(s) for s in ("vs", "vx", "vy")))
-    u = ca.vertcat(ca.SX.sym("F"), ca.SX.sym("W"))
-    p = Parameters.declare({"M": 2.0, "m": 0.7, "l": 0.5, "g": 9.81})
-    rod = (q[1] - q[0]) ** 2 + q[2] ** 2 - p["l"] ** 2
-    return lagrangian_system(
-        q=q,
-        v=v,
-        p=p,
-        T=(p["M"] * v[0] ** 2 + p["m"] * (v[1] ** 2 + v[2] ** 2)) / 2,
-        V=p["m"] * p["g"] * q[2],
-        D=0.3 * v[0] ** 2 / 2,
-        Q=ca.vertcat(u[0], u[1], 0),
-        u=u,
-        natural=[holonomic(rod, name="rod")],
-    )
 
 
 def dense_motion(program: Program, q: Array, v: Array) -> tuple[Array, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable
 
@@ -21,17 +20,9 @@ from erugin.symbolic import ModelError, Parameters, ShapeError, SingularProgramE
 
 from ...support.arms import disc_program, two_link_arm
 from ...support.mechanisms import crank_rocker, engine
-from ...support.reduced_models import MASS, G, bead, constant_speed, pendulum
-from ...support.systems import body
+from ...support.reduced_models import MASS, G, bead, constant_speed, pendulum, turning_body
 
 Array = NDArray[np.float64]
-
-
-@functools.cache
-def turning_body() -> Robot:
-    """Three quasi-velocities, four coordinates, and a point of the body on a plane."""
-    robot = body().robot
-    return dataclasses.replace(robot, natural=(holonomic(robot.points["tip"][0] - 0.35, name="plane"),))
 
 
 def linkage_state(robot: Robot, rng: np.random.Generator) -> tuple[float, Array, Array]:

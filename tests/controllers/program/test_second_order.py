@@ -41,7 +41,7 @@ from ...support.quadratic_rows import (
     tip_acceleration,
     tip_speed,
 )
-from .test_program_controller import cart_with_pendulum
+from ...support.systems import cart_with_pendulum
 
 Array = NDArray[np.float64]
 

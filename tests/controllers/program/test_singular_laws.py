@@ -20,7 +20,7 @@ from erugin.scenarios import simulate
 from erugin.simulation import Reduced
 from erugin.symbolic import SingularProgramError
 
-from ...simulation.test_singular_linkages import A, B, C, D
+from ...support.flat_linkages import A, B, C, D
 from ...support.reduced_models import SLIDER, equal_arms, equal_arms_rate
 
 Array = NDArray[np.float64]

@@ -25,7 +25,7 @@ from erugin.robots.equations.text import text
 from erugin.robots.equations.trigonometric_sums import cosine_of_turn, exact_number, multiple_of_pi
 from erugin.symbolic import Parameters
 
-from .test_known_systems import ROBOTS, pendulum, skate
+from ...support.known_systems import ROBOTS, pendulum, skate
 
 # Jupyter calls _repr_latex_, and so do these tests.
 

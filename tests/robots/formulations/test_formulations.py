@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from erugin.robots import Link, Robot, TelescopicLink, exoskeleton, planar_manipulator
 from erugin.robots.formulations import FORMULATIONS, Articulated, Formulation
 
+from ...support.contracts import concrete
 from ...support.probes import Probe
 from ...support.references import tree_numpy
 from ...support.references.pinocchio_planar import PinocchioChain
@@ -20,7 +21,6 @@ from ...support.references.planar_newton_euler import LinkData
 from ...support.references.tree_pinocchio import PinocchioTree
 from ...support.tree_families import BUILDERS, FAMILIES, random_states, with_formulation
 from ...support.trees import HINGE, SINGLE, TREES, RandomTree, assert_close, only, states
-from ...test_contracts import concrete
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,7 @@ from ...support.probes import Probe
 from ...support.references import tree_numpy
 from ...support.references.tree_pinocchio import PinocchioTree
 from ...support.tree_families import FAMILIES, default, random_states
-from ...support.trees import TREES, assert_close, only, states
-from .test_joints import constant, number
+from ...support.trees import TREES, assert_close, constant, number, only, states
 
 Array = NDArray[np.float64]
 

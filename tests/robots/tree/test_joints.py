@@ -9,16 +9,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from erugin.robots.tree import Floating, Joint, Planar, Prismatic, Revolute
 from erugin.symbolic import ModelError
 
-from ...support.trees import SLANTED, assert_close
-from ...test_contracts import concrete
-
-Array = NDArray[np.float64]
+from ...support.contracts import concrete
+from ...support.trees import SLANTED, Array, assert_close, constant, number
 
 JOINTS: dict[str, Joint] = {
     "revolute": Revolute(),
@@ -46,15 +43,6 @@ def states(joint: Joint, seed: int = 1) -> list[tuple[Array, Array]]:
             q[3:] /= np.linalg.norm(q[3:])
         found.append((q, rng.uniform(-2.0, 2.0, joint.nv)))
     return found
-
-
-def number(expression: ca.SX) -> Array:
-    """The value of a constant."""
-    return ca.Function("number", [], [ca.densify(expression)]).call([])[0].full()
-
-
-def constant(x: Array) -> ca.SX:
-    return ca.SX(ca.DM(x))
 
 
 def pose(joint: Joint, q: Array) -> tuple[Array, Array]:

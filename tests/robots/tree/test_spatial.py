@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from erugin.robots.spatial import Arm, SpatialInertia, Twist, cross
 
-from ...support.trees import assert_close
-from .test_joints import constant, number
+from ...support.trees import assert_close, constant, number
 
 Array = NDArray[np.float64]
 

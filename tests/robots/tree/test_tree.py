@@ -16,14 +16,9 @@ from erugin.robots.tree import WORLD, Body, Floating, Joint, Node, Planar, Prism
 from erugin.symbolic import NO_PARAMETERS, ModelError, Parameters
 
 from ...support.references.tree_numpy import NV, BodyData, NodeData, TreeData
-from ...support.trees import TREES, RandomTree, assert_close, build, states
-from .test_joints import constant
+from ...support.trees import BODY, GRAVITY, TREES, RandomTree, assert_close, build, constant, states
 
 Array = NDArray[np.float64]
-
-CENTER, INERTIA = np.array([0.2, 0.1, -0.1]), np.diag([0.1, 0.2, 0.25])
-BODY = Body(name="block", mass=ca.SX(2.0), center=constant(CENTER), inertia=constant(INERTIA))
-GRAVITY = constant(np.array([0.0, 0.0, -9.81]))
 
 
 def nodes() -> tuple[Node, ...]:

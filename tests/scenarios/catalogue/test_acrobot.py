@@ -27,9 +27,9 @@ from erugin.simulation import Trajectory
 from erugin.symbolic import ModelError, ParameterError
 from erugin.views import draw_swing_ups
 
-from ...controllers.linearization.test_linearization import cart_pole
 from ...support.arms import two_link_arm
 from ...support.controller_cases.robots import acrobot as free_acrobot
+from ...support.linearized_robots import cart_pole
 
 Array = NDArray[np.float64]
 

@@ -140,7 +140,7 @@ def test_a_client_that_is_killed_goes_on_to_the_same_bytes(
 
 @pytest.mark.slow
 def test_a_task_that_kills_workers_ends_the_study_by_name(cluster: Cluster, tmp_path: Path) -> None:
-    from .test_interruption import FATAL
+    from ...support.study_cases import FATAL
 
     file = tmp_path / "fatal.py"
     file.write_text(FATAL, encoding="utf-8")

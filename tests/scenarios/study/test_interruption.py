@@ -18,7 +18,7 @@ import pytest
 from erugin.scenarios import Results
 from erugin.scenarios.study.study import StoppedStudyError
 
-from ...support.study_cases import PENDULUM, PYTHON_LAW, data, finish, load, start
+from ...support.study_cases import FATAL, PENDULUM, PYTHON_LAW, data, finish, load, start
 
 psutil: Any = importlib.import_module("psutil")  # has no types, or wrong ones
 
@@ -120,32 +120,6 @@ def test_worker_processes_end_with_the_process_that_started_them(tmp_path: Path)
     gone, alive = psutil.wait_procs(workers, timeout=20.0)
     assert len(gone) == 2
     assert alive == []
-
-
-FATAL = """
-import os
-from erugin.robots import Link, planar_manipulator
-from erugin.controllers import Controller
-from erugin.scenarios.scenario import scenario
-from erugin.scenarios.setup import Setup
-from erugin.scenarios import Study
-
-ROBOT = planar_manipulator([Link.point_mass(1.0, 1.0)])
-
-class Fatal(Controller):
-    robot = ROBOT
-    def control(self, t, q, v, p=None):
-        if q[0] > 0.5:
-            os._exit(3)
-        return 0.0 * v
-
-@scenario("fatal")
-def fatal() -> Setup:
-    '''It ends the process.'''
-    return Setup(ROBOT, None, [0.0], [0.0], 0.002, 1e-3)
-
-study = Study(fatal, {"q0.q1": [0.0, 0.1, 1.0]}, {"fatal": lambda setup: Fatal()}, runs_per_task=1)
-"""
 
 
 @pytest.mark.slow

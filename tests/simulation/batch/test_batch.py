@@ -30,7 +30,6 @@ from erugin.simulation import (
     Projected,
     Reduced,
     RootMeanSquare,
-    SimulationError,
     Simulator,
     Trajectories,
     Trajectory,
@@ -41,25 +40,10 @@ from erugin.simulation.record import Record, RunSettings
 from ...support.arms import ELBOW, START, disc_program, two_link_arm
 from ...support.called_controller import Called
 from ...support.mechanisms import crank_rocker
+from ...support.motions import alone, assert_same
 from ...support.remembering_controllers import Recorder, Troubled
 
 Array = NDArray[np.float64]
-SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
-
-
-def assert_same(lane: Trajectory, alone: Trajectory) -> None:
-    for name in (*SAMPLED, "p", "controller_p"):
-        np.testing.assert_array_equal(getattr(lane, name), getattr(alone, name), err_msg=name)
-    assert lane.ending == alone.ending
-    assert lane.notes == alone.notes
-    assert dict(lane.metrics) == dict(alone.metrics)
-
-
-def alone(simulator: Simulator, *start: Any, **options: Any) -> Trajectory:  # noqa: ANN401 - passed on
-    try:
-        return simulator.run(*start, **options)
-    except SimulationError as error:
-        return error.trajectory
 
 
 @pytest.mark.parametrize("integrator", [RK4(), DOP853()])

@@ -35,11 +35,11 @@ from erugin.simulation import (
 
 from ...support.arms import ELBOW, START, disc_program, two_link_arm
 from ...support.called_controller import Called
+from ...support.contracts import concrete
 from ...support.controller_cases import BUILDERS
 from ...support.controller_cases.robots import robot_case
 from ...support.mechanisms import crank_rocker
-from ...test_contracts import concrete
-from .test_batch import alone, assert_same
+from ...support.motions import alone, assert_same
 
 Array = NDArray[np.float64]
 LANES = 3

@@ -30,7 +30,7 @@ from erugin.symbolic.codegen import SymbolicFunction
 
 from ...support.arms import ELBOW, START, disc_program, two_link_arm
 from ...support.called_controller import Called
-from .test_batch import assert_same
+from ...support.motions import assert_same
 
 Array = NDArray[np.float64]
 MASSES = {"m2": [1.0, 1.5, 2.0, 3.0]}

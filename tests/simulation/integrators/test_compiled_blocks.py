@@ -19,9 +19,9 @@ from erugin.simulation.integrators.variational import VariationalMotion
 from erugin.symbolic import Parameters
 
 from ...support.arms import two_link_arm
+from ...support.convergence import linkage, swinging
 from ...support.kernels import use_no_compiler
 from ...support.systems import unicycle
-from .test_variational import linkage, swinging
 
 Array = NDArray[np.float64]
 BOTH = pytest.mark.parametrize("method", [Variational(), GeneralizedAlpha()], ids=["variational", "alpha"])

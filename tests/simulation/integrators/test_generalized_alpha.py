@@ -33,12 +33,12 @@ from erugin.simulation.numeric_loop import close_loop
 from erugin.symbolic import ModelError, Parameters
 
 from ...support.arms import disc_program, two_link_arm
+from ...support.convergence import STEPS, Follower, Lost, linkage, misfits, observed_orders
 from ...support.mechanisms import crank_rocker
 from ...support.reduced_models import bead, constant_speed, equal_arms
 from ...support.references.flyball_governor import AXLE, BALL, COUPLER, END, PUBLISHED, ROD, SLIDER, G, governor, start
 from ...support.remembering_controllers import Recorder
 from ...support.systems import unicycle
-from .test_variational import STEPS, Follower, Lost, linkage, misfits, observed_orders
 
 Array = NDArray[np.float64]
 EXACT = DOP853(1e-13, 1e-13)

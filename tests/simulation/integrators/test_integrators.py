@@ -30,7 +30,7 @@ from erugin.symbolic import ModelError, NotConvergedError
 from ...support.called_controller import Called
 from ...support.integrators import ADAPTIVE, FIXED, ROWS, Row, name_of
 from ...support.rod_pendulum import ANGLE, SPEED, angle_at, driven, first_time_below, rod_pendulum, state
-from ..test_simulate import outward_program
+from ...support.systems import outward_program
 
 Array = NDArray[np.float64]
 START = state(ANGLE, SPEED)

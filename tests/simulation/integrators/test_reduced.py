@@ -25,9 +25,8 @@ from erugin.simulation.integrators import reduced_step
 from erugin.simulation.integrators.reduced_step import ChartStage, StepFunction, chart_shapes
 from erugin.symbolic import Kernel, ModelError, Parameters
 
-from ...controllers.program.test_reduced_equations import turning_body
 from ...support.mechanisms import crank_rocker, engine
-from ...support.reduced_models import G, Torque, bead, constant_speed, pendulum
+from ...support.reduced_models import G, Torque, bead, constant_speed, pendulum, turning_body
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from erugin.symbolic import ModelError
 from erugin.symbolic.codegen import Tape
 from erugin.symbolic.codegen.optimizations import LATENCY, schedule_operations
 
-from ...support.random_graphs import CONSTANTS, Graph, bits, graphs, interpret, large_graph
+from ...support.random_graphs import CONSTANTS, NUMBERS, Graph, bits, graphs, interpret, large_graph
 
 FREE = (ca.OP_INPUT, ca.OP_CONST)
 
@@ -126,9 +126,6 @@ def test_outputs_that_are_inputs_or_constants() -> None:
     x = ca.SX.sym("x", 2)
     tape = Tape.of(ca.Function("f", [x], [ca.densify(ca.vertcat(x[1], 3.0, x[0] * x[1], x[0]))]))
     assert interpret(schedule_operations(tape), [[2.0, 5.0]]) == [[5.0, 3.0, 10.0, 2.0]]
-
-
-NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.5, 0.3, 7.0, 1e9, float("inf"), float("nan")])
 
 
 def arguments(graph: Graph, data: st.DataObject) -> list[list[float]]:
