@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import fractions
+import functools
 import importlib
 import inspect
 import math
 import pickle
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -18,7 +20,18 @@ import pytest
 
 from erugin.bridges import mujoco
 from erugin.bridges.gymnasium import register
-from erugin.constraints import Baumgarte, Nonlinear, Sliding, circle, holonomic, implicit, null_space, spline
+from erugin.constraints import (
+    Baumgarte,
+    EruginField,
+    Nonlinear,
+    Sliding,
+    circle,
+    holonomic,
+    implicit,
+    line,
+    null_space,
+    spline,
+)
 from erugin.controllers import (
     Program,
     ProgramController,
@@ -42,15 +55,41 @@ from erugin.robots import (
     planar_manipulator,
     tree_system,
     with_drive,
+    with_scene,
 )
 from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.hamiltonian import OperationCount
 from erugin.robots.tree import Node, Revolute
 from erugin.scenarios import Setup, Uniform, simulate
-from erugin.simulation import DOP853, CanonicalEuler, Integral, Phase, Simulator, simulate_phases
+from erugin.simulation import (
+    DOP853,
+    CanonicalEuler,
+    FieldMotion,
+    Integral,
+    Phase,
+    PhasedTrajectory,
+    Simulator,
+    Trajectory,
+    move_along,
+    simulate_phases,
+)
 from erugin.symbolic import Coordinates, EruginError, ModelError, OutOfMemoryError, Parameters, ShapeError
 from erugin.symbolic.runtime_type_checks import check_exports
 from erugin.symbolic.validation import require_memory
+from erugin.views import (
+    FieldView,
+    WalkStep,
+    animate_field,
+    draw,
+    draw_field,
+    draw_field_in_space,
+    draw_growth,
+    draw_on_sphere,
+    draw_stance,
+    draw_swing_ups,
+    draw_two_wheel_tracking,
+    draw_walk,
+)
 
 from .project import read_pyproject
 
@@ -373,3 +412,148 @@ def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
     check_exports(package)
     with pytest.raises(RuntimeError, match="to_double"):
         package["failing"]([1.0, 2.0])
+
+
+BALL = circle((1.5, 0.0, 0.0), 0.1, name="ball")
+
+
+@functools.cache
+def seen() -> tuple[Trajectory, PhasedTrajectory, FieldView, FieldMotion, FieldView, FieldMotion]:
+    """A motion of the arm, one in two phases, and points that move with fields in the plane and in space."""
+    run = Simulator(with_scene(ARM, BALL.parameters)).run(Q, V, 0.1, step=0.05)
+    phases = simulate_phases(ARM, [Phase(None, until=0.1), Phase(None)], Q, V, 0.2, step=0.05)
+    plane, space = (
+        EruginField(line(np.zeros(n), np.eye(n)[0]), [circle(0.5 * np.ones(n), 0.1)], speed=0.5, margin=0.01)
+        for n in (2, 3)
+    )
+    parts = [(FieldView.of(one, -np.ones(n), np.ones(n)), move_along(one, np.zeros(n), 0.1, step=0.05))
+             for one, n in ((plane, 2), (space, 3))]  # fmt: skip
+    return run, phases, *parts[0], *parts[1]
+
+
+def pictures(folder: Path, change: str, value: Any = None) -> object:  # noqa: ANN401
+    """A picture of each kind, one of its arguments changed."""
+    run, phases, plane, moved, space, flown = seen()
+    target, way = folder / "a.png", np.eye(3)
+
+    def given(name: str, usual: Any) -> Any:  # noqa: ANN401
+        return value if name == change else usual
+
+    def step() -> WalkStep:
+        return WalkStep(
+            ARM.points["tip"], ARM.q, ARM.q[0], given("walk rock", (0.0, 0.0, 0.1)), given("walk margin", 0.1)
+        )
+
+    kind = change.split(" ")[0]
+    if kind == "on":
+        x, y = plane.grid(given("on across", 8))
+        return plane.on(given("on x", x), given("on y", y), given("on time", 0.0))
+    if kind == "field":
+        times, columns = given("field times", [0.0]), given("field columns", 2)
+        return draw_field(plane, times, given("field target", target), columns=columns, title=given("field title", ""))
+    if kind == "film":
+        film = given("film target", folder / "a.gif")
+        few, width = given("film frames", 2), given("film width", 3.0)
+        return animate_field(plane, given("film motion", moved), film, frames=few, width=width)
+    if kind == "space":
+        path, eye, times = given("space path", way), given("space eye", 20.0), given("space times", [0.0])
+        moving = given("space motion", flown)
+        return draw_field_in_space(space, moving, times, target, path=path, elevation=eye, azimuth=eye)
+    if kind == "stance":
+        return draw_stance(
+            run, given("stance names", ["a", "b"]), ARM.q, ARM.q, ARM.q[0], balance=given("stance balance", 0.0)
+        )
+    if kind == "walk":
+        steps = given("walk steps", [step(), step()])
+        return draw_walk(given("walk motion", phases), steps, {"arm": ("tip",)}, every=given("walk every", 0.05))
+    if kind == "swing":
+        return draw_swing_ups(given("swing runs", {"a": run}), flash=given("swing flash", 0.05))
+    if kind == "growth":
+        return draw_growth(run, {"one": ARM.q[0]}, first_year=given("growth year", 2020.0))
+    if kind == "sphere":
+        pen, center = ca.vertcat(ARM.points["tip"], 0.0), given("sphere center", np.zeros(3))
+        radius = given("sphere radius", 1.0)
+        return draw_on_sphere(run, target, pen=pen, off=ARM.q[0], ball=BALL, center=center, radius=radius)
+    return draw(run, given("still target", target))
+
+
+NOWHERE = np.full((5, 8), math.nan)
+UNSEEN: dict[str, Any] = {
+    "on across": [1, 2.5, math.nan],
+    "on x": [NOWHERE, np.zeros(3), np.zeros((2, 2)), 1.0],
+    "on y": [NOWHERE, np.zeros(3), np.zeros((1, 1))],
+    "on time": [math.nan, math.inf],
+    "field times": [[math.nan], [], [0.0, math.inf]],
+    "field columns": [0, -1, 1.5],
+    "field title": ["half a character \ud800"],
+    "field target": [Path("a.nonsense"), Path("a")],
+    "film target": [Path("a.png"), Path("a")],
+    "film frames": [0, 2.5],
+    "film width": [1e-300, 1e200, 10**12],
+    "space path": [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2)), [[math.nan] * 3], 1.0],
+    "space times": [[math.nan]],
+    "space eye": [math.nan, math.inf],
+    "stance balance": [math.nan],
+    "stance names": [["a"], ["a", "b", "c"], []],
+    "walk every": [0.0, -1.0, math.nan, 1e-300, 1e-5],
+    "walk steps": [[]],
+    "walk motion": [PhasedTrajectory((), (), (), "nothing ran")],
+    "walk rock": [(0.0, 0.0), (0.0, math.nan, 1.0), (0.0, 0.0, -1.0)],
+    "walk margin": [-0.1, math.nan],
+    "swing flash": [1e-300, 1e-5, math.nan],
+    "swing runs": [{}],
+    "growth year": [math.nan],
+    "sphere center": [np.zeros(2), np.full(3, math.nan)],
+    "sphere radius": [0.0, math.nan],
+    "still target": ["a", "a.nonsense"],
+}
+
+
+@pytest.mark.parametrize("change", UNSEEN)
+def test_what_cannot_be_drawn_is_refused_and_leaves_no_file(change: str, tmp_path: Path) -> None:
+    pictures(tmp_path, change.split(" ")[0])
+    made = set(tmp_path.iterdir())
+    for value in UNSEEN[change]:
+        given = tmp_path / value if change.endswith("target") else value
+        with pytest.raises(EruginError):
+            pictures(tmp_path, change, given)
+        assert set(tmp_path.iterdir()) == made
+
+
+def test_motions_without_samples_are_not_drawn(tmp_path: Path) -> None:
+    for change, motion in (("film motion", seen()[3].until(-1.0)), ("space motion", seen()[5].until(-1.0))):
+        with pytest.raises(ModelError, match="no sample"):
+            pictures(tmp_path, change, motion)
+    with pytest.raises(ModelError, match="at least one motion"):
+        draw_two_wheel_tracking(ANY, {})
+
+
+def test_a_field_of_which_barriers_cover_all_is_drawn(tmp_path: Path) -> None:
+    field = EruginField(line((0.0, 0.0), (1.0, 0.0), name="way"), [circle((0.5, 0.0), 9.0)], speed=0.5, margin=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw_field(FieldView.of(field, (-1.0, -1.0), (1.0, 1.0)), [0.0], tmp_path / "covered.png")
+    assert (tmp_path / "covered.png").stat().st_size > 1000
+
+
+def test_nothing_that_was_given_is_left_out_of_a_picture() -> None:
+    """More lines than there are styles of lines, one contact alone, and motions without inputs or with forces."""
+    run = seen()[0]
+    many = {f"line {i}": ARM.q[0] + i for i in range(7)}
+    growth = draw_growth(run, many, first_year=0.0)
+    assert [line.get_label() for line in growth.axes[0].lines] == list(many)
+    names, forces = list(many), ca.vertcat(*many.values())
+    stance = draw_stance(run, names, forces, forces, ARM.q[0], balance=0.0)
+    assert [line.get_label() for line in stance.axes[0].lines] == names
+    alone = draw_stance(run, ["foot"], ARM.q[0], ARM.q[1], ARM.q[0], balance=0.0)
+    np.testing.assert_array_equal(np.asarray(alone.axes[1].lines[0].get_ydata()), run.q[:, 1])
+    walk = draw_walk(seen()[1], [WalkStep(ARM.points["tip"], ARM.q, ARM.q[0])] * 2, dict.fromkeys(many, ("tip",)))
+    assert {text.get_text() for legend in [walk.axes[0].get_legend()] if legend for text in legend.get_texts()} > set(
+        many
+    )
+    for law, count in ((None, 0), (LAW, 2)):
+        motion = simulate(ARM, law, Q, V, 0.1, step=0.05)
+        inputs = draw_swing_ups({"a run": motion}).axes[2].lines
+        assert len(inputs) == count
+        for column, drawn in enumerate(inputs):
+            assert drawn.get_label() == motion.labels.inputs.names[column]
