@@ -20,6 +20,7 @@ import pytest
 
 from erugin.bridges import mujoco
 from erugin.bridges.gymnasium import register
+from erugin.bridges.jax import JaxFunction
 from erugin.constraints import (
     Baumgarte,
     EruginField,
@@ -412,6 +413,12 @@ def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
     check_exports(package)
     with pytest.raises(RuntimeError, match="to_double"):
         package["failing"]([1.0, 2.0])
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, math.inf, -1e-9])
+def test_a_tolerance_of_pivots_is_a_number_of_at_least_zero(tolerance: float) -> None:
+    with pytest.raises(ModelError, match="tolerance must"):
+        JaxFunction({"q": ARM.q}, ARM.parameters, ARM.potential_energy, ARM.q, tolerance)
 
 
 BALL = circle((1.5, 0.0, 0.0), 0.1, name="ball")
