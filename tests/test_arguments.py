@@ -438,7 +438,7 @@ def seen() -> tuple[Trajectory, PhasedTrajectory, FieldView, FieldMotion, FieldV
     return run, phases, *parts[0], *parts[1]
 
 
-def pictures(folder: Path, change: str, value: Any = None) -> object:  # noqa: ANN401
+def pictures(folder: Path, change: str, value: Any = None) -> None:  # noqa: ANN401
     """A picture of each kind, one of its arguments changed."""
     run, phases, plane, moved, space, flown = seen()
     target, way = folder / "a.png", np.eye(3)
@@ -454,34 +454,35 @@ def pictures(folder: Path, change: str, value: Any = None) -> object:  # noqa: A
     kind = change.split(" ")[0]
     if kind == "on":
         x, y = plane.grid(given("on across", 8))
-        return plane.on(given("on x", x), given("on y", y), given("on time", 0.0))
-    if kind == "field":
+        plane.on(given("on x", x), given("on y", y), given("on time", 0.0))
+    elif kind == "field":
         times, columns = given("field times", [0.0]), given("field columns", 2)
-        return draw_field(plane, times, given("field target", target), columns=columns, title=given("field title", ""))
-    if kind == "film":
+        draw_field(plane, times, given("field target", target), columns=columns, title=given("field title", ""))
+    elif kind == "film":
         film = given("film target", folder / "a.gif")
         few, width = given("film frames", 2), given("film width", 3.0)
-        return animate_field(plane, given("film motion", moved), film, frames=few, width=width)
-    if kind == "space":
+        animate_field(plane, given("film motion", moved), film, frames=few, width=width)
+    elif kind == "space":
         path, eye, times = given("space path", way), given("space eye", 20.0), given("space times", [0.0])
         moving = given("space motion", flown)
-        return draw_field_in_space(space, moving, times, target, path=path, elevation=eye, azimuth=eye)
-    if kind == "stance":
-        return draw_stance(
+        draw_field_in_space(space, moving, times, target, path=path, elevation=eye, azimuth=eye)
+    elif kind == "stance":
+        draw_stance(
             run, given("stance names", ["a", "b"]), ARM.q, ARM.q, ARM.q[0], balance=given("stance balance", 0.0)
         )
-    if kind == "walk":
+    elif kind == "walk":
         steps = given("walk steps", [step(), step()])
-        return draw_walk(given("walk motion", phases), steps, {"arm": ("tip",)}, every=given("walk every", 0.05))
-    if kind == "swing":
-        return draw_swing_ups(given("swing runs", {"a": run}), flash=given("swing flash", 0.05))
-    if kind == "growth":
-        return draw_growth(run, {"one": ARM.q[0]}, first_year=given("growth year", 2020.0))
-    if kind == "sphere":
+        draw_walk(given("walk motion", phases), steps, {"arm": ("tip",)}, every=given("walk every", 0.05))
+    elif kind == "swing":
+        draw_swing_ups(given("swing runs", {"a": run}), flash=given("swing flash", 0.05))
+    elif kind == "growth":
+        draw_growth(run, {"one": ARM.q[0]}, first_year=given("growth year", 2020.0))
+    elif kind == "sphere":
         pen, center = ca.vertcat(ARM.points["tip"], 0.0), given("sphere center", np.zeros(3))
         radius = given("sphere radius", 1.0)
-        return draw_on_sphere(run, target, pen=pen, off=ARM.q[0], ball=BALL, center=center, radius=radius)
-    return draw(run, given("still target", target))
+        draw_on_sphere(run, target, pen=pen, off=ARM.q[0], ball=BALL, center=center, radius=radius)
+    else:
+        draw(run, given("still target", target))
 
 
 NOWHERE = np.full((5, 8), math.nan)
