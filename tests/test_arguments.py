@@ -18,11 +18,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges import mujoco
+from erugin.bridges import mujoco, python_control
 from erugin.bridges.gymnasium import register
 from erugin.bridges.jax import JaxFunction
 from erugin.constraints import (
     Baumgarte,
+    ConstrainedMotion,
     EruginField,
     Nonlinear,
     Sliding,
@@ -32,7 +33,9 @@ from erugin.constraints import (
     line,
     null_space,
     spline,
+    verify,
 )
+from erugin.constraints.field import barrier_speeds
 from erugin.controllers import (
     Program,
     ProgramController,
@@ -43,18 +46,28 @@ from erugin.controllers import (
     traits,
     transition,
 )
-from erugin.controllers.baselines import NonlinearMPC, tune
+from erugin.controllers.baselines import (
+    BrysonWeights,
+    Lqr,
+    NonlinearMPC,
+    OperationalSpace,
+    attraction_level,
+    tune,
+)
 from erugin.controllers.multipliers import ProximalMultipliers
 from erugin.controllers.wrappers import Delay, MeasurementNoise
 from erugin.robots import (
+    Contact,
     Frame,
     Limits,
     Link,
     assemble,
     branches,
+    impact,
     lagrangian_system,
     planar_manipulator,
     tree_system,
+    with_contacts,
     with_drive,
     with_scene,
 )
@@ -65,16 +78,28 @@ from erugin.scenarios import Setup, Uniform, simulate
 from erugin.simulation import (
     DOP853,
     CanonicalEuler,
+    Event,
     FieldMotion,
     Integral,
+    Mode,
     Phase,
     PhasedTrajectory,
+    Rebound,
     Simulator,
     Trajectory,
     move_along,
+    simulate_hybrid,
     simulate_phases,
 )
-from erugin.symbolic import Coordinates, EruginError, ModelError, OutOfMemoryError, Parameters, ShapeError
+from erugin.symbolic import (
+    Coordinates,
+    EruginError,
+    ModelError,
+    NotFiniteError,
+    OutOfMemoryError,
+    Parameters,
+    ShapeError,
+)
 from erugin.symbolic.runtime_type_checks import check_exports
 from erugin.symbolic.validation import require_memory
 from erugin.views import (
@@ -565,3 +590,94 @@ def test_nothing_that_was_given_is_left_out_of_a_picture() -> None:
         assert len(inputs) == count
         for column, drawn in enumerate(inputs):
             assert drawn.get_label() == motion.labels.inputs.names[column]
+
+
+def test_an_entry_that_is_no_symbol_is_no_coordinate_or_input() -> None:
+    """An entry that is structurally zero, which CasADi takes for an input."""
+    q, v, none = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX(1, 1)
+    energy = v**2 / 2
+    given: list[tuple[Callable[[], object], str]] = [
+        (lambda: Coordinates.of(none, v), "q must consist of symbols"),
+        (lambda: Coordinates.of(q, none), "v must consist of symbols"),
+        (lambda: lagrangian_system(q=none, v=v, T=energy), "q must be a column of symbols"),
+        (lambda: lagrangian_system(q=q, v=none, T=energy), "v must be a column of symbols"),
+        (lambda: lagrangian_system(q=q, v=v, T=energy, u=none), "u must consist of symbols"),
+        (lambda: lagrangian_system(q=q, v=v, T=energy, p=none), "p must consist of symbols"),
+    ]
+    for call, message in given:
+        with pytest.raises(ModelError, match=message):
+            call()
+    tree = ARM.tree
+    assert tree is not None
+    with pytest.raises(ModelError, match="u must be a column of symbols"):
+        tree_system(tree, parameters=ARM.parameters, u=ca.SX(2, 1), B=ca.SX.eye(2))
+
+
+@pytest.mark.parametrize("values", [np.array([True, False]), np.array(["1", "2"]), np.array([1j, 1.0])], ids=repr)
+def test_an_array_that_holds_no_numbers_is_no_expression(values: Any) -> None:  # noqa: ANN401
+    tree = ARM.tree
+    assert tree is not None
+    with pytest.raises(EruginError, match="resistance of tree_system must be"):
+        tree_system(tree, parameters=ARM.parameters, resistance=values)
+
+
+@pytest.mark.parametrize("truth", [True, np.True_])
+def test_a_truth_value_is_no_number_where_a_mapping_would_do(truth: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ModelError, match="side of EruginField must be"):
+        EruginField(line((0.0, 0.0), (1.0, 0.0)), [BALL], speed=0.1, margin=0.1, side=truth)
+    with pytest.raises(EruginError, match="offsets"):
+        verify(EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1), offsets=truth)
+
+
+def test_what_nothing_depends_on_is_a_number_too() -> None:
+    """Arguments that a call happens not to use: without rows, without barriers, of a place that is found anew."""
+    field = EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1)
+    foot = Contact("tip", normal=(0.0, 1.0))
+    standing, values = with_contacts(ARM, [foot]), field.parameters.values(None)
+    broken: Any = np.zeros(1)
+    nothing: Any = np.zeros(0)
+    names: Any = np.array(["a", "b"])
+    calls: list[Callable[[], object]] = [
+        lambda: start_on(PROGRAM, Q, t=math.nan),
+        lambda: ConstrainedMotion(np.eye(2), np.zeros(2), np.zeros((0, 2)), np.zeros(0), lengths=math.nan),
+        lambda: barrier_speeds(field, values, 0.0, 1.0, np.array([math.nan, 0.0])),
+        lambda: barrier_speeds(field, values, 0.0, 1.0, np.zeros(3)),
+        lambda: impact(standing, Q, V, [foot], p={foot.places[0]: math.nan}),
+        lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, p={MASS: math.nan}),
+        lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, controller_p={MASS: math.inf}),
+        lambda: Setup(ARM, None, Q, V, 0.1, 0.05, phases=broken),
+        lambda: python_control.drive(LAW, tolerance=math.nan),
+    ]
+    for call in calls:
+        with pytest.raises(EruginError):
+            call()
+    assert Setup(ARM, LAW, Q, V, 0.1, 0.05, phases=nothing).phases == ()
+    assert verify(field, offsets=np.array(1e-3), samples=20).ok is not None
+    assert Parameters(names, ca.SX.sym("s", 2), {}).names == ("a", "b")
+
+
+def test_a_seed_is_a_whole_number_from_zero_on() -> None:
+    regulator = Lqr(ARM, [math.pi / 2, 0.0], weights=BrysonWeights(effort=1.0))
+    seeds: list[Any] = [-1, 0.5, math.nan]
+    for seed in seeds:
+        with pytest.raises(ModelError, match="seed"):
+            attraction_level(regulator, samples=1, seed=seed)
+
+
+def test_a_deviation_that_overflows_is_no_result() -> None:
+    law = OperationalSpace(ARM, ARM.points["tip"], [0.5, 0.5])
+    assert np.isfinite(law.deviation(0.0, Q, V, [0.0, 0.0])).all()
+    with pytest.raises(NotFiniteError, match="the deviation is not finite"):
+        law.deviation(0.0, Q, V, [0.0, 0.0], dict.fromkeys(("l1", "l2"), 1.7e308))
+
+
+def test_events_that_come_together_have_an_end() -> None:
+    """A ball whose bounces would go on for ever if times between them need not be told apart."""
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    ball = lagrangian_system(q=q, v=v, T=v**2 / 2, V=9.81 * q)
+    modes = {"flight": Mode(events=(Event(q, "flight", "falling", Rebound(q, 0.6), "bounce"),))}
+    for given in ({"tolerance": 1e-300}, {"shortest": 1e-300}, {"tolerance": 1e-8, "shortest": 1e-9}):
+        with pytest.raises(ModelError, match=rf"{list(given)[-1]} must be at least"):
+            simulate_hybrid(ball, modes, [0.1], [0.0], 2.0, start="flight", step=0.01, **given)
+    motion = simulate_hybrid(ball, modes, [0.1], [0.0], 2.0, start="flight", step=0.01, shortest=1e-10)
+    assert motion.accumulation is not None

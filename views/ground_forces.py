@@ -42,7 +42,7 @@ def draw_stance(
     """
     require_samples(motion)
     for what, expression in (("upwards", upwards), ("friction", friction)):
-        if not names or expression.numel() != len(names):
+        if not len(names) or expression.numel() != len(names):
             raise ShapeError(f"{what} must have an entry for each of {list(names)}, got shape {expression.shape}")
     balance = finite("balance", balance)
     figure = new_figure(7.0, 6.5)
