@@ -167,8 +167,8 @@ class Setup(Picklable):
             for name in names:
                 require_name(f"a {what}", name)
         for values in (self.p, self.controller_p):
-            for name, value in values.items():
-                finite(f"parameter {name!r}", value)
+            for parameter, number in values.items():
+                finite(f"parameter {parameter!r}", number)
         for phase in self.phases:
             if not isinstance(phase, Phase):
                 raise ModelError(f"phases must hold a Phase each, got {_short(phase)}")
