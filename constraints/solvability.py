@@ -71,9 +71,10 @@ class ConstrainedMotion:
         velocities = tuple(self.velocities) or tuple(f"v{i}" for i in range(n))
         if len(names) != m or len(velocities) != n:
             raise ShapeError(f"{m} rows and {n} velocities need as many names, got {names} and {velocities}")
-        lengths = np.array(np.broadcast_to(reals("lengths", self.lengths), (len(sizes),)))
-        if not (lengths >= 0.0).all():
-            raise ShapeError(f"lengths must not be negative, got {lengths.tolist()}")
+        given = reals("lengths", self.lengths)
+        if not (given >= 0.0).all():
+            raise ShapeError(f"lengths must not be negative, got {given.tolist()}")
+        lengths = np.array(np.broadcast_to(given, (len(sizes),)))
         parts = {"mass": mass, "force": force, "rows": rows, "right": right, "_lengths": lengths}
         for key, array in parts.items():
             array.setflags(write=False)

@@ -319,9 +319,12 @@ class SymbolicController(Controller):
         a: ArrayLike,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Deviation of the law's rows."""
+        """Deviation of the law's rows; raises NotFiniteError if it is not finite although the arguments are."""
         numbers = vector("a", a, self.robot.coordinates.nv)
-        return np.atleast_1d(self._deviation(*self.arguments(t, q, v, p), numbers)[0])
+        found = np.atleast_1d(self._deviation(*self.arguments(t, q, v, p), numbers)[0])
+        if not all_finite(found):
+            raise NotFiniteError(f"at t = {float(t):g}: the deviation is not finite, {found.tolist()}")
+        return found
 
     @functools.cached_property
     def _law(self) -> Law:

@@ -140,6 +140,7 @@ class Setup(Picklable):
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself, and arguments of another kind."""
+        object.__setattr__(self, "phases", tuple(self.phases))
         self._check_kinds()
         if self.phases and self.controller is not None:
             raise ModelError("a setup has a controller or phases, each with a controller of its own, not both")
@@ -165,6 +166,12 @@ class Setup(Picklable):
         for what, names in (("measure", self.measures), ("picture", self.pictures), ("controller", self.rivals)):
             for name in names:
                 require_name(f"a {what}", name)
+        for values in (self.p, self.controller_p):
+            for parameter, number in values.items():
+                finite(f"parameter {parameter!r}", number)
+        for phase in self.phases:
+            if not isinstance(phase, Phase):
+                raise ModelError(f"phases must hold a Phase each, got {_short(phase)}")
         for name, measure in self.measures.items():
             if not isinstance(measure, Measure):
                 raise ModelError(f"measure {name!r} must be a Measure(function, unit, expected), got {_short(measure)}")

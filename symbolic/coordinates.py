@@ -160,10 +160,12 @@ class Coordinates(Picklable):
             units: unit of each coordinate; empty strings if not given.
 
         Raises:
-            ModelError: if q does not consist of symbols.
+            ModelError: if q or v does not consist of symbols.
         """
-        if not q.is_valid_input():
-            raise ModelError(f"q must consist of symbols, got {format_value(q)}")
+        for name, given in (("q", q), ("v", v)):
+            # An entry that is structurally zero is no symbol, though CasADi would take it for an input.
+            if not (given.is_valid_input() and given.is_dense()):
+                raise ModelError(f"{name} must consist of symbols, got {format_value(given)}")
         names = tuple(q[i].name() for i in range(q.numel()))
         a = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"a_{name}") for name in names))
         time = ca.SX.sym("t") if t is None else t

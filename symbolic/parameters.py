@@ -60,6 +60,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         """Check that the parts belong together and freeze the values."""
+        object.__setattr__(self, "names", tuple(self.names))
         if len(self.names) != self.symbols.numel():
             raise ParameterError(f"{len(self.names)} names were given for {self.symbols.numel()} symbols")
         # A symbol's own name ends where CasADi finds a NUL.

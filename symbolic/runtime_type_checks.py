@@ -445,7 +445,7 @@ _SIMPLE: dict[object, _TypeCheck] = {
     bool: _TypeCheck("True or False", _is_flag, _is_flag),
     str: _TypeCheck("a text", lambda value: value is None or _is_text(value), _is_text),
     _Numbers: _NUMBERS,
-    ca.SX: _TypeCheck("a casadi.SX expression", _is_no_flag, lambda value: isinstance(value, ca.SX)),
+    ca.SX: _TypeCheck("a casadi.SX expression", _may_be_array, lambda value: isinstance(value, ca.SX)),
 }
 
 
@@ -535,9 +535,11 @@ def _either(kinds: list[_TypeCheck]) -> _TypeCheck:
     if any(kind is _ANYTHING for kind in kinds):
         return _ANYTHING
     passes, fits = [kind.passes for kind in kinds], [kind.fits for kind in kinds]
+    # Beside a number, what else is allowed must not let a truth value through.
+    flags = all(test(True) for test in passes) or any(test(True) for test in fits)
     return _TypeCheck(
         " or ".join(dict.fromkeys(kind.text for kind in kinds)),
-        lambda value: any(test(value) for test in passes),
+        lambda value: (flags or _is_no_flag(value)) and any(test(value) for test in passes),
         lambda value: any(test(value) for test in fits),
         numeric=any(kind.numeric for kind in kinds),
         iterable=any(kind.iterable for kind in kinds),

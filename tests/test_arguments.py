@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import fractions
+import functools
 import importlib
 import inspect
 import math
@@ -17,19 +18,25 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from erugin.bridges import c, mujoco, urdf
+from erugin.bridges import c, mujoco, python_control, urdf
 from erugin.bridges.gymnasium import register
+from erugin.bridges.jax import JaxFunction
 from erugin.constraints import (
     Baumgarte,
+    ConstrainedMotion,
+    EruginField,
     Nonlinear,
     Sliding,
     circle,
     holonomic,
     implicit,
+    line,
     nonholonomic,
     null_space,
     spline,
+    verify,
 )
+from erugin.constraints.field import barrier_speeds
 from erugin.controllers import (
     Program,
     ProgramController,
@@ -40,31 +47,80 @@ from erugin.controllers import (
     traits,
     transition,
 )
-from erugin.controllers.baselines import NonlinearMPC, tune
+from erugin.controllers.baselines import (
+    BrysonWeights,
+    Lqr,
+    NonlinearMPC,
+    OperationalSpace,
+    attraction_level,
+    tune,
+)
 from erugin.controllers.multipliers import ProximalMultipliers
 from erugin.controllers.wrappers import Delay, MeasurementNoise
 from erugin.robots import (
     Bar,
+    Contact,
     Frame,
     Limits,
     Link,
     assemble,
     branches,
+    impact,
     lagrangian_system,
     planar_linkage,
     planar_manipulator,
     tree_system,
+    with_contacts,
     with_drive,
+    with_scene,
 )
 from erugin.robots.examples import iftomm_four_bars
 from erugin.robots.hamiltonian import OperationCount
 from erugin.robots.tree import Node, Revolute
 from erugin.scenarios import Setup, Study, Uniform, compare, scenario, simulate
-from erugin.simulation import DOP853, CanonicalEuler, Event, Integral, Phase, Simulator, simulate_phases
-from erugin.symbolic import BridgeError, Coordinates, EruginError, ModelError, OutOfMemoryError, Parameters, ShapeError
+from erugin.simulation import (
+    DOP853,
+    CanonicalEuler,
+    Event,
+    FieldMotion,
+    Integral,
+    Mode,
+    Phase,
+    PhasedTrajectory,
+    Rebound,
+    Simulator,
+    Trajectory,
+    move_along,
+    simulate_hybrid,
+    simulate_phases,
+)
+from erugin.symbolic import (
+    BridgeError,
+    Coordinates,
+    EruginError,
+    ModelError,
+    NotFiniteError,
+    OutOfMemoryError,
+    Parameters,
+    ShapeError,
+)
 from erugin.symbolic.errors import LONGEST_NAME
 from erugin.symbolic.runtime_type_checks import check_exports
 from erugin.symbolic.validation import require_memory
+from erugin.views import (
+    FieldView,
+    WalkStep,
+    animate_field,
+    draw,
+    draw_field,
+    draw_field_in_space,
+    draw_growth,
+    draw_on_sphere,
+    draw_stance,
+    draw_swing_ups,
+    draw_two_wheel_tracking,
+    draw_walk,
+)
 
 from .support.comparison_setup import swing
 from .support.project import read_pyproject
@@ -388,6 +444,256 @@ def test_an_error_of_casadi_is_one_of_sizes_only_if_it_says_so() -> None:
     check_exports(package)
     with pytest.raises(RuntimeError, match="to_double"):
         package["failing"]([1.0, 2.0])
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, math.inf, -1e-9])
+def test_a_tolerance_of_pivots_is_a_number_of_at_least_zero(tolerance: float) -> None:
+    with pytest.raises(ModelError, match="tolerance must"):
+        JaxFunction({"q": ARM.q}, ARM.parameters, ARM.potential_energy, ARM.q, tolerance)
+
+
+BALL = circle((1.5, 0.0, 0.0), 0.1, name="ball")
+
+
+@functools.cache
+def seen() -> tuple[Trajectory, PhasedTrajectory, FieldView, FieldMotion, FieldView, FieldMotion]:
+    """A motion of the arm, one in two phases, and points that move with fields in the plane and in space."""
+    run = Simulator(with_scene(ARM, BALL.parameters)).run(Q, V, 0.1, step=0.05)
+    phases = simulate_phases(ARM, [Phase(None, until=0.1), Phase(None)], Q, V, 0.2, step=0.05)
+    plane, space = (
+        EruginField(line(np.zeros(n), np.eye(n)[0]), [circle(0.5 * np.ones(n), 0.1)], speed=0.5, margin=0.01)
+        for n in (2, 3)
+    )
+    parts = [(FieldView.of(one, -np.ones(n), np.ones(n)), move_along(one, np.zeros(n), 0.1, step=0.05))
+             for one, n in ((plane, 2), (space, 3))]  # fmt: skip
+    return run, phases, *parts[0], *parts[1]
+
+
+def pictures(folder: Path, change: str, value: Any = None) -> None:  # noqa: ANN401
+    """A picture of each kind, one of its arguments changed."""
+    run, phases, plane, moved, space, flown = seen()
+    target, way = folder / "a.png", np.eye(3)
+
+    def given(name: str, usual: Any) -> Any:  # noqa: ANN401
+        return value if name == change else usual
+
+    def step() -> WalkStep:
+        return WalkStep(
+            ARM.points["tip"], ARM.q, ARM.q[0], given("walk rock", (0.0, 0.0, 0.1)), given("walk margin", 0.1)
+        )
+
+    kind = change.split(" ")[0]
+    if kind == "on":
+        x, y = plane.grid(given("on across", 8))
+        plane.on(given("on x", x), given("on y", y), given("on time", 0.0))
+    elif kind == "field":
+        times, columns = given("field times", [0.0]), given("field columns", 2)
+        draw_field(plane, times, given("field target", target), columns=columns, title=given("field title", ""))
+    elif kind == "film":
+        film = given("film target", folder / "a.gif")
+        few, width = given("film frames", 2), given("film width", 3.0)
+        animate_field(plane, given("film motion", moved), film, frames=few, width=width)
+    elif kind == "space":
+        path, eye, times = given("space path", way), given("space eye", 20.0), given("space times", [0.0])
+        moving = given("space motion", flown)
+        draw_field_in_space(space, moving, times, target, path=path, elevation=eye, azimuth=eye)
+    elif kind == "stance":
+        draw_stance(
+            run, given("stance names", ["a", "b"]), ARM.q, ARM.q, ARM.q[0], balance=given("stance balance", 0.0)
+        )
+    elif kind == "walk":
+        steps = given("walk steps", [step(), step()])
+        draw_walk(given("walk motion", phases), steps, {"arm": ("tip",)}, every=given("walk every", 0.05))
+    elif kind == "swing":
+        draw_swing_ups(given("swing runs", {"a": run}), flash=given("swing flash", 0.05))
+    elif kind == "growth":
+        draw_growth(run, {"one": ARM.q[0]}, first_year=given("growth year", 2020.0))
+    elif kind == "sphere":
+        pen, center = ca.vertcat(ARM.points["tip"], 0.0), given("sphere center", np.zeros(3))
+        radius = given("sphere radius", 1.0)
+        draw_on_sphere(run, target, pen=pen, off=ARM.q[0], ball=BALL, center=center, radius=radius)
+    else:
+        draw(run, given("still target", target))
+
+
+NOWHERE = np.full((5, 8), math.nan)
+UNSEEN: dict[str, Any] = {
+    "on across": [1, 2.5, math.nan],
+    "on x": [NOWHERE, np.zeros(3), np.zeros((2, 2)), 1.0],
+    "on y": [NOWHERE, np.zeros(3), np.zeros((1, 1))],
+    "on time": [math.nan, math.inf],
+    "field times": [[math.nan], [], [0.0, math.inf]],
+    "field columns": [0, -1, 1.5],
+    "field title": ["half a character \ud800"],
+    "field target": [Path("a.nonsense"), Path("a")],
+    "film target": [Path("a.png"), Path("a")],
+    "film frames": [0, 2.5],
+    "film width": [1e-300, 1e200, 10**12],
+    "space path": [np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2)), [[math.nan] * 3], 1.0],
+    "space times": [[math.nan]],
+    "space eye": [math.nan, math.inf],
+    "stance balance": [math.nan],
+    "stance names": [["a"], ["a", "b", "c"], []],
+    "walk every": [0.0, -1.0, math.nan, 1e-300, 1e-5],
+    "walk steps": [[]],
+    "walk motion": [PhasedTrajectory((), (), (), "nothing ran")],
+    "walk rock": [(0.0, 0.0), (0.0, math.nan, 1.0), (0.0, 0.0, -1.0)],
+    "walk margin": [-0.1, math.nan],
+    "swing flash": [1e-300, 1e-5, math.nan],
+    "swing runs": [{}],
+    "growth year": [math.nan],
+    "sphere center": [np.zeros(2), np.full(3, math.nan)],
+    "sphere radius": [0.0, math.nan],
+    "still target": ["a", "a.nonsense"],
+}
+
+
+@pytest.mark.parametrize("change", UNSEEN)
+def test_what_cannot_be_drawn_is_refused_and_leaves_no_file(change: str, tmp_path: Path) -> None:
+    pictures(tmp_path, change.split(" ")[0])
+    made = set(tmp_path.iterdir())
+    for value in UNSEEN[change]:
+        given = tmp_path / value if change.endswith("target") else value
+        with pytest.raises(EruginError):
+            pictures(tmp_path, change, given)
+        assert set(tmp_path.iterdir()) == made
+
+
+def test_motions_without_samples_are_not_drawn(tmp_path: Path) -> None:
+    for change, motion in (("film motion", seen()[3].until(-1.0)), ("space motion", seen()[5].until(-1.0))):
+        with pytest.raises(ModelError, match="no sample"):
+            pictures(tmp_path, change, motion)
+    with pytest.raises(ModelError, match="at least one motion"):
+        draw_two_wheel_tracking(ANY, {})
+
+
+def test_a_field_of_which_barriers_cover_all_is_drawn(tmp_path: Path) -> None:
+    field = EruginField(line((0.0, 0.0), (1.0, 0.0), name="way"), [circle((0.5, 0.0), 9.0)], speed=0.5, margin=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw_field(FieldView.of(field, (-1.0, -1.0), (1.0, 1.0)), [0.0], tmp_path / "covered.png")
+    assert (tmp_path / "covered.png").stat().st_size > 1000
+
+
+def test_nothing_that_was_given_is_left_out_of_a_picture() -> None:
+    """More lines than there are styles of lines, one contact alone, and motions without inputs or with forces."""
+    run = seen()[0]
+    many = {f"line {i}": ARM.q[0] + i for i in range(7)}
+    growth = draw_growth(run, many, first_year=0.0)
+    assert [line.get_label() for line in growth.axes[0].lines] == list(many)
+    names, forces = list(many), ca.vertcat(*many.values())
+    stance = draw_stance(run, names, forces, forces, ARM.q[0], balance=0.0)
+    assert [line.get_label() for line in stance.axes[0].lines] == names
+    alone = draw_stance(run, ["foot"], ARM.q[0], ARM.q[1], ARM.q[0], balance=0.0)
+    np.testing.assert_array_equal(np.asarray(alone.axes[1].lines[0].get_ydata()), run.q[:, 1])
+    walk = draw_walk(seen()[1], [WalkStep(ARM.points["tip"], ARM.q, ARM.q[0])] * 2, dict.fromkeys(many, ("tip",)))
+    assert {text.get_text() for legend in [walk.axes[0].get_legend()] if legend for text in legend.get_texts()} > set(
+        many
+    )
+    for law, count in ((None, 0), (LAW, 2)):
+        motion = simulate(ARM, law, Q, V, 0.1, step=0.05)
+        inputs = draw_swing_ups({"a run": motion}).axes[2].lines
+        assert len(inputs) == count
+        for column, drawn in enumerate(inputs):
+            assert drawn.get_label() == motion.labels.inputs.names[column]
+
+
+def test_an_entry_that_is_no_symbol_is_no_coordinate_or_input() -> None:
+    """An entry that is structurally zero, which CasADi takes for an input."""
+    q, v, none = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX(1, 1)
+    energy = v**2 / 2
+    given: list[tuple[Callable[[], object], str]] = [
+        (lambda: Coordinates.of(none, v), "q must consist of symbols"),
+        (lambda: Coordinates.of(q, none), "v must consist of symbols"),
+        (lambda: lagrangian_system(q=none, v=v, T=energy), "q must be a column of symbols"),
+        (lambda: lagrangian_system(q=q, v=none, T=energy), "v must be a column of symbols"),
+        (lambda: lagrangian_system(q=q, v=v, T=energy, u=none), "u must consist of symbols"),
+        (lambda: lagrangian_system(q=q, v=v, T=energy, p=none), "p must consist of symbols"),
+    ]
+    for call, message in given:
+        with pytest.raises(ModelError, match=message):
+            call()
+    tree = ARM.tree
+    assert tree is not None
+    with pytest.raises(ModelError, match="u must be a column of symbols"):
+        tree_system(tree, parameters=ARM.parameters, u=ca.SX(2, 1), B=ca.SX.eye(2))
+
+
+@pytest.mark.parametrize("values", [np.array([True, False]), np.array(["1", "2"]), np.array([1j, 1.0])], ids=repr)
+def test_an_array_that_holds_no_numbers_is_no_expression(values: Any) -> None:  # noqa: ANN401
+    tree = ARM.tree
+    assert tree is not None
+    with pytest.raises(EruginError, match="resistance of tree_system must be"):
+        tree_system(tree, parameters=ARM.parameters, resistance=values)
+
+
+@pytest.mark.parametrize("truth", [True, np.True_])
+def test_a_truth_value_is_no_number_where_a_mapping_would_do(truth: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ModelError, match="side of EruginField must be"):
+        EruginField(line((0.0, 0.0), (1.0, 0.0)), [BALL], speed=0.1, margin=0.1, side=truth)
+    with pytest.raises(EruginError, match="offsets"):
+        verify(EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1), offsets=truth)
+
+
+def test_what_nothing_depends_on_is_a_number_too() -> None:
+    """Arguments that a call happens not to use: without rows, without barriers, of a place that is found anew."""
+    field = EruginField(line((0.0, 0.0), (1.0, 0.0)), speed=0.1)
+    foot = Contact("tip", normal=(0.0, 1.0))
+    standing, values = with_contacts(ARM, [foot]), field.parameters.values(None)
+    broken: Any = np.zeros(1)
+    nothing: Any = np.zeros(0)
+    names: Any = np.array(["a", "b"])
+    calls: list[Callable[[], object]] = [
+        lambda: start_on(PROGRAM, Q, t=math.nan),
+        lambda: ConstrainedMotion(np.eye(2), np.zeros(2), np.zeros((0, 2)), np.zeros(0), lengths=math.nan),
+        lambda: barrier_speeds(field, values, 0.0, 1.0, np.array([math.nan, 0.0])),
+        lambda: barrier_speeds(field, values, 0.0, 1.0, np.zeros(3)),
+        lambda: impact(standing, Q, V, [foot], p={foot.places[0]: math.nan}),
+        lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, p={MASS: math.nan}),
+        lambda: Setup(ARM, LAW, Q, V, 0.1, 0.05, controller_p={MASS: math.inf}),
+        lambda: Setup(ARM, None, Q, V, 0.1, 0.05, phases=broken),
+        lambda: python_control.drive(LAW, tolerance=math.nan),
+    ]
+    for call in calls:
+        with pytest.raises(EruginError):
+            call()
+    assert Setup(ARM, LAW, Q, V, 0.1, 0.05, phases=nothing).phases == ()
+    asked: Any = np.array(1e-3)
+    report = verify(field, offsets=asked, samples=20)
+    assert {approach.offset for row in report.rows for approach in row.approaches} == {1e-3, -1e-3}
+    assert Parameters(names, ca.SX.sym("s", 2), {}).names == ("a", "b")
+
+
+def test_a_seed_is_a_whole_number_from_zero_on() -> None:
+    regulator = Lqr(ARM, [math.pi / 2, 0.0], weights=BrysonWeights(effort=1.0))
+    seeds: list[Any] = [-1, 0.5, math.nan]
+    for seed in seeds:
+        with pytest.raises(ModelError, match="seed"):
+            attraction_level(regulator, samples=1, seed=seed)
+
+
+def test_a_deviation_that_overflows_is_no_result() -> None:
+    law = OperationalSpace(ARM, ARM.points["tip"], [0.5, 0.5])
+    assert np.isfinite(law.deviation(0.0, Q, V, [0.0, 0.0])).all()
+    with pytest.raises(NotFiniteError, match="the deviation is not finite"):
+        law.deviation(0.0, Q, V, [0.0, 0.0], dict.fromkeys(("l1", "l2"), 1.7e308))
+
+
+def test_events_that_come_together_have_an_end() -> None:
+    """A ball whose bounces would go on for ever if times between them need not be told apart."""
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    ball = lagrangian_system(q=q, v=v, T=v**2 / 2, V=9.81 * q)
+    modes = {"flight": Mode(events=(Event(q, "flight", "falling", Rebound(q, 0.6), "bounce"),))}
+    cases: list[dict[str, Any]] = [
+        {"tolerance": 1e-300},
+        {"shortest": 1e-300},
+        {"tolerance": 1e-8, "shortest": 1e-9},
+    ]
+    for given in cases:
+        with pytest.raises(ModelError, match=rf"{list(given)[-1]} must be at least"):
+            simulate_hybrid(ball, modes, [0.1], [0.0], 2.0, start="flight", step=0.01, **given)
+    motion = simulate_hybrid(ball, modes, [0.1], [0.0], 2.0, start="flight", step=0.01, shortest=1e-10)
+    assert motion.accumulation is not None
 
 
 PLACE, SPEED, NAMED_MASS = (ca.SX.sym(name) for name in ("x", "v", "m"))

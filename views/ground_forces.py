@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import casadi as ca
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from ..simulation.phased_trajectory import PhasedTrajectory
 from ..simulation.trajectory import Trajectory
-from .style import OBSTACLE_COLOR, PATH_COLOR, label_axes, new_figure
+from ..symbolic.errors import ModelError, ShapeError
+from ..symbolic.validation import finite, not_negative, positive, vector
+from .style import OBSTACLE_COLOR, PATH_COLOR, label_axes, new_figure, require_samples
 
 STYLES = ("-", "--", ":", "-.")
 
@@ -32,14 +35,24 @@ def draw_stance(
         friction: coefficient that each needs, shape (k,).
         pressure: x of the centre of pressure of all of them [m].
         balance: x over which the centre of mass is held [m].
+
+    Raises:
+        ModelError: if ``balance`` is not finite, or the motion has no samples.
+        ShapeError: for another number of forces or coefficients than of names.
     """
+    require_samples(motion)
+    for what, expression in (("upwards", upwards), ("friction", friction)):
+        if not len(names) or expression.numel() != len(names):
+            raise ShapeError(f"{what} must have an entry for each of {list(names)}, got shape {expression.shape}")
+    balance = finite("balance", balance)
     figure = new_figure(7.0, 6.5)
     forces: Axes
     needs: Axes
     centre: Axes
     forces, needs, centre = figure.subplots(3, 1, sharex=True)
     for axes, expression in ((forces, upwards), (needs, friction)):
-        for style, name, values in zip(STYLES, names, motion.evaluate(expression).T, strict=False):
+        columns = motion.evaluate(expression).reshape(len(motion), -1).T
+        for style, name, values in zip(cycle(STYLES), names, columns):
             axes.plot(motion.t, values, style, color="black", label=name)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     label_axes(forces, "upward force\nof the ground [N]")
@@ -53,6 +66,8 @@ def draw_stance(
 
 COLORS = ("tab:blue", "tab:orange", "0.35", "tab:green", "tab:purple")
 WEIGHTS = (1.1, 1.1, 2.0)
+MOST = 1000
+"""Postures in one picture."""
 DEPTH = 0.06
 """Of the ground that is drawn [m]."""
 
@@ -67,6 +82,10 @@ class WalkStep:
         pressure: from the standing foot to the centre of pressure, along x [m], without inputs.
         rock: x, y and radius of what the foot goes over [m]; None for none.
         margin: by which it is to be passed [m].
+
+    Raises:
+        ModelError: for a radius that is not positive, or a negative margin.
+        ShapeError: for a rock that is not three finite numbers.
     """
 
     swing: ca.SX
@@ -74,6 +93,12 @@ class WalkStep:
     pressure: ca.SX
     rock: tuple[float, float, float] | None = None
     margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rock is not None:
+            x, y, radius = vector("rock", self.rock, 3).tolist()
+            object.__setattr__(self, "rock", (x, y, positive("radius of the rock", radius)))
+        object.__setattr__(self, "margin", not_negative("margin", self.margin))
 
 
 def draw_walk(
@@ -86,7 +111,18 @@ def draw_walk(
         steps: what is shown of each phase.
         parts: names of points that are joined, by the name in the legend.
         every: interval of postures [s].
+
+    Raises:
+        ModelError: for another number of steps than of phases, a motion without samples, an interval that is not
+            positive, or more than a thousand postures.
     """
+    for one in (motion, *motion.segments):
+        require_samples(one)
+    if len(steps) != len(motion.segments):
+        raise ModelError(f"steps must hold one for each of {len(motion.segments)} phases, got {len(steps)}")
+    duration = float(motion.t[-1] - motion.t[0])
+    if duration / positive("every", every) > MOST:
+        raise ModelError(f"every = {every:g} s in {duration:g} s makes more than {MOST} postures: increase every=")
     figure = new_figure(8.0, 9.0)
     strip: Axes
     forces: Axes
@@ -124,7 +160,7 @@ def _postures(axes: Axes, motion: PhasedTrajectory, parts: Mapping[str, Sequence
         first, last = math.ceil(segment.t[0] / every - 1e-9), math.floor(segment.t[-1] / every + 1e-9)
         due: NDArray[np.float64] = every * np.array(range(first, last + 1), dtype=np.float64)
         chosen: NDArray[np.int64] = np.searchsorted(segment.t, due - 1e-9)
-        for color, width, (name, points) in zip(COLORS, WEIGHTS, parts.items(), strict=False):
+        for color, width, (name, points) in zip(cycle(COLORS), cycle(WEIGHTS), parts.items()):
             places = [segment.evaluate(segment.robot.points[point])[chosen] for point in points]
             chain: NDArray[np.float64] = np.stack(places)  # (points, postures, 2)
             for i in range(chain.shape[1]):

@@ -22,9 +22,9 @@ from ..constraints.field.probe import Probe, VelocityField
 from ..constraints.verification import CriticalPoint
 from ..simulation.field_motion import FieldMotion
 from ..simulation.storage.atomic_file import write_whole
-from ..symbolic.errors import ModelError
-from ..symbolic.validation import positive, vector
-from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, new_figure, save_figure
+from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
+from ..symbolic.validation import all_finite, finite, positive, reals, vector, whole
+from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, drawable_text, new_figure, require_samples, save_figure
 
 Array = NDArray[np.float64]
 
@@ -83,8 +83,9 @@ class FieldView:
         """Abscissas and ordinates of a plane grid of square cells, shape (rows, columns) each [m].
 
         Args:
-            across: number of columns.
+            across: number of columns, at least 2.
         """
+        across = whole("across", across, 2)
         width, height = self.high - self.low
         down = max(3, round(across * height / width))
         x: Array = self.low[0] + width * np.arange(across, dtype=np.float64) / (across - 1)
@@ -98,9 +99,13 @@ class FieldView:
             x: abscissas, shape (rows, columns) [m].
             y: ordinates, likewise.
             time: [s].
+
+        Raises:
+            ShapeError: if x and y are no finite grids of one shape.
         """
+        x, y = _grid(x, y)
         places = np.column_stack([x.ravel(), y.ravel()])
-        values = self.probe.at(places, np.full(len(places), time))
+        values = self.probe.at(places, np.full(len(places), finite("time", time)))
         return {key: value.T.reshape(-1, *x.shape) for key, value in values.items()}
 
     def draw_curves(self, axes: Axes, x: Array, y: Array, values: Mapping[str, Array], *, names: bool = True) -> None:
@@ -112,16 +117,26 @@ class FieldView:
             y: its ordinates.
             values: of :meth:`on` on that grid.
             names: whether obstacles are labelled.
+
+        Raises:
+            ShapeError: if x, y and the values are not of one grid.
         """
+        x, y = _grid(x, y)
+        for key in ("phi", "f"):
+            if np.shape(values[key])[1:] != x.shape:
+                raise ShapeError(
+                    f"values[{key!r}] must have shape (k, {x.shape[0]}, {x.shape[1]}), that of x and y "
+                    f"behind k, got {np.shape(values[key])}"
+                )
         axes.contour(x, y, values["phi"][0], [0.0], colors=[PATH_COLOR], linestyles=":", linewidths=1.2, zorder=3)
         axes.contour(x, y, values["f"][0], [0.0], colors=["black"], linestyles="--", linewidths=1.6, zorder=4)
         for obstacle, f in zip((*self.field.obstacles, *self.field.inside), values["f"][1:], strict=True):
-            if f.min() >= 0.0:
+            inside = (f < 0.0) & np.isfinite(f)
+            if not inside.any():
                 continue
-            axes.contourf(x, y, f, [f.min(), 0.0], colors=[OBSTACLE_COLOR], alpha=0.3, zorder=4)
+            axes.contourf(x, y, f, [f[inside].min(), 0.0], colors=[OBSTACLE_COLOR], alpha=0.3, zorder=4)
             axes.contour(x, y, f, [0.0], colors=[OBSTACLE_COLOR], linewidths=1.4, zorder=5)
             if names:
-                inside = f < 0.0
                 place = (float(x[inside].mean()), float(y[inside].mean()))
                 box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.6}
                 axes.text(
@@ -138,6 +153,20 @@ class FieldView:
         axes.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
         axes.grid(True, color="0.93", linewidth=0.8)
         axes.set_axisbelow(True)
+
+
+def _grid(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Abscissas and ordinates that make up a grid."""
+    columns, rows = reals("x", x), reals("y", y)
+    if columns.shape != rows.shape or columns.ndim != 2 or min(columns.shape) < 2:
+        raise ShapeError(
+            "x and y must have one shape (rows, columns), of at least two each, such as grid() makes, got "
+            f"{columns.shape} and {rows.shape}"
+        )
+    for name, values in (("x", columns), ("y", rows)):
+        if not all_finite(values):
+            raise NotFiniteInputError(f"{name} must be finite, got {values[~np.isfinite(values)][0]}")
+    return columns, rows
 
 
 CELLS = 160
@@ -176,7 +205,8 @@ def draw_field(
         title: above all panels.
 
     Raises:
-        ModelError: if the field is not plane, or there is no instant.
+        ModelError: if the field is not plane, there is no instant, or another kind of file is asked for.
+        ShapeError: for instants that are no finite numbers.
     """
     save_figure(field_figure(view, times, motion=motion, report=report, columns=columns, title=title), target)
 
@@ -204,7 +234,8 @@ def field_figure(
         raise ModelError(f"streamlines are plane, {view.field.name!r} has {view.field.dimension} dimensions")
     if not len(times):
         raise ModelError("times must hold at least one instant")
-    across = min(columns, len(times))
+    times = vector("times", times, len(times)).tolist()
+    across = min(whole("columns", columns), len(times))
     down = -(-len(times) // across)
     width, height = view.high - view.low
     size = max(3.2, 11.0 / across)
@@ -214,7 +245,9 @@ def field_figure(
     seen = [view.on(x, y, time) for time in times]
     outside = [np.where((values["f"][1:] < 0.0).any(axis=0), np.nan, values["w"]) for values in seen]
     speeds = [np.sqrt((w**2).sum(axis=0)) for w in outside]
-    norm = Normalize(0.0, max(float(np.nanmax(speed)) for speed in speeds))
+    # Where barriers cover all that is seen there is no speed at all.
+    fastest = max(float(speed.max(initial=0.0, where=np.isfinite(speed))) for speed in speeds)
+    norm = Normalize(0.0, fastest or 1.0)
     marked: set[str] = set()
     for k, (axes, time) in enumerate(zip(panels, times, strict=False)):
         w = outside[k]
@@ -241,7 +274,7 @@ def field_figure(
         fontsize=9,
     )  # fmt: skip
     if title:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(drawable_text("title", title), fontsize=11)
     return figure
 
 
@@ -299,17 +332,21 @@ def animate_field(
         width: of the picture [inches].
 
     Raises:
-        ModelError: if the field is not plane, or a number is out of its range.
+        ModelError: if the field is not plane, a number is out of its range, or another kind of file is asked for.
     """
     if view.field.dimension != 2:
         raise ModelError(f"the animation is plane, {view.field.name!r} has {view.field.dimension} dimensions")
+    if target.suffix.lower() != ".gif":
+        raise ModelError(f"an animation of a field is written as .gif, got {target.name!r}")
     if frames < 1:
         raise ModelError(f"frames must be at least one, got {frames!r}")
+    require_samples(motion)
+    count = min(whole("frames", frames), len(motion))
     speed, size = positive("rate", rate), positive("width", width)
     span = view.high - view.low
     figure = new_figure(size, size * float(span[1] / span[0]) + 0.9)
     axes = figure.subplots()
-    samples = np.unique(np.linspace(0, len(motion) - 1, frames).astype(int))
+    samples = np.unique(np.linspace(0, len(motion) - 1, count).astype(int))
     x, y = view.grid(FILM_CELLS)
     columns, rows = view.grid(ARROWS)
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..simulation.field_motion import FieldMotion
 from ..symbolic.errors import ModelError
+from ..symbolic.validation import finite, vector
 from .plane_field import FieldView
-from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, new_figure, save_figure
+from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, finite_points, new_figure, require_samples, save_figure
 
 Array = NDArray[np.float64]
 SEARCH = 24
@@ -49,16 +50,20 @@ def draw_field_in_space(
         azimuth: of the eye [degrees].
 
     Raises:
-        ModelError: if the field is not spatial, or there is no instant.
+        ModelError: if the field is not spatial, there is no instant or no sample, or an angle is not finite.
+        ShapeError: for instants or points of the path that are not finite.
     """
     if view.field.dimension != 3:
         raise ModelError(f"the picture is spatial, {view.field.name!r} has {view.field.dimension} dimensions")
     if not len(times):
         raise ModelError("times must hold at least one instant")
+    require_samples(motion)
+    times, points = vector("times", times, len(times)).tolist(), finite_points("path", path, 3)
+    eye = {"elev": finite("elevation", elevation), "azim": finite("azimuth", azimuth)}
     figure = new_figure(8.0, 4.8)
     # Spatial axes have no types; and they hide a line behind the whole of a ball unless they are told the order.
     axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
-    axes.plot(*path.T, ":", color=PATH_COLOR, linewidth=1.6)
+    axes.plot(*points.T, ":", color=PATH_COLOR, linewidth=1.6)
     axes.plot(*motion.x.T, color=POINT_COLOR, linewidth=2.2, zorder=5)
     for i, time in enumerate(times):
         shade = 1.0 if len(times) == 1 else 0.15 + 0.45 * i / (len(times) - 1)
@@ -83,7 +88,7 @@ def draw_field_in_space(
     span = float((view.high - view.low).max())
     for axis, low, high in zip((axes.xaxis, axes.yaxis, axes.zaxis), view.low, view.high, strict=True):
         axis.set_major_locator(MaxNLocator(max(2, round(6 * float(high - low) / span))))
-    axes.view_init(elev=elevation, azim=azimuth)
+    axes.view_init(**eye)
     handles: list[Line2D | Patch] = [
         Line2D([], [], color=PATH_COLOR, linestyle=":", linewidth=1.6, label="path"),
         Line2D([], [], color=POINT_COLOR, marker="o", linewidth=2.2, label="point and its way"),

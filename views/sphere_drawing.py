@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..constraints.curves import Circle
 from ..simulation.trajectory import Trajectory
-from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, label_axes, new_figure, save_figure
+from ..symbolic.validation import positive, vector
+from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, label_axes, new_figure, require_samples, save_figure
 
 Array = NDArray[np.float64]
 TURNS = 24
@@ -30,7 +31,13 @@ def draw_on_sphere(
         ball: the obstacle.
         center: of the sphere, shape (3,) [m].
         radius: of the sphere [m].
+
+    Raises:
+        ModelError: for a radius that is not positive, or a motion without samples.
+        ShapeError: for a centre that is no point of space.
     """
+    require_samples(motion)
+    center, radius = vector("center", center, 3), positive("radius", radius)
     t = motion.robot.t
     way, gap = motion.evaluate(pen), motion.evaluate(ball.functions(pen, t))
     flight, size = motion.evaluate(ball.center(t)), float(motion.evaluate(ball.radius + 0 * t)[0])

@@ -1,15 +1,22 @@
-"""What all pictures share: size, colours, and writing a file whole or not at all."""
+"""What all pictures share: size, colours, checks of what they are given, and writing a file whole or not at all."""
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 
 from ..simulation.storage.atomic_file import write_whole
+from ..symbolic.errors import ModelError, NotFiniteInputError, ShapeError
+from ..symbolic.validation import all_finite, format_value, reals
 
 DPI = 150
+SMALLEST, LARGEST = 1.0, 400.0
+"""Sides of a figure [inches]: room for labels, and no more pixels than matplotlib can draw."""
 PATH_COLOR = "0.45"
 POINT_COLOR = "tab:blue"
 OBSTACLE_COLOR = "tab:red"
@@ -17,7 +24,12 @@ ARM_COLOR = "0.15"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size [inches] with room made for its labels."""
+    """A figure of this size [inches] with room made for its labels; raises ModelError for one that cannot be drawn."""
+    if not (SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST):
+        raise ModelError(
+            f"a figure must be {SMALLEST:g} to {LARGEST:g} inches wide and high, got {width:.4g} × {height:.4g}: take "
+            "fewer panels, a box that is less slim, or another width="
+        )
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
@@ -32,5 +44,39 @@ def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
 
 
 def save_figure(figure: Figure, target: Path) -> None:
-    """Save a figure whole or not at all."""
+    """Save a figure whole or not at all; raises ModelError for a kind of file that matplotlib does not write."""
+    kinds = figure.canvas.get_supported_filetypes()
+    if target.suffix[1:].lower() not in kinds:
+        raise ModelError(f"a picture is written as .{', .'.join(sorted(kinds))}, got {format_value(target.name)}")
     write_whole(target, lambda path: figure.savefig(path))
+
+
+def require_samples(motion: Sized) -> None:
+    """Raise ModelError for a motion without samples.
+
+    Args:
+        motion: of which a picture is to be drawn.
+    """
+    if not len(motion):
+        raise ModelError("there is no sample that could be drawn")
+
+
+def finite_points(name: str, value: ArrayLike, dimension: int) -> NDArray[np.float64]:
+    """``value`` as points that can be drawn, shape (k, dimension); raises ShapeError for others."""
+    points = reals(name, value)
+    if points.ndim != 2 or points.shape[1] != dimension or not len(points):
+        raise ShapeError(f"{name} must have shape (k, {dimension}), a row for each point, got {points.shape}")
+    if not all_finite(points):
+        raise NotFiniteInputError(
+            f"{name} must be finite, got {format_value(points[~np.isfinite(points).all(axis=1)][0])}"
+        )
+    return points
+
+
+def drawable_text(name: str, value: str) -> str:
+    """``value`` if fonts can show it; raises ModelError for halves of characters, which no encoding has."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ModelError(f"{name} must be a text that can be drawn, got {format_value(value)}") from error
+    return value

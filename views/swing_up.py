@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from ..simulation.trajectory import Trajectory
 from ..symbolic.errors import ModelError
 from ..symbolic.validation import positive
-from .style import ARM_COLOR, PATH_COLOR, label_axes, new_figure
+from .style import ARM_COLOR, PATH_COLOR, label_axes, new_figure, require_samples
+
+MOST = 1000
+"""Flashes in one column."""
 
 
 def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until: float = np.inf) -> Figure:
@@ -28,13 +31,19 @@ def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until:
         until: what comes later is left out [s].
 
     Raises:
-        ModelError: if there are no runs, a robot has no chain, or a time is not positive.
+        ModelError: if there are no runs, or one without samples, a robot has no chain, a time is not positive, or there
+            would be more than a thousand flashes.
     """
     positive("flash", flash)
     if not until > 0.0:
         raise ModelError(f"until must be greater than zero, got {until!r}")
     if not runs or not all(run.robot.chain for run in runs.values()):
         raise ModelError("swing_ups draws one or more runs of robots with a chain of points, such as an arm")
+    for run in runs.values():
+        require_samples(run)
+    longest = min(until, max(float(run.t[-1] - run.t[0]) for run in runs.values()))
+    if longest / flash > MOST:
+        raise ModelError(f"flash = {flash:g} s in {longest:g} s makes more than {MOST} flashes: increase flash=")
     figure = new_figure(3.7 * len(runs), 10.0)
     heights = {"height_ratios": (2.4, 1.0, 1.0, 1.0)}
     grid: NDArray[np.object_] = figure.subplots(4, len(runs), squeeze=False, sharey="row", gridspec_kw=heights)
@@ -47,17 +56,21 @@ def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until:
         place.set_title(title, fontsize=10)
         for i, name in enumerate(run.robot.coordinates.names):
             angles.plot(run.t[seen], run.q[seen, i], linewidth=1.3, label=name)
-        for i, name in enumerate(run.robot.input_names):
+        given = run.labels.inputs.names
+        # A force that the program asks for has no limits, and a free motion no inputs.
+        limits = run.robot.limits.effort if given == run.robot.input_names else np.full(len(given), np.inf)
+        for i, name in enumerate(given):
             (line,) = inputs.plot(run.t[seen], run.u[seen, i], linewidth=1.0, color=f"C{2 + i}", label=name)
-            if np.isfinite(limit := run.robot.limits.effort[i]):
+            if np.isfinite(limit := limits[i]):
                 for sign in (-1.0, 1.0):
                     inputs.axhline(sign * limit, color=line.get_color(), linestyle=":", linewidth=1.0)
         energy.plot(run.t[seen], run.energy[seen], linewidth=1.3, color=ARM_COLOR)
         energy.axhline(run.energy[-1], color=PATH_COLOR, linestyle="--", linewidth=1.0)
-        units = (f"angles [{run.robot.coordinates.units[0]}]", f"inputs [{run.robot.input_units[0]}]", "energy [J]")
+        unit = next((f" [{unit}]" for unit in run.labels.inputs.units if unit), "")
+        units = (f"angles [{run.robot.coordinates.units[0]}]", f"inputs{unit}", "energy [J]")
         for axes, label in zip((angles, inputs, energy), units, strict=True):
             label_axes(axes, label if column == 0 else "", xlabel="time [s]" if axes is energy else "")
-        for axes in (angles, inputs):
+        for axes in (angles, inputs) if given else (angles,):
             axes.legend(loc="best", fontsize=8, frameon=False)
     return figure
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..controllers.baselines import PlanarMotion
 from ..simulation.trajectory import Trajectory
-from .style import PATH_COLOR, label_axes, new_figure
+from ..symbolic.errors import ModelError
+from .style import PATH_COLOR, label_axes, new_figure, require_samples
 
 SMALLEST = 1e-6
 """Distances [m] below this are drawn as this."""
@@ -23,7 +24,14 @@ def draw_two_wheel_tracking(motion: PlanarMotion, runs: Mapping[str, Trajectory]
     Args:
         motion: what was planned, without parameters of its own.
         runs: what each law made of it, by the name in the legend.
+
+    Raises:
+        ModelError: if there are no runs, or one without samples.
     """
+    if not runs:
+        raise ModelError("runs must hold at least one motion")
+    for run in runs.values():
+        require_samples(run)
     figure = new_figure(9.0, 7.4)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.1, 1.0))
     plane: Axes = figure.add_subplot(grid[0, :])

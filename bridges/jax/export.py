@@ -15,6 +15,7 @@ from ...symbolic.codegen import SymbolicFunction, Tape
 from ...symbolic.errors import BridgeError, ParameterError, ShapeError, unknown_name
 from ...symbolic.optional_dependencies import import_optional
 from ...symbolic.parameters import Parameters
+from ...symbolic.validation import not_negative
 from ..casadi.functions import require_law
 from .translation import translate
 
@@ -45,16 +46,17 @@ class JaxFunction:
             parameters: of the expressions.
             value: what is returned, shape (n,).
             pivots: relative pivots of rows that must not depend on each other; none if not given.
-            tolerance: that these must exceed.
+            tolerance: that these must exceed, at least zero.
 
         Raises:
+            ModelError: for a tolerance that is negative or not finite.
             MissingPackageError: if JAX is not installed.
             BridgeError: for an operation that JAX has none for.
         """
         import jax
 
         self.arguments = {name: symbol.numel() for name, symbol in inputs.items()}
-        self.parameters, self._tolerance = parameters, tolerance
+        self.parameters, self._tolerance = parameters, not_negative("tolerance", tolerance)
         outputs = {"value": value, "pivots": ca.SX(0, 1) if pivots is None else pivots}
         symbols = {**inputs, "p": parameters.symbols}
         function = translate(Tape.of(SymbolicFunction("jax", symbols, outputs).function()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...controllers.controller import Controller
+from ...symbolic.validation import not_negative
 from ..common.controller_memory import model_parameters
 from ..common.model_comparison import TOLERANCE
 from .export import SAMPLES_STATE, SampledController, controller_samples, require_controller, sampled_output
@@ -55,6 +56,7 @@ def drive(
     is told by :func:`~erugin.scenarios.simulate` only.
     """
     require_controller(controller)
+    tolerance = not_negative("tolerance", tolerance)
     if model is not None:
         match(controller.robot, model, p=model_parameters(controller, p)).require(tolerance)
     nq, numbers, period = controller.robot.coordinates.nq, Numbers(controller.parameters), checked_dt(dt)

@@ -147,10 +147,14 @@ def barrier_speeds(
         start: places of points at its beginning, shape (n,) or (k, n) [m].
         level: of the functions O_j = level in place of the boundaries [m].
         search: whether boundaries are searched that no bound decides on; their speeds are NaN otherwise.
+
+    Raises:
+        ShapeError: for places of another dimension, or ones that are not finite.
     """
     first, last, level = finite("first", first), finite("last", last), finite("level", level)
     values = vector("values", values, len(field.parameters))
-    starts = reals("start", start).reshape(-1, field.dimension)
+    starts = np.atleast_2d(reals("start", start))
+    starts = np.array([vector("start", place, field.dimension) for place in starts]).reshape(-1, field.dimension)
     curves = (*field.obstacles, *field.inside)
     if not curves:
         return ()

@@ -256,8 +256,7 @@ def verify(
         raise ModelError(f"samples must be a number of places, at least one per instant ({instants.size}): {samples!r}")
     if not isinstance(seed, whole_numbers) or seed < 0:
         raise ModelError(f"seed must be a whole number from zero on, got {seed!r}")
-    asked = (offsets,) if isinstance(offsets, int | float) else offsets
-    distances = tuple(positive("every offset", d) for d in asked)
+    distances = tuple(positive("every offset", d) for d in np.atleast_1d(reals("offsets", offsets)).ravel().tolist())
     limits = [
         None if limit is None else positive(name, limit)
         for name, limit in (("speed_limit", speed_limit), ("acceleration_limit", acceleration_limit))

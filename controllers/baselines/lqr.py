@@ -17,7 +17,7 @@ from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
 from ...symbolic.runge_kutta import rk4_step
-from ...symbolic.validation import positive, require_memory, step_count, vector
+from ...symbolic.validation import positive, require_memory, step_count, vector, whole
 from ..controller import Law, SymbolicController
 from ..linearization.equilibrium import equilibrium
 from ..linearization.linearizer import Linearization, LinearizedMotion, Linearizer
@@ -301,7 +301,7 @@ def attraction_level(
         raise ModelError(f"at least one sample is needed, got {samples}")
     line, fall = lqr.linearization, _fall(lqr, h, step_count(span, h))
     with require_memory(3.0 * samples * len(line.states), f"{samples:,} states on a level", "take fewer samples"):
-        directions = np.random.default_rng(seed).normal(size=(samples, len(line.states)))
+        directions = np.random.default_rng(whole("seed", seed, 0)).normal(size=(samples, len(line.states)))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     # On V = ρ: ξ = √ρ L⁻ᵀ w with P = L Lᵀ and |w| = 1.
     lower = np.asarray(np.linalg.cholesky(lqr.cost), dtype=np.float64)

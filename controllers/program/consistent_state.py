@@ -15,7 +15,7 @@ from ...robots.robot import Robot
 from ...symbolic.errors import ContradictoryProgramError, ModelError, NotConvergedError
 from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import dense_values, vector
+from ...symbolic.validation import dense_values, finite_time, vector
 from .program import Program
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ def start_on(
         NotConvergedError: if no such state is found; the message says what is missed and by how much.
         ModelError: if a point that is to follow a field is beyond one of its barriers there.
     """
-    robot, c = program.robot, program.robot.coordinates
+    robot, c, t = program.robot, program.robot.coordinates, finite_time("t", t)
     every = (*robot.natural, *program.constraints)
     residuals = [(k, k.residual(c)) for k in every]
     numbers = program.parameters.values(p)

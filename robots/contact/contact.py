@@ -15,7 +15,7 @@ from ...constraints import Baumgarte, Perturbation
 from ...constraints.constraint import holonomic
 from ...symbolic.errors import ModelError, unknown_name
 from ...symbolic.parameters import Parameters
-from ...symbolic.validation import point_coordinates
+from ...symbolic.validation import all_finite, point_coordinates, reals
 from ..robot import Robot
 
 
@@ -211,6 +211,9 @@ def without_contact_positions(p: Mapping[str, float] | None, contacts: Sequence[
         contacts: whose places are left out.
     """
     found = {name for contact in contacts for name in contact.places}
+    for name in found.intersection(p or {}):
+        if not all_finite(reals(name, (p or {})[name])):
+            raise ModelError(f"{name} must be finite, got {(p or {})[name]!r}")
     return {name: value for name, value in (p or {}).items() if name not in found}
 
 

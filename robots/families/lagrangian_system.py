@@ -68,10 +68,10 @@ def lagrangian_system(
     """
     n = q.numel()
     for label, symbols in (("q", q), ("v", v)):
-        if not symbols.is_valid_input() or symbols.shape != (n, 1) or n == 0:
+        if not (symbols.is_valid_input() and symbols.is_dense()) or symbols.shape != (n, 1) or n == 0:
             raise ModelError(f"{name}: {label} must be a column of symbols as long as q, got {symbols}")
     for label, given in (("p", p), ("u", u)):
-        if isinstance(given, ca.SX) and not given.is_valid_input():
+        if isinstance(given, ca.SX) and not (given.is_valid_input() and given.is_dense()):
             raise ModelError(f"{name}: {label} must consist of symbols, got {given}")
     if isinstance(p, Parameters):
         if nominal is not None:

@@ -69,7 +69,7 @@ def tree_system(
             for place, unit in zip(places, node.joint.input_units, strict=True):
                 units[place] = unit
         input_units = units if input_units is None else input_units
-    if not u.is_valid_input() or u.size2() != 1:
+    if not (u.is_valid_input() and u.is_dense()) or u.size2() != 1:
         raise ModelError(f"{name}: u must be a column of symbols, got {u}")
     method = formulation or Articulated()
     if not isinstance(method, Formulation):

@@ -377,7 +377,7 @@ def simulate_hybrid(
             modes have is set in these.
         t0: time of the start [s].
         tolerance: of the time of an event [s].
-        shortest: time between events that is as good as none [s]; 10⁴ tolerances if not given.
+        shortest: time between events that is as good as none [s], at least ``tolerance``; 10⁴ tolerances if not given.
         switches: events after which the motion ends if there would be one more; no limit if not given.
 
     Returns:
@@ -395,9 +395,18 @@ def simulate_hybrid(
         float(samples) * (robot.coordinates.nq + robot.coordinates.nv), f"{samples:,} samples", RunSettings.advice
     ):
         require_distinct_times(float(t0), float(duration), positive("step", step))
-    positive("tolerance", tolerance)
+    finest = math.ulp(max(abs(float(t0)), abs(end)))
+    if positive("tolerance", tolerance) < finest:
+        raise ModelError(
+            f"tolerance must be at least {finest:.2g} s, the distance of times in float64, got {tolerance:g}"
+        )
+    if shortest is not None and positive("shortest", shortest) < tolerance:
+        raise ModelError(
+            f"shortest must be at least tolerance = {tolerance:g} s, to which the times of events are known, got "
+            f"{shortest:g}: events that come together would go on for ever"
+        )
     most = None if switches is None else whole("switches", switches)
-    crowd = ZenoDetector(1e4 * tolerance if shortest is None else positive("shortest", shortest))
+    crowd = ZenoDetector(1e4 * tolerance if shortest is None else float(shortest))
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     require_near_zero(q)

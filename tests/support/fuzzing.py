@@ -40,7 +40,10 @@ from erugin import EruginError
 from .project import ROOT, read_pyproject
 
 PATIENCE = float(os.environ.get("ERUGIN_FUZZ_PATIENCE", "5"))
-"""Seconds that a changed call may take, beside ten times what the original took."""
+"""Seconds of processor time that a changed call may take, beside ten times what the original took."""
+
+WAIT = 6.0
+"""How many times as long it may take by the clock, for the machine may have other work, or the call may wait."""
 
 ROOM = 2 << 30
 """Bytes that a fork may add to what it begins with."""
@@ -479,10 +482,10 @@ def judge(change: Change) -> dict[str, str] | None:
     args, kwargs = change.arguments()
     said = {"entry": change.call.entry, "parameter": change.parameter, "change": change.name}
     limit = PATIENCE + 10.0 * change.call.seconds
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    _set_alarms(limit)
     try:
         result = change.call.function(*args, **kwargs)
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        _set_alarms(0.0)
     except EruginError:
         return None
     except Hang:
@@ -496,12 +499,18 @@ def judge(change: Change) -> dict[str, str] | None:
                 return None
         return {**said, "kind": type(error).__name__, "text": str(error)[:160], "place": _place()}
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        _set_alarms(0.0)
     if wrong_value(change) and not _accepts_anything(change):
         return {**said, "kind": "accepted", "text": "", "place": ""}
     if _has_nan(result) and "nan" not in change.name and "inf" not in change.name and "1/0" not in change.name:
         return {**said, "kind": "silent NaN", "text": "", "place": ""}
     return None
+
+
+def _set_alarms(limit: float) -> None:
+    """Raise :class:`Hang` after so much processor time [s], or a multiple of it by the clock; never if zero."""
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    signal.setitimer(signal.ITIMER_REAL, WAIT * limit)
 
 
 def _place() -> str:
@@ -521,6 +530,7 @@ def _work(todo: list[Change], begin: int, out: int, until: float) -> None:
         raise Hang
 
     signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + ROOM, size + ROOM))
     null = os.open(os.devnull, os.O_RDWR)
@@ -538,6 +548,21 @@ def _work(todo: list[Change], begin: int, out: int, until: float) -> None:
         if finding:
             os.write(out, json.dumps(finding).encode() + b"\n")
     os.write(out, b'{"done": true}\n')
+
+
+def _processor_time(pid: int) -> float:
+    """Of a process and of those that it waited for [s]."""
+    values = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return sum(map(int, values[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _wait(reader: int, pid: int, allowed: float) -> bool:
+    """Whether a process writes before it has used its processor time [s], or a multiple of it by the clock."""
+    used, began = _processor_time(pid), time.monotonic()
+    while not select.select([reader], [], [], 1.0)[0]:
+        if _processor_time(pid) - used > allowed or time.monotonic() - began > WAIT * allowed:
+            return False
+    return True
 
 
 def run(todo: list[Change], until: float, *, stall: float = 30.0) -> tuple[list[dict[str, str]], int]:
@@ -559,7 +584,7 @@ def run(todo: list[Change], until: float, *, stall: float = 30.0) -> tuple[list[
         done, buffer, last = False, b"", at
         while True:
             allowed = stall + 20.0 * todo[last].call.seconds
-            ready, _, _ = select.select([reader], [], [], allowed)
+            ready = _wait(reader, pid, allowed)
             chunk = os.read(reader, 1 << 16) if ready else b""
             if not chunk:
                 break
@@ -862,6 +887,81 @@ def call_what_no_page_shows() -> None:
         exported(0.0, np.array(q), np.array(v))
 
 
+def draw_small_pictures() -> None:
+    """Pictures and films of motions of a few samples."""
+    from erugin import constraints as cs
+    from erugin import controllers as ct
+    from erugin import robots as rb
+    from erugin import simulation as sm
+    from erugin import views
+    from erugin.controllers import baselines
+
+    link = rb.Link(length=1.0, mass=1.0, center=0.5, inertia=0.1)
+    arm = rb.planar_manipulator([link, link])
+    run = sm.simulate(arm, ct.OpenLoop(arm, ca.vertcat(1.0, ca.sin(arm.t))), (0.3, 0.9), (0.1, -0.1), 0.05, step=0.01)
+    views.plot(run, velocities=True, energy=True)
+    views.draw(run, "flashes.png", flashes=3, traced="tip")
+    views.motion_picture(run, Path("motion.png"), traced="tip")
+    views.overview_picture(run, Path("overview.png"))
+    views.default_pictures(run)
+    views.animate(run, None, fps=20.0, speed=0.5)
+    views.motion_film(run, Path("motion.gif"), fps=20.0, speed=1.0, traced="tip")
+    views.draw_swing_ups({"open": run}, flash=0.02, until=0.05)
+
+    # Fields in the plane and in space.
+    disc = cs.circle((0.5, 0.05), 0.1, name="disc")
+    field_ = cs.EruginField(cs.line((0.0, 0.0), (1.0, 0.0), name="way"), [disc], speed=0.5, margin=0.02)
+    low, high = (-0.2, -0.4), (1.2, 0.4)
+    view = views.FieldView.of(field_, low, high, p={"disc.x": 0.55})
+    moved = sm.move_along(field_, (0.0, 0.0), 0.1, step=0.02)
+    report = cs.verify(field_, low=low, high=high, times=(0.0,), samples=12)
+    views.draw_field(view, [0.0], Path("field.png"), motion=moved, report=report, columns=1, title="a field")
+    views.animate_field(view, moved, Path("field.gif"), frames=2, rate=10.0, width=3.0)
+    x, y = view.grid(8)
+    axes = new_axes()
+    view.draw_curves(axes, x, y, view.on(x, y, 0.0), names=True)
+    view.frame(axes)
+    ball = cs.circle((0.5, 0.1, 0.0), 0.1, name="ball")
+    space = cs.EruginField(cs.line((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), name="way"), [ball], speed=0.5, margin=0.02)
+    flight = sm.move_along(space, (0.0, 0.0, 0.0), 0.1, step=0.02)
+    views.draw_field_in_space(
+        views.FieldView.of(space, (-0.2, -0.4, -0.4), (1.2, 0.4, 0.4)),
+        *(flight, [0.0, 0.1], Path("space.png")),
+        path=np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]),
+        elevation=20.0,
+        azimuth=-60.0,
+    )
+
+    # What some scenarios show.
+    tip, q1 = arm.points["tip"], arm.q[0]
+    views.draw_stance(run, ["left", "right"], 1.0 + arm.q, 0.1 * arm.q, q1, balance=0.1)
+    parts = [sm.Phase(None, until=0.02, name="one"), sm.Phase(None, name="two")]
+    phases = sm.simulate_phases(arm, parts, (0.3, 0.9), (0.1, -0.1), 0.04, step=0.01)
+    steps = [views.WalkStep(tip, tip, q1, (0.5, 0.0, 0.1), 0.02), views.WalkStep(tip, tip, q1)]
+    views.draw_walk(phases, steps, {"arm": ("joint1", "tip")}, every=0.02)
+    views.draw_growth(run, {"one": arm.q[0], "two": arm.q[1]}, first_year=2020.0)
+    passing = cs.circle((1.5, 0.5, 0.1), 0.1, name="passing")
+    scene = rb.with_scene(arm, passing.parameters)
+    written = sm.simulate(scene, None, (0.3, 0.9), (0.1, -0.1), 0.04, step=0.01)
+    pen = ca.vertcat(scene.points["tip"], 0.0)
+    views.draw_on_sphere(
+        written, Path("sphere.png"), pen=pen, off=scene.q[0], ball=passing, center=np.zeros(3), radius=1.0
+    )
+    wheels = rb.two_wheel_robot(
+        wheel_radius=0.05, half_track=0.1, com_offset=0.02, platform_mass=2.0, platform_inertia=0.02, wheel_mass=0.1,
+        wheel_inertia_axle=1e-4, wheel_inertia_diameter=1e-4)  # fmt: skip
+    course = baselines.PlanarMotion(wheels, ca.vertcat(0.3 * wheels.t, ca.sin(0.3 * wheels.t)))
+    driven = sm.simulate(wheels, None, *course.start(left=0.1), 0.04, step=0.01)
+    views.draw_two_wheel_tracking(course, {"none": driven})
+
+
+def new_axes() -> Any:
+    """Axes of a small figure."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(2.0, 2.0), dpi=50).subplots()
+
+
 def planted() -> list[Call]:
     """Calls of functions that do what none should, and of one that does not."""
 
@@ -953,6 +1053,7 @@ def main(arguments: list[str]) -> None:
             if "calls" in arguments:
                 call_with_defaults()
                 call_what_no_page_shows()
+                draw_small_pictures()
             failed = harvest(sources)
         calls = [call for entry in sorted(recorder.calls) for call in recorder.calls[entry]]
         if "planted" in arguments:
