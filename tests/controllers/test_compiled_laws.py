@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erugin.controllers import Controller
-from erugin.symbolic import Kernel
-
 from ..support.controller_cases import BUILDERS
-from ..support.controller_cases.robots import CASES, RobotCase, robot_case
-from ..support.kernels import use_no_compiler
+from ..support.project import ROOT
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
-TICKS = 20
+Results = dict[str, NDArray[np.float64]]
 
 
-def ticks(cls: type[Controller], case: RobotCase) -> tuple[NDArray[np.float64], list[object]]:
-    """Outputs along a given motion, shape (ticks, inputs), and the statuses."""
-    controller = BUILDERS[cls](case)
-    controller.reset()
-    outputs, statuses = [], []
-    for k in range(TICKS):
-        t, q = k * case.step, case.q0 + k * case.step * case.v0
-        controller.advance(t, q, case.v0)
-        outputs.append(controller.control(t, q, case.v0))
-        statuses.append(controller.observe(t, q, case.v0).status)
-    return np.array(outputs), statuses
+def run(path: Path, **variables: str) -> Results:
+    """Ticks of all controllers, from a process with these variables in its environment."""
+    command = [sys.executable, "-P", "-m", "tests.support.law_ticks", str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=280)
+    with np.load(path) as found:
+        return dict(found)
 
 
-@pytest.mark.parametrize("cls", BUILDERS, ids=lambda cls: cls.__name__)
-def test_ticks_of_machine_code_and_of_the_virtual_machine(
-    cls: type[Controller], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = next(case for case in map(robot_case, CASES) if not cls.refusal(case.robot))
-    loaded: list[str] = []
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results, int]:
+    """Ticks in machine code, those of the virtual machine, and the number of compiled kernels."""
+    folder = tmp_path_factory.mktemp("ticks")
+    cache = folder / "cache"
+    compiled = run(folder / "compiled.npz", ERUGIN_CACHE_DIR=str(cache))
+    return compiled, run(folder / "interpreted.npz", ERUGIN_CC="none"), len(list(cache.rglob("*.so")))
 
-    def load(*arguments: Any) -> object:
-        loaded.append(arguments[0])
-        return load_machine_code(*arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(kernel, "load_machine_code", load)
-        compiled, statuses = ticks(cls, case)
-    use_no_compiler(monkeypatch)
-    interpreted, expected = ticks(cls, case)
-    assert loaded
-    np.testing.assert_allclose(compiled, interpreted, rtol=0.0, atol=1e-9 * max(1.0, np.abs(interpreted).max()))
-    assert statuses == expected
+@pytest.mark.parametrize("name", [cls.__name__ for cls in BUILDERS])
+def test_ticks_of_machine_code_and_of_the_virtual_machine(results: tuple[Results, Results, int], name: str) -> None:
+    compiled, interpreted, _ = results
+    np.testing.assert_allclose(
+        compiled[name], interpreted[name], rtol=0.0, atol=1e-9 * max(1.0, np.abs(interpreted[name]).max())
+    )
+
+
+def test_kernels_were_compiled(results: tuple[Results, Results, int]) -> None:
+    assert results[2] > 20
