@@ -19,6 +19,7 @@ import pytest
 
 import erugin
 
+from . import conftest
 from .support.project import ROOMS, ROOT, read_pyproject
 from .support.python_code import run_python
 
@@ -442,3 +443,15 @@ def test_there_is_one_version() -> None:
     assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [version]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert version in re.findall(r"^## \[(.*?)\]", changelog, re.MULTILINE)
+
+
+def test_what_is_left_out_of_the_quick_tests_is_there() -> None:
+    assert [place for place in conftest.FOREIGN if not (ROOT / "tests" / place).exists()] == []
+
+
+def test_the_quick_tests_install_nothing_heavy() -> None:
+    extras = read_pyproject()["project"]["optional-dependencies"]
+    wanted = [*read_pyproject()["project"]["dependencies"], *extras["quick"], *extras["urdf"]]
+    names = {re.split(r"[^A-Za-z0-9_-]", one)[0] for one in wanted} - {"erugin"}
+    assert len(names) > 8
+    assert not {name.replace("-", "_") for name in names} & set(conftest.HEAVY)
