@@ -295,7 +295,7 @@ class PlanarPoints:
             path: from the origin.
         """
         place = PlanarPoint(path, self._coordinates)
-        self._known.learn(place.position, lambda: place.velocity, lambda: place.acceleration)
+        self._known.add(place.position, lambda: place.velocity, lambda: place.acceleration)
         return place.position
 
     def rate(self, element: ca.SX) -> ca.SX | None:

@@ -51,7 +51,9 @@ class SampledMassMatrix:
         nv = self.tree.coordinates.nv
         M = np.zeros((nv, nv))
         jacobians: list[Array] = []
-        for node, place, data in zip(self.tree.nodes, self.tree.places, self._kernel(q, self._p), strict=True):
+        for node, place, data in zip(
+            self.tree.nodes, self.tree.velocity_indices, self._kernel(q, self._p), strict=True
+        ):
             n, own = len(place), list(place)
             # (angular velocity; velocity of the origin) per velocity.
             J = np.zeros((6, nv)) if node.parent < 0 else jacobians[node.parent].copy()
@@ -92,7 +94,7 @@ def require_moving_inertia(
         bodies[growth.places[name][0]].append(inertial)
     if all(_has_full_inertia(found) for found in bodies):
         return
-    G = _independent(description, growth, tree.places)
+    G = _independent(description, growth, tree.velocity_indices)
     mass_matrix = SampledMassMatrix(tree, parameters)
     rng = np.random.default_rng(1952)
     free = np.zeros(len(G))
@@ -101,7 +103,9 @@ def require_moving_inertia(
         if unfelt is None:
             return
         free = np.maximum(free, np.abs(G @ unfelt).max(axis=1))
-    names = [m.name for m, place in zip(growth.moving, tree.places, strict=True) if free[list(place)].max() > 0.1]
+    names = [
+        m.name for m, place in zip(growth.moving, tree.velocity_indices, strict=True) if free[list(place)].max() > 0.1
+    ]
     lines = {m.name: f"line {m.source.line}" for m in growth.moving if m.source is not None}
     listing = ", ".join(f"{name!r} ({lines.get(name, 'the base')})" for name in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

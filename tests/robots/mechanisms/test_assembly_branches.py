@@ -150,5 +150,5 @@ def test_a_full_turn_must_change_no_equation() -> None:
     robot = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, natural=natural)
     places = PositionEquations(robot).at(0.0, np.zeros(0), ())
     assert list(places.periodic) == [2]
-    np.testing.assert_allclose(places.wrapped(np.array([9.0, 9.0, 9.0]), np.zeros(3)), [9.0, 9.0, 9.0 - 2 * np.pi])
+    np.testing.assert_allclose(places.wrap(np.array([9.0, 9.0, 9.0]), np.zeros(3)), [9.0, 9.0, 9.0 - 2 * np.pi])
     assert list(PositionEquations(engine()).at(0.0, engine().parameters.values(), ()).periodic) == [0, 1]

@@ -62,7 +62,7 @@ CHANGES: list[tuple[str, str, str, str, str]] = [
     ('value="2.5"', f'value="{"1" * 999}"', '<mass value="1', f"{UPPER}, <mass>", "value must be a number"),
     (' ixy="0.001"', "", "<inertia ixx", f"{UPPER}, <inertia>", "the attribute 'ixy' is missing"),
     ('ixx="0.03"', 'ixx="0.003"', "<inertia ixx", f"{UPPER}, <inertia>", "greater than the sum of the other two"),
-    ('ixx="0.03"', 'ixx="-0.03"', "<inertia ixx", f"{UPPER}, <inertia>", "no body has a negative one"),
+    ('ixx="0.03"', 'ixx="-0.03"', "<inertia ixx", f"{UPPER}, <inertia>", "none may be negative"),
     ('value="2.5"', 'value="0"', "<inertia ixx", f"{UPPER}, <inertia>", "the link has inertia but no mass"),
     ('xyz="0.1 0.2 0.3"', 'xyz="0.1 0.2"', '<origin xyz="0.1 0.2"', f"{UPPER}, <origin>", "xyz must be 3 numbers"),
     ('rpy="0.3 -0.2 0.5"', 'rpy="0.3 x 0.5"', "<origin xyz", f"{UPPER}, <origin>", "rpy must be a number, got 'x'"),
