@@ -178,7 +178,7 @@ def check_arguments(
     for i, parent in enumerate(before, 1):
         if not 0 <= parent < i:
             raise ModelError(
-                f"the parent of link {i} must be an earlier link, 1 to {i - 1}, or the pole, 0; got {parent!r}"
+                f"the parent of link {i} must be 0, the pole, or the number of an earlier link, got {parent!r}"
             )
     every = tuple(range(1, count + 1))
     fixed = (every if rigid else ()) if isinstance(rigid, bool) else _numbers("rigid", rigid)

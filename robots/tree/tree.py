@@ -49,7 +49,7 @@ class Tree:
             node = self.nodes[k]
             if not WORLD <= node.parent < k:
                 raise ModelError(
-                    f"the parent of node {node.name!r}, number {k}, must be an earlier node, {WORLD} to {k - 1}, "
+                    f"the parent of node {node.name!r}, number {k}, must be WORLD or the number of an earlier node, "
                     f"got {node.parent}"
                 )
             if not carries[k]:

@@ -101,7 +101,7 @@ def test_andrews_squeezer_has_four() -> None:
 
 def test_places_that_hang_together_are_refused() -> None:
     with pytest.raises(
-        ModelError, match=r"keeps 1 degree\(s\) of freedom.*fix as many more of the coordinates crank, coupler"
+        ModelError, match=r"has 1 degree\(s\) of freedom.*fix as many more of the coordinates crank, coupler"
     ):
         branches(stephenson(), np.zeros(5))
     arm = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1)] * 4)

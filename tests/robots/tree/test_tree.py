@@ -214,7 +214,7 @@ def pair(**changed: Any) -> Tree:  # noqa: ANN401
         (lambda: pair(nodes=(node("hinge", -2, Revolute(), body()),)), "parent of node 'hinge', number 0, .* got -2"),
         (
             lambda: pair(nodes=(node("a", 1, Revolute(), body()), node("b", WORLD, Revolute(), body()))),
-            "parent of node 'a', number 0, must be an earlier node, .* got 1",
+            "parent of node 'a', number 0, must be WORLD or the number of an earlier node, got 1",
         ),
         (
             lambda: pair(nodes=(node("a", WORLD, Revolute(), body()), node("a", 0, Prismatic(), body()))),

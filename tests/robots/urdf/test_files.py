@@ -69,7 +69,7 @@ def test_what_is_no_path(path: Any) -> None:  # noqa: ANN401 - bad on purpose
 
 
 def test_text_in_place_of_a_path() -> None:
-    assert "reads a file, but was given XML text" in error_of(ARM)
+    assert "requires the path of a file, got XML text" in error_of(ARM)
 
 
 def test_a_path_that_no_system_has() -> None:
