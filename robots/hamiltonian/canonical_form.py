@@ -210,8 +210,8 @@ class CanonicalForm:
         A, _ = robot.natural_form
         if any(constraint.order == 2 for constraint in robot.natural) or ca.depends_on(A, robot.v):
             raise ModelError(
-                f"{robot.name} has no canonical form: its mass matrix is singular, and natural constraints that replace "
-                "missing inertia must be linear in the velocities"
+                f"{robot.name} has no canonical form: its mass matrix is singular, and natural constraints that "
+                "replace missing inertia must be linear in the velocities"
             )
         return A, -self._at_rest(velocities), ca.SX(C)
 
@@ -232,8 +232,8 @@ def canonical_form(robot: Robot) -> CanonicalForm:
     c = robot.coordinates
     if ca.depends_on(robot.potential_energy, robot.v):
         raise ModelError(
-            f"{robot.name}: the potential energy must not depend on the velocities. Put that part into T, with the other "
-            "sign (terms linear in v are allowed there), or into the forces"
+            f"{robot.name}: the potential energy must not depend on the velocities. Put that part into T, with the "
+            "other sign (terms linear in v are allowed there), or into the forces"
         )
     names = c.names if c.are_rates else tuple(robot.v[i].name() for i in range(c.nv))
     form = CanonicalForm(robot, ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"p_{name}") for name in names)))
