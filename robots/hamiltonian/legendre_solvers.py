@@ -253,9 +253,7 @@ class StructuredElimination(LegendreSolver):
         """
         b, _ = problem_arrays(form, right, start)
         if not isinstance(form, FactoredForm):
-            raise ModelError(
-                f"StructuredElimination requires a FactoredForm, got a {type(form).__name__}; use Cholesky"
-            )
+            raise ModelError(f"StructuredElimination requires a FactoredForm, got {type(form).__name__}; use Cholesky")
         z = form.eliminate(b)
         if b.any():
             require_energy(float(b @ z), z)
@@ -274,8 +272,8 @@ class MinimalResiduals(LegendreSolver):
     """ξ_{m+1} = ξ_m − γ_m y_m with y_m = A ξ_m − b and γ_m = (A y, y)/(A y, A y), which minimizes ‖y_{m+1}‖.
 
     [DunskayaPyatnitsky1996]_ eqs. (3.3), (3.4), corrected: ξ₀ is the start, a guess of the velocities, and γ̄ is an
-    upper bound of every γ_m. The residual decreases at least by the factor (κ − 1)/(κ + 1) in each step, κ the condition
-    number of A, so that each digit takes at most about κ steps.
+    upper bound of every γ_m. The residual decreases at least by the factor (κ − 1)/(κ + 1) in each step, κ the
+    condition number of A, so that each digit takes at most about κ steps.
 
     It stops at ‖y_m‖ ≤ ε/γ̄, and then ‖ξ_{m+1} − ξ_m‖ ≤ ε. All γ_m are between 1/λ_max and 1/λ_min, with the eigenvalues
     λ of A. With γ̄ = 1/λ_min the same condition bounds the error itself: ‖ξ_m − z*‖ ≤ ε; a smaller γ̄ does not.
@@ -340,7 +338,7 @@ class MinimalResiduals(LegendreSolver):
         gamma = energy / square
         if self.step_bound is not None and gamma > self.step_bound * (1.0 + 1e-9):
             raise NotConvergedError(
-                f"step_bound must be an upper bound of every γ, got {self.step_bound:.6g}, but γ = {gamma:.6g} occurred; "
+                f"step_bound must be an upper bound of every γ, got {self.step_bound:.6g}, but γ = {gamma:.6g}; "
                 "use 1/λ_min of the mass matrix, or None"
             )
         return gamma

@@ -116,8 +116,8 @@ def require_moving_inertia(
     listing = ", ".join(f"{name!r} ({lines.get(name, 'the base')})" for name in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise UrdfError(
-        f"{description.file}: the mass matrix is singular: no inertia is moved by {listing}{more}. Add mass and inertia "
-        "to a link beyond, or lock the joint with locked={...}"
+        f"{description.file}: the mass matrix is singular: no inertia is moved by {listing}{more}. Add mass and "
+        "inertia to a link beyond, or lock the joint with locked={...}"
     )
 
 

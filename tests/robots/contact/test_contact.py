@@ -280,7 +280,9 @@ def test_a_force_that_is_not_there() -> None:
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ModelError, match="has 1 inputs, but u has shape"):
         contact_force(robot, POLE, u=ca.SX.zeros(2))
-    with pytest.raises(ModelError, match="'pole' has a normal of 2 components, but only 1 rows are on"):
+    with pytest.raises(
+        ModelError, match="the normal of 'pole' has 2 components, but its natural constraint has 1 rows"
+    ):
         contact_force(without_rows(robot, ["pole[0]"]), POLE)
 
 

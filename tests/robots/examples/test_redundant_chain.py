@@ -166,7 +166,7 @@ def test_bad_links() -> None:
         redundant_chain([])
     with pytest.raises(ModelError, match="made of links, got 3"):
         redundant_chain([3])  # type: ignore[list-item]
-    with pytest.raises(ModelError, match="nothing determines how it turns"):
+    with pytest.raises(ModelError, match="its rotation is not determined"):
         redundant_chain([Link(0.5, 1.0, 0.2, 0.1), Link(0.5, 1.0, 0.0, 0.0)])
     with pytest.raises(ModelError, match="gravity must be finite"):
         redundant_chain(CHAINS["one"], gravity=np.nan)

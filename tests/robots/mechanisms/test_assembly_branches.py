@@ -105,7 +105,7 @@ def test_places_that_hang_together_are_refused() -> None:
     ):
         branches(stephenson(), np.zeros(5))
     arm = planar_manipulator([Link(1.0, 1.0, 0.5, 0.1)] * 4)
-    with pytest.raises(ModelError, match="keeps 2 degree"):
+    with pytest.raises(ModelError, match="has 2 degree"):
         branches(mechanism(arm, [("tip", (1.0, 1.0))]), np.zeros(4))
 
 
