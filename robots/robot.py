@@ -227,7 +227,7 @@ class Robot:
         return self.frames[name].jacobian(self.coordinates)
 
     def equations(self, *, simplify: bool = True) -> EquationsOfMotion:
-        """The equations of motion written out term by term: ``str`` gives text, ``.latex()`` LaTeX, Jupyter maths.
+        """Derive the equations of motion term by term: ``str`` returns text, ``.latex()`` LaTeX; Jupyter displays them.
 
         Args:
             simplify: reduce every coefficient to a normal form and factor it; False prints the expressions as built.

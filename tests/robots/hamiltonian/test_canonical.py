@@ -265,7 +265,7 @@ def test_a_mass_matrix_that_does_not_belong_to_the_energy_is_refused() -> None:
         arm,
         dynamics=Dynamics.given(1.01 * arm.mass_matrix, arm.bias, arm.kinetic_energy, arm.potential_energy),
     )
-    with pytest.raises(ModelError, match="T and M must be of the same bodies"):
+    with pytest.raises(ModelError, match="T and M must belong to the same bodies"):
         canonical_form(other)
 
 
@@ -275,7 +275,7 @@ def test_a_potential_with_velocities_is_refused() -> None:
         lagrangian_system(q=q, v=v, T=v**2 / 2, V=q * v, name="magnetic")
     plain = lagrangian_system(q=q, v=v, T=v**2 / 2, V=q**2 / 2, name="magnetic")
     given = Dynamics.given(plain.mass_matrix, plain.bias, plain.kinetic_energy, q * v)
-    with pytest.raises(ModelError, match="magnetic: the potential energy depends on the velocities"):
+    with pytest.raises(ModelError, match="magnetic: the potential energy must not depend on the velocities"):
         canonical_form(dataclasses.replace(plain, dynamics=given))
 
 

@@ -192,7 +192,7 @@ def test_document_types_are_refused(tmp_path: Path, kind: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET, encoding="utf-8")
     text = ARM.replace("<robot", doctype.replace("SECRET", str(secret)) + "\n<robot", 1).replace("2.5", use or "2.5")
-    with pytest.raises(UrdfError, match=r"line 2: a document type .* URDF needs none") as caught:
+    with pytest.raises(UrdfError, match=r"line 2: a document type .* URDF does not need") as caught:
         read_urdf(write(tmp_path, text))
     assert SECRET not in str(caught.value)
 

@@ -165,7 +165,7 @@ def test_a_joint_that_moves_nothing(tmp_path: Path, link: str, names: str) -> No
 
 def test_two_hinges_on_one_axis_without_anything_between(tmp_path: Path) -> None:
     parts = [body("l0"), '<link name="l1"/>', body("l2"), joint("one", "continuous", "l0", "l1", SIDE)]
-    with pytest.raises(UrdfError, match=r"is moved by 'one' \(line 5\), 'two' \(line 6\)\. Give"):
+    with pytest.raises(UrdfError, match=r"is moved by 'one' \(line 5\), 'two' \(line 6\)\. Add"):
         load_urdf(write(tmp_path, *parts, joint("two", "continuous", "l1", "l2", SIDE)))
     # With the second axis across the first the same link is that of a universal joint.
     crossed = write(tmp_path, *parts, joint("two", "continuous", "l1", "l2", '<axis xyz="1 0 0"/>'))
