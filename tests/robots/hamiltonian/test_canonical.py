@@ -320,7 +320,7 @@ def test_momenta_move_as_the_accelerations_say(name: str) -> None:
     form = canonical_form(robot)
     c = robot.coordinates
     along = ca.substitute(c.rate(form.momentum), c.a, robot.acceleration)
-    A, right = (ca.SX(0, c.nv), ca.SX(0, 1)) if form.held is None else form.held[:2]
+    A, right = (ca.SX(0, c.nv), ca.SX(0, 1)) if form.inertia_constraints is None else form.inertia_constraints[:2]
     outputs = {"p": form.momentum, "rate": along, "A": A, "c": right}
     lagrangian = Kernel("l", {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}, outputs, compiled=False)
     outputs = {"q": form.coordinate_rate, "v": form.velocity, "rate": form.momentum_rate}
