@@ -1,6 +1,6 @@
 """The factorized mass matrix together with the factorized matrix A M⁻¹ Aᵀ of the natural constraints.
 
-Forces are turned into accelerations in two halves, L⁻¹ and L⁻ᵀ; products of rows and accelerations need the first only.
+Accelerations follow from forces in two halves, L⁻¹ and L⁻ᵀ; products of rows and accelerations need only the first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .dynamics import Factor
 from .spatial import mirror_lower_triangle
 
 SMALLEST_PIVOT = 1e-13
-"""Share of its scale below which a pivot is rounding."""
+"""Relative size of a pivot below which it is rounding error."""
 
 Redundant = Literal["refused", "least-norm"]
-"""What becomes of natural rows that depend on others: they are an error, or their reactions are of least norm."""
+"""Treatment of natural rows that depend on others: an error, or reactions of least norm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,9 @@ class NaturalFactor:
 
     Attributes:
         factor: L D Lᵀ.
-        pivots: D, the square of what is left of each row of A outside the rows before it, in the metric M⁻¹, shape
-            (k,).
-        scale: the largest diagonal entry of A M⁻¹ Aᵀ among the rows of the same constraint, which share a unit; each
-            pivot is at most that. Shape (k,).
+        pivots: D, the squared length of each row of A orthogonal to the rows before it, in the metric M⁻¹, shape (k,).
+        scale: the largest diagonal entry of A M⁻¹ Aᵀ among the rows of the same constraint, which share a unit; an
+            upper bound of each pivot. Shape (k,).
     """
 
     factor: Ldl | SemidefiniteLdl
@@ -50,22 +49,22 @@ class NaturalFactor:
         return ca.vertcat(ca.SX(0, 1), *share)
 
     @property
-    def kept(self) -> ca.SX:
-        """1 where a row is used, 0 where it is left out as one that depends on others, shape (k,)."""
+    def independent(self) -> ca.SX:
+        """1 where a row is used, 0 where it is left out because it depends on others, shape (k,)."""
         return self.factor.kept if isinstance(self.factor, SemidefiniteLdl) else ca.SX.ones(self.pivots.numel())
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """The reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).
+        """Return the reactions μ with A M⁻¹ Aᵀ μ = right, for a right side of shape (k, n).
 
-        They are NaN where nothing but rounding is left of a pivot, as at a singular position: dividing by it would give
-        numbers.
+        They are NaN where a pivot is rounding error, as at a singular position: a division by it would return
+        meaningless numbers.
         """
-        found = self.factor.solve(right)
-        return found if isinstance(self.factor, SemidefiniteLdl) else found * self._sound
+        reactions = self.factor.solve(right)
+        return reactions if isinstance(self.factor, SemidefiniteLdl) else reactions * self._valid
 
     @functools.cached_property
-    def _sound(self) -> ca.SX:
-        """1, or NaN where a pivot is rounding; a row that is alone in its constraint has nothing to be small beside."""
+    def _valid(self) -> ca.SX:
+        """1, or NaN where a pivot is rounding error; the pivot of a constraint's first row equals its scale."""
         first = (i for i in range(self.pivots.numel()) if not ca.is_equal(self.pivots[i], self.scale[i]))
         shares = [self.pivots[i] / self.scale[i] for i in first]
         if not shares:
@@ -75,11 +74,11 @@ class NaturalFactor:
 
 
 def require_redundancy_mode(owner: str, redundant: str) -> None:
-    """Raise ModelError for a word that is not one of :data:`Redundant`.
+    """Raise ModelError unless ``redundant`` is one of :data:`Redundant`.
 
     Args:
-        owner: the robot's name, for the message.
-        redundant: what was given.
+        owner: name of the robot, for the message.
+        redundant: value to check.
     """
     if redundant not in get_args(Redundant):
         words = " or ".join(map(repr, get_args(Redundant)))
@@ -89,14 +88,14 @@ def require_redundancy_mode(owner: str, redundant: str) -> None:
 def natural_factor(
     matrix: ca.SX, natural: Sequence[Constraint], coordinates: Coordinates, redundant: Redundant
 ) -> NaturalFactor:
-    """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ.
+    """Factorize A M⁻¹ Aᵀ, which solves for the reactions μ.
 
     Args:
         matrix: A M⁻¹ Aᵀ, shape (k, k).
-        natural: the constraints, of which the rows of each share a unit.
+        natural: the natural constraints; the rows of each share a unit.
         coordinates: of the robot.
-        redundant: ``"refused"`` for independent rows; with ``"least-norm"`` rows may depend on others, and of all μ
-            that hold the robot together those of least |μ| are found.
+        redundant: ``"refused"`` for independent rows; with ``"least-norm"`` rows may depend on others, and the solution
+            μ of least norm is returned.
     """
     each: list[ca.SX] = []
     for constraint in natural:
@@ -115,7 +114,7 @@ def natural_factor(
 
 @dataclass(frozen=True, eq=False)
 class HalfSolve:
-    """Half of the way from forces to accelerations: all that products of rows and accelerations need.
+    """Forward half of the solution from forces to accelerations: sufficient for products of rows and accelerations.
 
     Attributes:
         free: y = L⁻¹ F without natural constraints, shape (nv, k).
@@ -131,13 +130,13 @@ class ConstrainedFactor:
     """M = L D Lᵀ and the natural rows A a = b.
 
     With Y = L⁻¹ Aᵀ the matrix A M⁻¹ Aᵀ is Yᵀ D⁻¹ Y, and M a = F + Aᵀ μ has the solution a = L⁻ᵀ D⁻¹ (L⁻¹ F + Y μ):
-    however many columns F has, only the one that is asked for goes the second half of the way.
+    however many columns F has, L⁻ᵀ is applied only to the column that is needed.
 
     Attributes:
-        factor: the mass matrix.
+        factor: factorized mass matrix.
         rows: Y = L⁻¹ Aᵀ, shape (nv, rows of A).
         weighted: D⁻¹ Y, shape (nv, rows of A).
-        natural: A M⁻¹ Aᵀ, factorized.
+        natural: factorized A M⁻¹ Aᵀ.
     """
 
     factor: Factor
@@ -157,11 +156,11 @@ class ConstrainedFactor:
         """Factorize A M⁻¹ Aᵀ.
 
         Args:
-            factor: the mass matrix.
+            factor: factorized mass matrix.
             rows: A, shape (rows of A, nv).
-            natural: the constraints that the rows are of.
+            natural: the constraints that the rows belong to.
             coordinates: of the robot.
-            redundant: what becomes of rows that depend on others.
+            redundant: treatment of rows that depend on others.
         """
         halves = factor.forward(rows.T)
         weighted = factor.weighted(halves)
@@ -169,7 +168,7 @@ class ConstrainedFactor:
         return cls(factor, halves, weighted, natural_factor(matrix, natural, coordinates, redundant))
 
     def half_solve(self, forces: ca.SX) -> HalfSolve:
-        """What generalized forces add, as a half.
+        """Return the forward half for generalized forces, with b = 0.
 
         Args:
             forces: F, shape (nv, k).
@@ -177,7 +176,7 @@ class ConstrainedFactor:
         return self.solve_constrained(self.factor.forward(forces), ca.SX(self.rows.size2(), forces.size2()))
 
     def solve_constrained(self, free: ca.SX, right: ca.SX) -> HalfSolve:
-        """A half to which the reactions are found.
+        """Solve for the reactions, given the forward half without constraints.
 
         Args:
             free: L⁻¹ F, shape (nv, k).
@@ -188,17 +187,17 @@ class ConstrainedFactor:
         return HalfSolve(free, self.natural.solve(right - self.weighted.T @ free))
 
     def motion(self, half: HalfSolve) -> tuple[ca.SX, ca.SX]:
-        """Accelerations, shape (nv, k), and reactions μ, shape (rows of A, k).
+        """Return accelerations, shape (nv, k), and reactions μ, shape (rows of A, k).
 
         Args:
-            half: of forces.
+            half: forward half for the forces.
         """
-        moved = half.free if self.rows.size2() == 0 else half.free + self.rows @ half.reactions
-        return self.factor.backward(self.factor.weighted(moved)), half.reactions
+        total = half.free if self.rows.size2() == 0 else half.free + self.rows @ half.reactions
+        return self.factor.backward(self.factor.weighted(total)), half.reactions
 
 
 def symmetric_product(halves: ca.SX, weighted: ca.SX) -> ca.SX:
-    """Fᵀ M⁻¹ F = Yᵀ D⁻¹ Y, shape (k, k), symmetric to the last digit.
+    """Return Fᵀ M⁻¹ F = Yᵀ D⁻¹ Y, shape (k, k), exactly symmetric.
 
     Args:
         halves: Y = L⁻¹ F, shape (nv, k).

@@ -12,7 +12,7 @@ from ..symbolic.validation import not_negative, positive
 
 @dataclass(frozen=True, eq=False)
 class MotorCircuit:
-    """What a motor adds to the T, D and Q of a Lagrangian system, with symbols of its own.
+    """Contributions of a motor to T, D and Q of a Lagrangian system, in symbols created for it.
 
     Attributes:
         charge: Q, the charge that has passed through the armature; a coordinate [C].
@@ -21,8 +21,8 @@ class MotorCircuit:
         parameters: ``name.resistance`` and so on, named after the attributes of :class:`DCMotor`.
         energy: ½ L i² of the magnetic field and ½ J (n φ̇)² of the rotor [J].
         coupling: k n φ i, the term of the Lagrangian that joins the two sides [J]. It is linear in the velocities and
-            no energy: T of the Lagrangian holds it, the energy of the system does not.
-        dissipation: ½ R i² + ½ b (n φ̇)² [W], half of what becomes heat.
+            not an energy: T of the Lagrangian includes it, the energy of the system does not.
+        dissipation: ½ R i² + ½ b (n φ̇)² [W], half of the power turned into heat.
     """
 
     charge: ca.SX
@@ -38,14 +38,14 @@ class MotorCircuit:
 class DCMotor:
     """A direct-current motor with permanent magnets and a gear without losses or play.
 
-    With φ the angle of the driven axis, n the gear ratio and Q the charge (a coordinate, as an angle is one),
+    With φ the angle of the driven axis, n the gear ratio and Q the charge (a coordinate, like an angle),
 
         L Q̈ + R Q̇ + k n φ̇ = U,    torque on the driven axis = k n Q̇ − n² (J φ̈ + b φ̇).
 
     Both follow from the one Lagrangian ½ L Q̇² + ½ J (n φ̇)² + k n φ Q̇ with the dissipation function
-    ½ R Q̇² + ½ b (n φ̇)² and the generalized force U on the charge: the term k n φ Q̇ gives the torque to the mechanical
-    equation and, with the opposite sign, the back-EMF to the electrical one, so that what leaves the one side arrives
-    at the other. Volts per radian per second and newton metres per ampere are the same unit: one constant serves both.
+    ½ R Q̇² + ½ b (n φ̇)² and the generalized force U on the charge: the term k n φ Q̇ yields the torque in the mechanical
+    equation and, with the opposite sign, the back-EMF in the electrical one, so that the power leaving one side enters
+    the other. Volts per radian per second and newton metres per ampere are the same unit: one constant serves both.
 
     Attributes:
         resistance: R of the armature [Ω], greater than zero.
@@ -84,7 +84,7 @@ class DCMotor:
         no_load_current: float,
         no_load_speed: float,
     ) -> DCMotor:
-        """Motor whose damping is what its data sheet's idle running shows: k i₀ = b ω₀.
+        """Build a motor whose damping follows from the no-load data of its data sheet: k i₀ = b ω₀.
 
         Args:
             resistance: R [Ω].
@@ -92,8 +92,8 @@ class DCMotor:
             torque_constant: k [N m/A].
             gear_ratio: n.
             rotor_inertia: J [kg m²].
-            no_load_current: i₀ that the motor alone draws at its nominal voltage [A], not negative.
-            no_load_speed: ω₀ that it then has, on the rotor's axis [rad/s], greater than zero.
+            no_load_current: i₀, drawn without load at nominal voltage [A], not negative.
+            no_load_speed: ω₀ of the rotor at that current [rad/s], greater than zero.
 
         Raises:
             ModelError: for a number out of its range.
@@ -104,7 +104,7 @@ class DCMotor:
         return cls(resistance, inductance, torque_constant, gear_ratio, rotor_inertia, damping)
 
     def circuit(self, name: str, *, angle: ca.SX, rate: ca.SX, suffix: str = "") -> MotorCircuit:
-        """Symbols and terms of one such motor, to be added to a mechanism's.
+        """Build the symbols and terms of one such motor, to be added to those of a mechanism.
 
         A system with coordinates q and energy T becomes the driven one when the charge is appended to q, the current to
         v, ``energy + coupling`` is added to T, ``dissipation`` to D, and ``voltage`` is appended to Q. The robot's
@@ -117,7 +117,7 @@ class DCMotor:
             name: prefix of the parameters, such as ``"right motor"``.
             angle: φ of the driven axis against the stator, in the mechanism's coordinates [rad].
             rate: φ̇, in its coordinates and velocities [rad/s].
-            suffix: ends the names of the charge, current and voltage, to tell motors apart.
+            suffix: end of the names of the charge, current and voltage, to distinguish several motors.
         """
         values = {key: float(getattr(self, key)) for key in RANGES}
         p = Parameters.declare(values, name, ranges=RANGES)

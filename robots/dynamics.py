@@ -1,6 +1,6 @@
-"""The left side of the equations of motion, M a + h, with its energies and Coriolis matrix.
+"""The left side of the equations of motion, M a + h, with the energies and the Coriolis matrix.
 
-Expressions are given, or derived when they are first needed.
+Expressions are given, or derived on first use.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ..symbolic.pickling import Picklable
 
 
 def coriolis_matrix(mass_matrix: ca.SX, bias: ca.SX, c: Coordinates) -> ca.SX:
-    """C with C v the terms of h quadratic in the velocities, and Ṁ − 2 C skew-symmetric, shape (nv, nv).
+    """Return C with C v the terms of h quadratic in the velocities, and Ṁ − 2 C skew-symmetric, shape (nv, nv).
 
-    They do no work beyond ½ vᵀ Ṁ v, so that g = 2 C v − Ṁ v has vᵀ g = 0, and with J = ∂g/∂v follow J v = 2 g and
-    Jᵀ v = −g. Therefore C = ½ (Ṁ + (J − Jᵀ)/3). For v = q̇ these are Christoffel's symbols times v; it holds as well for
-    quasi-velocities, those of nonholonomic systems included.
+    The quadratic terms do no work beyond ½ vᵀ Ṁ v, so that g = 2 C v − Ṁ v has vᵀ g = 0, and J = ∂g/∂v satisfies
+    J v = 2 g and Jᵀ v = −g. Therefore C = ½ (Ṁ + (J − Jᵀ)/3). For v = q̇ these are Christoffel's symbols times v; it
+    also holds for quasi-velocities, including those of nonholonomic systems.
 
     Args:
         mass_matrix: M, not an explicit function of time.
-        bias: the vector h, shape (nv,); what in it is not quadratic in v plays no part.
+        bias: the vector h, shape (nv,); terms that are not quadratic in v are ignored.
         c: the coordinates.
 
     Raises:
@@ -45,37 +45,37 @@ def coriolis_matrix(mass_matrix: ca.SX, bias: ca.SX, c: Coordinates) -> ca.SX:
 class Factor(Protocol):
     """A factorized mass matrix, M = L D Lᵀ.
 
-    What is asked of it is often not M⁻¹ F but products F₁ᵀ M⁻¹ F₂: with y = L⁻¹ F they are y₁ᵀ D⁻¹ y₂.
+    Often products F₁ᵀ M⁻¹ F₂ are needed rather than M⁻¹ F: with y = L⁻¹ F they are y₁ᵀ D⁻¹ y₂.
     """
 
     def forward(self, right: ca.SX) -> ca.SX:
-        """L⁻¹ right, for a right side of shape (nv, k)."""
+        """Return L⁻¹ right, for a right side of shape (nv, k)."""
         ...
 
     def weighted(self, half: ca.SX) -> ca.SX:
-        """D⁻¹ y, for y of shape (nv, k)."""
+        """Return D⁻¹ y, for y of shape (nv, k)."""
         ...
 
     def rooted(self, half: ca.SX) -> ca.SX:
-        """z with zᵀ z = yᵀ D⁻¹ y, such as D^(−½) y, for y of shape (nv, k)."""
+        """Return z with zᵀ z = yᵀ D⁻¹ y, such as D^(−½) y, for y of shape (nv, k)."""
         ...
 
     def backward(self, half: ca.SX) -> ca.SX:
-        """L⁻ᵀ y, for y of shape (nv, k)."""
+        """Return L⁻ᵀ y, for y of shape (nv, k)."""
         ...
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """x with M x = right, for a right side of shape (nv, k)."""
+        """Return x with M x = right, for a right side of shape (nv, k)."""
         ...
 
 
 class Dynamics(Picklable):
     """M a + h and the energies.
 
-    A long chain never needs M itself for its accelerations: what is not asked for is not derived.
+    Each expression is derived on first use: the accelerations of a long chain never need M itself.
 
     Attributes:
-        known: the expressions that were given as such, by name.
+        known: the expressions that were given explicitly, by name.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Dynamics(Picklable):
         half_acceleration: Callable[[ca.SX], ca.SX] | None = None,
         known: Mapping[str, ca.SX] | None = None,
     ) -> None:
-        """Keep the recipes.
+        """Store the functions that derive the expressions.
 
         Args:
             mass_matrix: derives M, shape (nv, nv).
-            bias: derives h, everything in the Lagrange operator that holds neither a nor u, shape (nv,).
+            bias: derives h, all terms of the Lagrange operator without a and u, shape (nv,).
             kinetic_energy: derives T [J].
             potential_energy: derives V [J].
             factor: factorizes M; LDLᵀ of the whole matrix if not given.
-            half_acceleration: derives L⁻¹ (F − h) of a force F where that takes less than h and then L⁻¹.
-            known: expressions among these that came from outside and are to be checked, by name.
+            half_acceleration: derives L⁻¹ (F − h) for a force F where that takes fewer operations than h and then L⁻¹.
+            known: expressions among these that were given by the caller and must be checked, by name.
         """
         self._mass_matrix, self._bias, self._factor = mass_matrix, bias, factor
         self._half_acceleration = half_acceleration
@@ -107,7 +107,7 @@ class Dynamics(Picklable):
 
     @classmethod
     def given(cls, mass_matrix: ca.SX, bias: ca.SX, kinetic_energy: ca.SX, potential_energy: ca.SX) -> Dynamics:
-        """Equations of motion that are known as expressions.
+        """Build the equations of motion from given expressions.
 
         Args:
             mass_matrix: M, shape (nv, nv).
@@ -154,10 +154,10 @@ class Dynamics(Picklable):
         return Ldl.of(self.mass_matrix) if self._factor is None else self._factor()
 
     def half_acceleration(self, force: ca.SX) -> ca.SX:
-        """L⁻¹ (F − h), half of the way to the acceleration, shape (nv,).
+        """Return L⁻¹ (F − h), the forward half of the solution for the acceleration, shape (nv,).
 
         Args:
-            force: F, all generalized forces but those in h, shape (nv,).
+            force: F, all generalized forces except those in h, shape (nv,).
         """
         return (
             self.factor.forward(force - self.bias)

@@ -16,10 +16,10 @@ from ..symbolic.validation import vector
 
 
 class SymbolScope:
-    """The symbols of a robot, to which nothing else belongs."""
+    """All symbols that expressions of a robot may use."""
 
     def __init__(self, owner: str, symbols: ca.SX) -> None:
-        """Keep the symbols.
+        """Store the symbols.
 
         Args:
             owner: the robot's name, for messages.
@@ -29,11 +29,11 @@ class SymbolScope:
         self._symbols = symbols
 
     def require(self, expressions: Mapping[str, ca.SX], parameters: Parameters = NO_PARAMETERS) -> None:
-        """Raise ModelError if an expression uses other symbols than these and ``parameters``', or is NaN or infinite.
+        """Raise ModelError if an expression uses symbols other than these and ``parameters``', or is NaN or infinite.
 
         Args:
-            expressions: by what each is called in the message.
-            parameters: further symbols that are allowed.
+            expressions: expressions to check, by their name in the message.
+            parameters: additional symbols that are allowed.
         """
         allowed = ca.vertsplit(ca.vertcat(self._symbols, parameters.symbols))
         known = {symbol.element_hash() for symbol in allowed}
@@ -41,57 +41,57 @@ class SymbolScope:
         def foreign(expression: ca.SX) -> list[str]:
             return sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in known})
 
-        # All at once is the common case; only where something is wrong, each by itself, to name it.
+        # All at once first, which usually succeeds; one by one only to name the faulty expression.
         whole = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions.values()))
         if not foreign(whole) and _is_finite(whole):
             return
         for what, expression in expressions.items():
             if not _is_finite(expression):
                 raise ModelError(f"{what} of {self._owner} must be finite, got {expression}")
-            found = foreign(expression)
-            twice = sorted(set(found) & {symbol.name() for symbol in allowed})
-            if twice:
+            unknown = foreign(expression)
+            namesakes = sorted(set(unknown) & {symbol.name() for symbol in allowed})
+            if namesakes:
                 raise ModelError(
-                    f"{what} uses {', '.join(twice)}, which {self._owner} does not have: what it has by the same name "
-                    "belongs to another robot, curve or field. Build each once, and pass the same object wherever it "
-                    "is used"
+                    f"{what} uses {', '.join(namesakes)}, which {self._owner} does not have: its own symbols of that "
+                    "name are different objects, so these belong to another robot, curve or field. Build each once, "
+                    "and pass the same object wherever it is used"
                 )
-            if found:
+            if unknown:
                 raise ModelError(
-                    f"{what} uses {', '.join(found)}, which {self._owner} does not have (it has "
-                    f"{', '.join(symbol.name() for symbol in allowed)}). Symbols of equal name from another robot are "
-                    "other symbols; parameters must be declared with parameters="
+                    f"{what} uses {', '.join(unknown)}, which {self._owner} does not have (it has "
+                    f"{', '.join(symbol.name() for symbol in allowed)}). Symbols of the same name from another robot "
+                    "are different symbols; parameters must be declared with parameters="
                 )
 
 
 def _is_finite(expression: ca.SX) -> bool:
-    """Whether no entry is a constant that is NaN or infinite."""
+    """True if no entry is a constant that is NaN or infinite."""
     constants = (entry for entry in expression.nonzeros() if entry.is_constant())
     return all(math.isfinite(float(entry)) for entry in constants)
 
 
 MAX_KERNELS = 32
-"""Expressions whose kernels a robot keeps between calls of ``evaluate``."""
+"""Number of kernels that a robot caches between calls of ``evaluate``."""
 
 
 class Evaluator:
-    """What stands behind :meth:`Robot.evaluate` and :meth:`CanonicalForm.evaluate`."""
+    """Implementation of :meth:`Robot.evaluate` and :meth:`CanonicalForm.evaluate`."""
 
     def __init__(self, symbols: Mapping[str, ca.SX], parameters: Parameters, own: SymbolScope | None = None) -> None:
-        """Begin with no kernels.
+        """Start without kernels.
 
         Args:
-            symbols: of time, of what has no nominal value, and of the parameters, by name, in this order.
-            parameters: the same, with their nominal values.
-            own: says which symbols an expression may use; None if the caller sees to it.
+            symbols: time, the arguments without nominal values, and the parameters, by name, in this order.
+            parameters: the same parameters, with their nominal values.
+            own: symbols that an expression may use; None if the caller checks them.
         """
         self._symbols = dict(symbols)
         self._parameters = parameters
         self._own = own
-        self._kept: dict[tuple[object, ...], tuple[ca.SX, Kernel, frozenset[str]]] = {}
+        self._kernels: dict[tuple[object, ...], tuple[ca.SX, Kernel, frozenset[str]]] = {}
 
     def __reduce__(self) -> tuple[type[Evaluator], tuple[object, ...]]:
-        """A copy begins with no kernels."""
+        """Rebuild a copy without kernels."""
         return Evaluator, (self._symbols, self._parameters, self._own)
 
     def __call__(
@@ -101,7 +101,7 @@ class Evaluator:
         given: Sequence[ArrayLike | None],
         p: Mapping[str, float] | ArrayLike | None,
     ) -> NDArray[np.float64]:
-        """Value of an expression; what it does not depend on may be None."""
+        """Evaluate an expression; arguments that it does not depend on may be None."""
         kernel, used = self._kernel(expression)
         values: list[NDArray[np.float64]] = []
         for (name, symbol), value in zip(list(self._symbols.items())[1:-1], given, strict=True):
@@ -113,25 +113,25 @@ class Evaluator:
                 values.append(vector(name, value, symbol.numel()))
         time = float(vector("t", [t], 1)[0])
         if p is None or isinstance(p, Mapping):
-            # A parameter without a value is no obstacle where the expression does not use it.
-            spare = set(self._parameters.names) - set(self._parameters.nominal) - used
-            p = {**dict.fromkeys(spare, 1.0), **(p or {})}
+            # A parameter that the expression does not use needs no value.
+            unused = set(self._parameters.names) - set(self._parameters.nominal) - used
+            p = {**dict.fromkeys(unused, 1.0), **(p or {})}
         numbers = self._parameters.values(p)
         return kernel(time, *values, numbers)[0]
 
     def _kernel(self, expression: ca.SX) -> tuple[Kernel, frozenset[str]]:
-        """What evaluates an expression, and the names of the symbols in it."""
+        """Return the kernel of an expression, and the names of the symbols in it."""
         # An SX can be changed in place, so its elements are the key; the copy keeps their nodes, and hashes, alive.
         entries = ca.vec(ca.densify(expression))
         key = (expression.shape, *(entries[i].element_hash() for i in range(entries.numel())))
-        kept = self._kept.get(key)
-        if kept is None:
-            # Other threads may keep and drop expressions meanwhile: the list is theirs to change, the copy is not.
-            for oldest in list(self._kept)[: max(0, len(self._kept) - MAX_KERNELS + 1)]:
-                self._kept.pop(oldest, None)
+        cached = self._kernels.get(key)
+        if cached is None:
+            # Other threads may add and remove kernels meanwhile, so iterate over a copy.
+            for oldest in list(self._kernels)[: max(0, len(self._kernels) - MAX_KERNELS + 1)]:
+                self._kernels.pop(oldest, None)
             if self._own is not None:
                 self._own.require({"the expression": expression})
             kernel = Kernel("evaluate", self._symbols, {"value": expression}, compiled=False)
-            kept = ca.SX(expression), kernel, frozenset(symbol.name() for symbol in ca.symvar(expression))
-            self._kept[key] = kept
-        return kept[1:]
+            cached = ca.SX(expression), kernel, frozenset(symbol.name() for symbol in ca.symvar(expression))
+            self._kernels[key] = cached
+        return cached[1:]

@@ -1,4 +1,4 @@
-"""A frame: where it is and how it is turned."""
+"""Frames: position and orientation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..symbolic.errors import ModelError
 from ..symbolic.validation import constant_values, finite
 
 TOLERANCE = 1e-12
-"""How far R Rᵀ of a rotation given as numbers may be from the identity."""
+"""Largest error of R Rᵀ − 1 of a rotation given as numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Pose of a frame B in a frame A: x_A = R_AB x_B + p_AB.
 
-    A rotation that is made of numbers is checked, one that is an expression is not.
+    A numeric rotation is checked, a symbolic one is not.
 
     Attributes:
         rotation: R_AB, shape (3, 3); its columns are the axes of B in A.
@@ -36,21 +36,21 @@ class Frame:
                 f"a frame needs a rotation of shape (3, 3) and a position of shape (3,), got {self.rotation.shape} and "
                 f"{self.position.shape}"
             )
-        place = constant_values(self.position)
-        if place is not None and not np.isfinite(place).all():
-            raise ModelError(f"the position of a frame must be finite, got {place[:, 0].tolist()}")
+        position = constant_values(self.position)
+        if position is not None and not np.isfinite(position).all():
+            raise ModelError(f"the position of a frame must be finite, got {position[:, 0].tolist()}")
         R = None if self.rotation.is_eye() else constant_values(self.rotation)
         if R is not None and (not np.abs(R @ R.T - np.eye(3)).max() < TOLERANCE or not np.linalg.det(R) > 0.0):
             raise ModelError(f"a rotation must be orthogonal with determinant 1, got {R.tolist()}")
 
     @classmethod
     def at(cls, x: ca.SX | float = 0.0, y: ca.SX | float = 0.0, z: ca.SX | float = 0.0) -> Frame:
-        """A frame moved and not turned.
+        """Build a frame that is translated and not rotated.
 
         Args:
-            x: along the first axis [m].
-            y: along the second [m].
-            z: along the third [m].
+            x: displacement along the first axis [m].
+            y: displacement along the second axis [m].
+            z: displacement along the third axis [m].
         """
         return cls(
             ca.SX(ca.DM.eye(3)),
@@ -61,22 +61,22 @@ class Frame:
 
     @classmethod
     def planar(cls, angle: ca.SX, position: ca.SX) -> Frame:
-        """A frame in the plane z = 0.
+        """Build a frame in the plane z = 0.
 
         Args:
-            angle: about z [rad].
-            position: of the origin, shape (2,) [m].
+            angle: angle about z [rad].
+            position: origin, shape (2,) [m].
         """
         c, s = ca.cos(angle), ca.sin(angle)
         rotation = ca.vertcat(ca.horzcat(c, -s, 0), ca.horzcat(s, c, 0), ca.horzcat(0, 0, 1))
         return cls(ca.densify(rotation), ca.vertcat(position, 0))
 
     def __matmul__(self, other: Frame) -> Frame:
-        """Pose of C in A, from B in A and C in B."""
+        """Compose two poses: C in A, from B in A and C in B."""
         return Frame(self.rotation @ other.rotation, self.point(other.position))
 
     def point(self, x: ca.SX) -> ca.SX:
-        """Place in A of a point given in B, shape (3,).
+        """Return the coordinates in A of a point given in B, shape (3,).
 
         Args:
             x: the point in B, shape (3,) [m].
@@ -84,10 +84,10 @@ class Frame:
         return self.position + self.rotation @ x
 
     def jacobian(self, c: Coordinates) -> ca.SX:
-        """Velocity of the origin, then the angular velocity, in world axes: (ẋ; ω) = J v, shape (6, nv).
+        """Return J of the origin's velocity and the angular velocity, in world axes: (ẋ; ω) = J v, shape (6, nv).
 
         Args:
-            c: coordinates of the robot that the frame belongs to; the pose must be that in the world.
+            c: coordinates of the robot that the frame belongs to; the pose must be relative to the world.
         """
         R = self.rotation
         rows = [ca.jtimes(self.position, c.q, c.N)]

@@ -1,6 +1,6 @@
 """Gauss-Newton and Newton methods for small systems of equations, square or not, of full rank or not.
 
-Both take the equations as functions of arrays and know nothing of robots; ``move`` takes them along a curved space, if
+Both accept the equations as functions of arrays and are independent of robots; ``move`` steps along a curved space, if
 the unknowns live on one.
 """
 
@@ -17,19 +17,19 @@ Move = Callable[[Array, Array], Array]
 
 ITERATIONS = 100
 PATIENCE = 10
-"""Steps in which Gauss–Newton has to halve the misfit: it creeps along ridges that lead nowhere."""
+"""Number of steps in which Gauss–Newton must halve the residual; slower progress is a ridge that leads nowhere."""
 ZERO = 1e-10
-"""A singular value below this share of the largest one is not divided by."""
+"""Relative size of a singular value below which it counts as zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresResult:
-    """Where an iteration ended, whether or not the equations hold there.
+    """Last iterate, whether or not the equations hold at it.
 
     Attributes:
-        x: the place, shape (n,).
-        residual: of the equations there, shape (m,).
-        iterations: how many steps were taken.
+        x: last iterate, shape (n,).
+        residual: residual of the equations at x, shape (m,).
+        iterations: number of steps.
     """
 
     x: Array
@@ -38,13 +38,13 @@ class LeastSquaresResult:
 
     @property
     def size(self) -> float:
-        """Euclidean length of the residual; infinite if it is not finite."""
+        """Euclidean norm of the residual; infinite if it is not finite."""
         size = float(np.linalg.norm(self.residual))
         return size if np.isfinite(size) else np.inf
 
 
 def flat_move(x: Array, step: Array) -> Array:
-    """The step of a flat space, x + δ."""
+    """Return x + δ, the step in a flat space."""
     return x + step
 
 
@@ -58,19 +58,19 @@ def gauss_newton(
 ) -> LeastSquaresResult:
     """Solve r(x) = 0 by steps of least norm, δ = −J⁺r, until rounding stops them.
 
-    A step is cut to the limit and halved until ‖r‖ falls by a share of what J promises. With a rank-deficient J that
-    fits the equations (dependent rows, or fewer rows than unknowns) convergence is quadratic; at a double root, such
-    as a fold, it is linear and ends at the square root of the rounding.
+    A step is cut to the limit and halved until ‖r‖ falls by a fraction of the decrease that J predicts. With a
+    rank-deficient J that is consistent with the equations (dependent rows, or fewer rows than unknowns) convergence is
+    quadratic; at a double root, such as a fold, it is linear and ends at the square root of the rounding error.
 
     Args:
         evaluate: x → r, shape (m,), and J = ∂r/∂δ, shape (m, n).
-        start: where to begin.
-        move: x and δ, shape (n,), → the place a step away.
+        start: initial x, shape (n,).
+        move: x and δ, shape (n,), → x after the step.
         step_limit: largest entry of one step.
-        iterations: at most so many steps.
+        iterations: largest number of steps.
 
     Returns:
-        The last place; nothing is raised if the equations do not hold there.
+        The last iterate; nothing is raised if the equations do not hold at it.
     """
     x, sizes = start, list[float]()
     r, J = evaluate(x)
@@ -83,17 +83,17 @@ def gauss_newton(
         if not np.isfinite(size) or not np.isfinite(J).all() or size <= rounding:
             return LeastSquaresResult(x, r, count)
         step = _cut(np.linalg.lstsq(J, -r, rcond=ZERO)[0], step_limit)
-        promised = size - float(np.linalg.norm(r + J @ step))
+        predicted = size - float(np.linalg.norm(r + J @ step))
         scale = 1.0
         while scale > 1e-6:
-            place = move(x, scale * step)
-            tried, slope = evaluate(place)
-            if np.linalg.norm(tried) <= size - 1e-4 * scale * promised and not np.array_equal(place, x):
+            trial = move(x, scale * step)
+            residual, slope = evaluate(trial)
+            if np.linalg.norm(residual) <= size - 1e-4 * scale * predicted and not np.array_equal(trial, x):
                 break
             scale /= 2
         else:
             return LeastSquaresResult(x, r, count)
-        x, r, J = place, tried, slope
+        x, r, J = trial, residual, slope
     return LeastSquaresResult(x, r, iterations)
 
 
@@ -105,21 +105,20 @@ def descend(
     step_limit: float = np.inf,
     iterations: int = 2 * ITERATIONS,
 ) -> LeastSquaresResult:
-    """Go down to a minimum of f = ½‖r‖² by Newton's method with absolute curvatures, δ = −|H|⁻¹g.
+    """Minimize f = ½‖r‖² by Newton's method with absolute curvatures, δ = −|H|⁻¹g.
 
-    It needs the exact second derivatives, and in return it ends where Gauss–Newton stalls: it converges quadratically
-    to a minimum at which r does not vanish, it leaves saddles and maxima along their curvature, and it is a descent
-    everywhere.
+    It needs exact second derivatives, and converges where Gauss–Newton stalls: quadratically to a minimum at which r
+    does not vanish; it leaves saddles and maxima along their curvature, and every step is a descent.
 
     Args:
         curvature: x → r, shape (m,), g = ∂f/∂δ, shape (n,), and H = ∂²f/∂δ², shape (n, n).
-        start: where to begin.
-        move: x and δ, shape (n,), → the place a step away.
+        start: initial x, shape (n,).
+        move: x and δ, shape (n,), → x after the step.
         step_limit: largest entry of one step.
-        iterations: at most so many steps.
+        iterations: largest number of steps.
 
     Returns:
-        The last place; a place with r = 0 is one minimum among others.
+        The last iterate; a local minimum need not have r = 0.
     """
     x = start
     r, g, H = curvature(x)
@@ -132,7 +131,7 @@ def descend(
         if np.linalg.norm(g) <= 1e-10 * np.sqrt(2 * f * np.abs(values).max(initial=0.0)):
             if values.min(initial=0.0) >= -flat:
                 return LeastSquaresResult(x, r, count)
-            # A saddle: there is no slope, so both ways down are as good; a kick that is large enough to matter.
+            # At a saddle there is no slope, and both directions lead down: take a step large enough to leave it.
             step = 0.1 * vectors[:, 0]
         else:
             step = -vectors @ ((vectors.T @ g) / np.maximum(np.abs(values), flat))
@@ -140,14 +139,14 @@ def descend(
         slope = min(float(g @ step), 0.0)
         scale = 1.0
         while scale > 1e-6:
-            place = move(x, scale * step)
-            tried = curvature(place)
-            if float(tried[0] @ tried[0]) / 2 < f + 1e-4 * scale * slope:
+            trial = move(x, scale * step)
+            terms = curvature(trial)
+            if float(terms[0] @ terms[0]) / 2 < f + 1e-4 * scale * slope:
                 break
             scale /= 2
         else:
             return LeastSquaresResult(x, r, count)
-        x, (r, g, H) = place, tried
+        x, (r, g, H) = trial, terms
     return LeastSquaresResult(x, r, iterations)
 
 

@@ -1,4 +1,4 @@
-"""What a robot's joints and drives can take."""
+"""Limits of a robot's joints and drives."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..symbolic.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Bounds as data: nothing in the equations of motion enforces them.
+    """Bounds as data: the equations of motion do not enforce them.
 
     Attributes:
-        lower: least value of each coordinate, shape (nq,); −inf where there is none.
-        upper: greatest value of each coordinate, shape (nq,); inf where there is none.
-        speed: greatest |v|, shape (nv,); inf where there is none.
-        effort: greatest |u|, shape (nu,); inf where there is none.
+        lower: least value of each coordinate, shape (nq,); −inf if unlimited.
+        upper: greatest value of each coordinate, shape (nq,); inf if unlimited.
+        speed: greatest |v|, shape (nv,); inf if unlimited.
+        effort: greatest |u|, shape (nu,); inf if unlimited.
 
     Raises:
         ModelError: for a NaN, a lower limit above the upper one, or a negative speed or effort.
@@ -47,7 +47,7 @@ class Limits:
         """Raise ModelError unless the arrays fit a robot.
 
         Args:
-            name: of the robot, for the message.
+            name: name of the robot, for the message.
             nq: number of coordinates.
             nv: number of velocities.
             nu: number of inputs.
@@ -60,7 +60,7 @@ class Limits:
 
     @classmethod
     def none(cls, nq: int, nv: int, nu: int) -> Limits:
-        """No bound on anything.
+        """Build limits without any bound.
 
         Args:
             nq: number of coordinates.
@@ -71,4 +71,4 @@ class Limits:
 
 
 NO_LIMITS = Limits.none(0, 0, 0)
-"""Stands for no bound on anything, whatever the sizes."""
+"""No bounds, for any sizes."""

@@ -41,10 +41,10 @@ class Robot:
         u: inputs, shape (nu,).
         dynamics: M, h and the energies.
         input_matrix: B, shape (nv, nu).
-        points: named places, each of shape (dimension of the space,) [m].
+        points: named positions, each of shape (dimension of the space,) [m].
         frames: named poses in space.
         natural: constraints that the world enforces.
-        redundant: ``"least-norm"`` if rows of them may depend on each other; the motion is unique even so.
+        redundant: ``"least-norm"`` if natural rows may depend on each other; the motion is still unique.
         input_names: name of each input, nu of them.
         input_units: unit of each input, nu of them.
         chain: names of points that a picture of the robot joins by straight lines.
@@ -96,7 +96,7 @@ class Robot:
         self.own_symbols.require(given)
         require_redundancy_mode(self.name, self.redundant)
         for constraint in require_unconditional(self.name, self.natural):
-            # Parameters too must be the robot's own: a plant has no other place where they could be varied.
+            # Parameters must be the robot's own too: a plant offers no other way to vary them.
             self.require_own_symbols(f"natural constraint {constraint.name!r}", constraint.residual(self.coordinates))
 
     @property
@@ -131,7 +131,7 @@ class Robot:
 
     @property
     def bias(self) -> ca.SX:
-        """Everything in the Lagrange operator that holds neither a nor u: h, shape (nv,)."""
+        """h, all terms of the Lagrange operator without a and u, shape (nv,)."""
         return self.dynamics.bias
 
     @property
@@ -166,17 +166,17 @@ class Robot:
 
     @functools.cached_property
     def unforced_acceleration(self) -> tuple[ca.SX, ca.SX]:
-        """a, shape (nv,), and μ, shape (k,), under no force at all: M a + h = Aᵀμ and A a = b."""
+        """a, shape (nv,), and μ, shape (k,), without external forces: M a + h = Aᵀμ and A a = b."""
         return self.acceleration_under(ca.SX.zeros(self.coordinates.nv))
 
     def mobility(self, forces: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """What generalized forces add to :attr:`unforced_acceleration`, linear in them.
+        """Return the contribution of generalized forces to :attr:`unforced_acceleration`, linear in them.
 
         Args:
             forces: one or more generalized forces, shape (nv, k).
 
         Returns:
-            What they add to a, shape (nv, k), and to μ, shape (rows of A, k).
+            The contributions to a, shape (nv, k), and to μ, shape (rows of A, k).
         """
         return self.constrained_factor.motion(self.constrained_factor.half_solve(forces))
 
@@ -196,15 +196,15 @@ class Robot:
         :mod:`erugin.robots.natural_constraints`.
 
         Raises:
-            ModelError: if [M; A] has not full column rank; names what has neither inertia nor constraint.
+            ModelError: if [M; A] does not have full column rank; names the velocities without inertia or constraint.
         """
-        # Without rows to add, M is not derived: sweeps do without it.
+        # Without rows to add, M is not derived: sweeps do not need it.
         if not self.natural:
             return ca.DM.zeros(0, 1)
         return augmentation(self.name, self.coordinates, self.parameters, self.mass_matrix, self.natural_form[0])
 
     def require_regular_mass_matrix(self) -> None:
-        """Raise ModelError if M is singular in every position and no natural constraint could make up for it."""
+        """Raise ModelError if M is singular in every position and there are no natural constraints."""
         if not self.natural:
             require_regular_mass_matrix(self.name, self.coordinates, self.parameters, self.mass_matrix)
 
@@ -227,12 +227,12 @@ class Robot:
         return self.frames[name].jacobian(self.coordinates)
 
     def equations(self, *, simplify: bool = True) -> EquationsOfMotion:
-        """The equations of motion written out term by term: ``str`` gives text, ``.latex()`` LaTeX, Jupyter maths.
+        """Derive the equations of motion term by term: ``str`` returns text, ``.latex()`` LaTeX; Jupyter displays them.
 
         Args:
             simplify: reduce every coefficient to a normal form and factor it; False prints the expressions as built.
         """
-        from .equations import equations_of  # an algebra of its own, which few programs need
+        from .equations import equations_of  # a separate computer algebra, which few programs need
 
         return equations_of(self, simplify=simplify)
 
@@ -246,7 +246,7 @@ class Robot:
         u: ArrayLike | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Value of an expression in the robot's symbols; for loops build a :class:`~erugin.symbolic.Kernel` instead.
+        """Evaluate an expression in the robot's symbols; for loops build a :class:`~erugin.symbolic.Kernel` instead.
 
         Args:
             expression: such as ``robot.mass_matrix`` or ``robot.points["tip"]``.
@@ -264,22 +264,22 @@ class Robot:
             ModelError: if the expression uses a symbol that the robot does not have.
         """
         if not isinstance(expression, ca.SX):
-            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
+            raise ModelError(f"the expression must be a CasADi SX, got {expression!r}")
         return self._evaluator(expression, t, (q, v, u), p)
 
     def require_own_symbols(self, what: str, expression: ca.SX, parameters: Parameters | None = None) -> None:
         """Raise ModelError if ``expression`` uses symbols other than the robot's and ``parameters``'.
 
         Args:
-            what: names the expression in the message.
-            expression: any shape.
-            parameters: further symbols that are allowed.
+            what: name of the expression in the message.
+            expression: of any shape.
+            parameters: additional symbols that are allowed.
         """
         self.own_symbols.require({what: expression}, parameters or NO_PARAMETERS)
 
     @functools.cached_property
     def own_symbols(self) -> SymbolScope:
-        """What expressions of this robot are made of."""
+        """Symbols that expressions of this robot may use."""
         c = self.coordinates
         return SymbolScope(self.name, ca.vertcat(c.t, c.q, c.v, c.a, self.u, self.p))
 
@@ -289,20 +289,20 @@ class Robot:
         return Evaluator(symbols, self.parameters, self.own_symbols)
 
     def acceleration_under(self, force: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """a, shape (nv,), and μ, shape (k,), under one force.
+        """Return a, shape (nv,), and μ, shape (k,), under one force.
 
-        This is less work than :attr:`unforced_acceleration` and :meth:`mobility` together.
+        This takes fewer operations than :attr:`unforced_acceleration` and :meth:`mobility` together.
 
         Args:
-            force: all that acts besides what is in h, shape (nv,).
+            force: generalized force in addition to h, shape (nv,).
         """
         return self.constrained_factor.motion(self.half_solve(force))
 
     def half_solve(self, force: ca.SX) -> HalfSolve:
-        """Half of the way to the acceleration under one force, natural constraints obeyed.
+        """Return the forward half of the solution for the acceleration under one force, with natural constraints.
 
         Args:
-            force: all that acts besides what is in h, shape (nv,).
+            force: generalized force in addition to h, shape (nv,).
         """
         A, b = self.natural_form
         if self.factor is self.dynamics.factor:
@@ -312,13 +312,13 @@ class Robot:
 
     @functools.cached_property
     def constrained_factor(self) -> ConstrainedFactor:
-        """The factorized mass matrix with the natural constraints."""
+        """Factorized mass matrix with the natural constraints."""
         A, _ = self.natural_form
         return ConstrainedFactor.of(self.factor, A, self.natural, self.coordinates, self.redundant)
 
     @functools.cached_property
     def natural_factor(self) -> NaturalFactor:
-        """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ; its pivots tell which rows depend on others."""
+        """Factorized A M⁻¹ Aᵀ, which solves for the reactions μ; its pivots show which rows depend on others."""
         return self.constrained_factor.natural
 
     @functools.cached_property

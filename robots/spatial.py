@@ -1,6 +1,6 @@
-"""Spatial vectors, rigid-body inertias, arms and rotations between the axes of two bodies.
+"""Spatial vectors, rigid-body inertias, and transforms between the axes of two bodies.
 
-Inertias are taken about a point that moves with the body.
+The reference point of an inertia moves with the body.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import casadi as ca
 
 
 def cross(x: ca.SX, y: ca.SX) -> ca.SX:
-    """x × y, of each column of y, shape (3, k)."""
+    """Return x × y for each column of y, shape (3, k)."""
     return ca.skew(x) @ y
 
 
 def axial(matrix: ca.SX) -> ca.SX:
-    """ω of a skew-symmetric matrix ω×, shape (3,)."""
+    """Return ω of a skew-symmetric matrix ω×, shape (3,)."""
     return ca.vertcat(matrix[2, 1], matrix[0, 2], matrix[1, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class Twist:
-    """An angular quantity and a linear one that go together.
+    """A pair of an angular and a linear quantity.
 
-    Velocities, accelerations and motion subspaces have ω, v of a point; forces have the moment about it and the force.
+    Velocities, accelerations and motion subspaces: ω and v of a point; forces: the moment about a point and the force.
 
     Attributes:
         angular: shape (3, k).
@@ -37,36 +37,36 @@ class Twist:
 
     @classmethod
     def zero(cls, columns: int = 1) -> Twist:
-        """Nothing moves."""
+        """Return zero columns."""
         return cls(ca.SX(ca.DM.zeros(3, columns)), ca.SX(ca.DM.zeros(3, columns)))
 
     def __add__(self, other: Twist) -> Twist:
-        """Sum of both parts."""
+        """Add both parts."""
         return Twist(self.angular + other.angular, self.linear + other.linear)
 
     def __matmul__(self, coefficients: ca.SX) -> Twist:
-        """The columns combined, for coefficients of shape (k, m)."""
+        """Combine the columns with coefficients of shape (k, m)."""
         return Twist(self.angular @ coefficients, self.linear @ coefficients)
 
     def beside(self, other: Twist) -> Twist:
-        """The columns of both, one after the other."""
+        """Append the columns of another."""
         return Twist(ca.horzcat(self.angular, other.angular), ca.horzcat(self.linear, other.linear))
 
     def dot(self, other: Twist) -> ca.SX:
-        """Virtual power of each pair of columns, shape (k, m)."""
+        """Return the virtual power of each pair of columns, shape (k, m)."""
         return self.angular.T @ other.angular + self.linear.T @ other.linear
 
 
 @dataclass(frozen=True, eq=False)
 class AxisColumns:
-    """Columns of a joint's subspace that are axes of coordinates, where what is known in advance need not be computed.
+    """Columns of a joint's subspace that are coordinate axes, for which known zeros and ones need not be computed.
 
-    With all columns of that kind U D⁻¹ has ones in their rows, so that the articulated inertia has zeros there once the
-    joint gives way, and a force passes the joint there as the joint's own.
+    If all columns are coordinate axes, U D⁻¹ has ones in their rows, so that the articulated inertia has zeros there,
+    and the component of the transmitted force there is the joint's own force.
 
     Attributes:
-        rows: of each column, 0 to 2 angular and 3 to 5 linear; empty unless all columns are of that kind.
-        signs: of each column.
+        rows: row of each column's nonzero, 0 to 2 angular and 3 to 5 linear; empty unless all columns are axes.
+        signs: sign of each column's nonzero.
     """
 
     rows: tuple[int, ...]
@@ -74,12 +74,12 @@ class AxisColumns:
 
     @classmethod
     def none(cls) -> AxisColumns:
-        """No such columns."""
+        """Return no columns."""
         return cls((), ())
 
     @classmethod
     def of(cls, subspace: Twist) -> AxisColumns:
-        """Those of a subspace of one column or more.
+        """Find the axes of a subspace of one or more columns.
 
         Args:
             subspace: S.
@@ -88,28 +88,28 @@ class AxisColumns:
         rows: list[int] = []
         signs: list[float] = []
         for j in range(both.size2()):
-            filled = [i for i in range(6) if not both[i, j].is_zero()]
-            entry = both[filled[0], j]
-            if len(filled) > 1 or not (entry.is_one() or entry.is_minus_one()):
+            nonzero = [i for i in range(6) if not both[i, j].is_zero()]
+            entry = both[nonzero[0], j]
+            if len(nonzero) > 1 or not (entry.is_one() or entry.is_minus_one()):
                 return cls.none()
-            rows.append(filled[0])
+            rows.append(nonzero[0])
             signs.append(float(entry))
         return cls(tuple(rows), tuple(signs))
 
     def ones(self, weighted: Twist) -> Twist:
-        """U D⁻¹ with its ones and zeros.
+        """Return U D⁻¹ with its exact ones and zeros.
 
         Args:
-            weighted: as computed.
+            weighted: U D⁻¹ as computed.
         """
         return self.set(weighted, ca.SX(ca.DM.eye(len(self.rows))))
 
     def set(self, force: Twist, own: ca.SX) -> Twist:
-        """A force with the joint's own in these rows.
+        """Replace the rows of a force along these axes.
 
         Args:
-            force: of k columns.
-            own: one row for each velocity of the joint, shape (columns of S, k).
+            force: force, k columns.
+            own: joint force, one row for each velocity of the joint, shape (columns of S, k).
         """
         if not self.rows:
             return force
@@ -119,51 +119,54 @@ class AxisColumns:
         return Twist(both[:3, :], both[3:, :])
 
     def along(self, motion: Twist) -> ca.SX:
-        """Components of a motion along these axes, one row for each.
+        """Return the components of a motion along these axes, one row for each.
 
         Args:
-            motion: of some columns.
+            motion: motion, k columns.
         """
         both = ca.vertcat(motion.angular, motion.linear)
         rows = [sign * both[row, :] for row, sign in zip(self.rows, self.signs, strict=True)]
         return ca.vertcat(ca.SX(0, both.size2()), *rows)
 
     def others(self, force: Twist) -> Twist:
-        """A force without its rows along these axes.
+        """Return a force with its rows along these axes set to zero.
 
         Args:
-            force: of some columns.
+            force: force, k columns.
         """
         return self.set(force, ca.SX(ca.DM.zeros(len(self.rows), force.angular.size2())))
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """Rigid arm from a point of one body to a point of the next, and whether rotation passes along it.
+    """Rigid arm from a point of one body to a point of the next; it may or may not transmit rotation.
 
-    Where the orientation of the second body is measured from the world, turning the first body does not turn it.
+    If the orientation of the second body is measured from the world, a rotation of the first body does not rotate it.
 
     Attributes:
         reach: r, from the first point to the second in world axes, shape (3,) [m].
-        turns: whether the second body turns with the first.
+        turns: True if the second body rotates with the first.
     """
 
     reach: ca.SX
     turns: bool
 
     @functools.cached_property
-    def across(self) -> ca.SX:
+    def cross_matrix(self) -> ca.SX:
         """r× as a matrix, shape (3, 3)."""
         return ca.skew(self.reach)
 
     def outward(self, motion: Twist) -> Twist:
-        """Motion of the second point and body, from that of the first: ω, v + ω × r."""
+        """Return the motion of the second point and body, from that of the first: ω, v + ω × r."""
         angular = motion.angular if self.turns else ca.SX(ca.DM.zeros(*motion.angular.shape))
-        return Twist(angular, motion.linear - self.across @ motion.angular)
+        return Twist(angular, motion.linear - self.cross_matrix @ motion.angular)
 
     def inward(self, force: Twist) -> Twist:
-        """Moment about the first point and force, from those at the second: n + r × f, f; the transpose of outward."""
-        moment = self.across @ force.linear
+        """Return the moment about the first point and the force, from those at the second: n + r × f, f.
+
+        It is the transpose of :meth:`outward`.
+        """
+        moment = self.cross_matrix @ force.linear
         return Twist(force.angular + moment if self.turns else moment, force.linear)
 
 
@@ -185,12 +188,12 @@ class SpatialInertia:
 
     @classmethod
     def zero(cls) -> SpatialInertia:
-        """No mass."""
+        """Return zero inertia."""
         return cls(*(ca.SX(ca.DM.zeros(3, 3)) for _ in range(3)))
 
     @classmethod
     def rigid(cls, mass: ca.SX, center: ca.SX, inertia: ca.SX) -> SpatialInertia:
-        """A rigid body.
+        """Build the inertia of a rigid body.
 
         Args:
             mass: m [kg].
@@ -201,21 +204,21 @@ class SpatialInertia:
         return cls(mirror_lower_triangle(inertia - mass * (c @ c)), mass * c, mass * ca.SX(ca.DM.eye(3)))
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
-        """Both bodies together, about the same point."""
+        """Add two inertias about the same point."""
         return SpatialInertia(
             self.rotational + other.rotational, self.coupling + other.coupling, self.mass + other.mass
         )
 
     def __matmul__(self, motion: Twist) -> Twist:
-        """Force that a motion needs."""
+        """Return the force for an acceleration."""
         return Twist(
             self.rotational @ motion.angular + self.coupling @ motion.linear,
             self.coupling.T @ motion.angular + self.mass @ motion.linear,
         )
 
     def inward(self, arm: Arm) -> SpatialInertia:
-        """The same inertia felt at the first point of an arm: Pᵀ I P with P of :meth:`Arm.outward`."""
-        r = arm.across
+        """Transform the inertia to the first point of an arm: Pᵀ I P with P of :meth:`Arm.outward`."""
+        r = arm.cross_matrix
         weighted = r @ self.mass
         if not arm.turns:
             return SpatialInertia(mirror_lower_triangle(-weighted @ r), weighted, self.mass)
@@ -224,7 +227,7 @@ class SpatialInertia:
         return SpatialInertia(mirror_lower_triangle(rotational), coupling, self.mass)
 
     def without(self, force: Twist, weighted: Twist) -> SpatialInertia:
-        """What is left when a joint gives way: I − U D⁻¹ Uᵀ, with U and U D⁻¹ given, of k columns each."""
+        """Return the articulated inertia beyond a free joint, I − U D⁻¹ Uᵀ, from U and U D⁻¹ of k columns each."""
         return SpatialInertia(
             mirror_lower_triangle(self.rotational - weighted.angular @ force.angular.T),
             self.coupling - weighted.angular @ force.linear.T,
@@ -233,22 +236,22 @@ class SpatialInertia:
 
 
 def mirror_lower_triangle(matrix: ca.SX) -> ca.SX:
-    """The lower triangle mirrored: half of the operations, and symmetric to the last digit."""
+    """Mirror the lower triangle: half of the operations, and exactly symmetric."""
     return ca.densify(ca.tril2symm(ca.tril(matrix)))
 
 
 @dataclass(frozen=True, eq=False)
 class BodyRotation:
-    """R = fixed · Rot(e_about, angle): what a hinge about an axis of coordinates does costs a third of a full rotation.
+    """R = fixed · Rot(e_about, angle): a hinge about a coordinate axis costs a third of a full rotation.
 
     With s = sin and c = cos of the angle, j and k the two axes across e_about, the block B of a matrix in these axes
-    turns as B + [[−μ, δ], [δ, μ]], μ = s² (B_jj − B_kk) + s c (B_jk + B_kj), δ = s c (B_jj − B_kk) − s² (B_jk + B_kj).
+    becomes B + [[−μ, δ], [δ, μ]], μ = s² (B_jj − B_kk) + s c (B_jk + B_kj), δ = s c (B_jj − B_kk) − s² (B_jk + B_kj).
 
     Attributes:
-        fixed: rotation that comes after the hinge's, shape (3, 3); any rotation if there is no hinge.
-        about: which axis of coordinates the hinge has; None for no hinge.
-        cos: cosine of its angle.
-        sin: sine of its angle about +e_about.
+        fixed: rotation applied after that of the hinge, shape (3, 3); the whole rotation if there is no hinge.
+        about: index of the hinge's coordinate axis; None for no hinge.
+        cos: cosine of the hinge angle.
+        sin: sine of the hinge angle about +e_about.
     """
 
     fixed: ca.SX
@@ -258,16 +261,16 @@ class BodyRotation:
 
     @classmethod
     def none(cls) -> BodyRotation:
-        """Axes that stay."""
+        """Return the identity."""
         return cls(ca.SX(ca.DM.eye(3)))
 
     @classmethod
     def hinge(cls, axis: tuple[float, float, float], angle: ca.SX) -> BodyRotation:
-        """A rotation about a unit axis.
+        """Build a rotation about a unit axis.
 
         Args:
             axis: three numbers.
-            angle: [rad].
+            angle: angle of rotation [rad].
         """
         across = [i for i in range(3) if axis[i] != 0.0]
         if len(across) > 1:
@@ -275,57 +278,57 @@ class BodyRotation:
         return cls(ca.SX(ca.DM.eye(3)), across[0], ca.cos(angle), axis[across[0]] * ca.sin(angle))
 
     def after(self, rotation: ca.SX) -> BodyRotation:
-        """This rotation followed by another.
+        """Return this rotation followed by another.
 
         Args:
-            rotation: shape (3, 3).
+            rotation: the other rotation, shape (3, 3).
         """
         return BodyRotation(rotation @ self.fixed, self.about, self.cos, self.sin)
 
     @property
-    def stays(self) -> bool:
-        """Whether the axes are the same."""
+    def is_identity(self) -> bool:
+        """True if the axes are the same."""
         return self.about is None and ca.sparsify(self.fixed).is_eye()
 
     def inward_vectors(self, x: ca.SX) -> ca.SX:
-        """R x.
+        """Return R x.
 
         Args:
             x: columns in the axes of the body, shape (3, k).
         """
-        return x if self.stays else self.fixed @ self._hinged(x, 1)
+        return x if self.is_identity else self.fixed @ self._hinged(x, 1)
 
     def outward_vectors(self, x: ca.SX) -> ca.SX:
-        """Rᵀ x.
+        """Return Rᵀ x.
 
         Args:
-            x: columns in the axes of the body before, shape (3, k).
+            x: columns in the axes of the parent, shape (3, k).
         """
-        return x if self.stays else self._hinged(self.fixed.T @ x, -1)
+        return x if self.is_identity else self._hinged(self.fixed.T @ x, -1)
 
     def inward(self, force: Twist) -> Twist:
-        """A force, or a motion, in the axes of the body before.
+        """Transform a force, or a motion, to the axes of the parent.
 
         Args:
-            force: in the axes of the body.
+            force: force in the axes of the body.
         """
         return Twist(self.inward_vectors(force.angular), self.inward_vectors(force.linear))
 
     def outward(self, motion: Twist) -> Twist:
-        """A motion, or a force, in the axes of the body.
+        """Transform a motion, or a force, to the axes of the body.
 
         Args:
-            motion: in the axes of the body before.
+            motion: motion in the axes of the parent.
         """
         return Twist(self.outward_vectors(motion.angular), self.outward_vectors(motion.linear))
 
     def inertia(self, inertia: SpatialInertia) -> SpatialInertia:
-        """The same inertia in the axes of the body before.
+        """Transform an inertia to the axes of the parent.
 
         Args:
-            inertia: in the axes of the body.
+            inertia: inertia in the axes of the body.
         """
-        if self.stays:
+        if self.is_identity:
             return inertia
         return SpatialInertia(
             mirror_lower_triangle(self._matrix(inertia.rotational)),
@@ -345,7 +348,7 @@ class BodyRotation:
         return ca.vertcat(*rows)
 
     def _matrix(self, matrix: ca.SX) -> ca.SX:
-        """R X Rᵀ, shape (3, 3)."""
+        """Return R X Rᵀ, shape (3, 3)."""
         if self.about is None or self.cos is None or self.sin is None:
             return self.fixed @ matrix @ self.fixed.T
         i, j, k = _around(self.about)
@@ -364,7 +367,7 @@ class BodyRotation:
 
 
 def axis_rotation(axis: tuple[float, float, float], angle: ca.SX) -> ca.SX:
-    """Rotation about a unit axis by an angle [rad], shape (3, 3): aaᵀ + (1 − aaᵀ) cos + a× sin, Rodrigues."""
+    """Return the rotation about a unit axis by an angle [rad], (3, 3): aaᵀ + (1 − aaᵀ) cos + a× sin, Rodrigues."""
     a = ca.DM(axis)
     across = ca.DM([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
     along = a @ a.T

@@ -1,4 +1,4 @@
-"""Variants of robots: with another drive, with parameters of the surroundings, and several robots combined in one."""
+"""Variants of robots: another drive, parameters of the surroundings, several robots combined into one."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from .robot import Robot
 
 
 def with_drive(robot: Robot, name: str, along: ca.SX, *, effort: float = np.inf, unit: str = "N m") -> Robot:
-    """The robot with one more input, whose power is u dx/dt: Q = u (∂x/∂q N)ᵀ.
+    """Return the robot with one more input, whose power is u dx/dt: Q = u (∂x/∂q N)ᵀ.
 
-    A drive between two links acts along the angle between them, one between a link and the ground along the link's own
-    angle; a cable or a cylinder along the distance of its ends.
+    A drive between two links acts along the angle between them, a drive between a link and the ground along the angle
+    of the link, a cable or a cylinder along the distance between its ends.
 
     Args:
-        robot: as it is without the drive.
-        name: of the input.
+        robot: the robot without the drive.
+        name: name of the input.
         along: x, a scalar expression in coordinates and parameters [rad or m].
-        effort: greatest |u|; no limit if not given.
-        unit: of u.
+        effort: greatest |u|; unlimited if not given.
+        unit: unit of u.
 
     Raises:
-        ModelError: for no name, or one that is taken, no scalar, an expression that does not depend on coordinates, or
-            one in time, velocities or foreign symbols.
+        ModelError: if the name is empty or already used, or along is not a scalar, does not depend on coordinates, or
+            uses time, velocities or foreign symbols.
     """
     require_name("a drive", name)
     if name in robot.input_names:
-        raise ModelError(f"{robot.name} has an input {name!r} already: {', '.join(robot.input_names)}")
+        raise ModelError(f"{robot.name} already has an input {name!r}; its inputs are {', '.join(robot.input_names)}")
     if not isinstance(along, ca.SX) or along.shape != (1, 1):
-        raise ModelError(f"a drive acts along a scalar SX expression, got {along!r}")
+        raise ModelError(f"along must be a scalar SX expression, got {along!r}")
     c = robot.coordinates
-    robot.require_own_symbols(f"what drive {name!r} acts along", along)
+    robot.require_own_symbols(f"the expression that drive {name!r} acts along", along)
     if ca.depends_on(along, ca.vertcat(c.t, c.v, c.a, robot.u)) or not ca.depends_on(along, c.q):
-        raise ModelError(f"drive {name!r} must act along an expression in coordinates and parameters alone")
+        raise ModelError(f"drive {name!r} must act along an expression in coordinates and parameters only")
     limits = dataclasses.replace(robot.limits, effort=np.append(robot.limits.effort, effort))
     return dataclasses.replace(
         robot,
@@ -56,78 +56,78 @@ def with_drive(robot: Robot, name: str, along: ca.SX, *, effort: float = np.inf,
 
 
 def with_inputs(robot: Robot, names: Iterable[str]) -> Robot:
-    """The robot driven by some of its inputs; the others are gone, as if they were zero.
+    """Return the robot with only some of its inputs; the others are removed, as if they were zero.
 
     Args:
-        robot: any.
-        names: names of the inputs that stay, in their new order; none for a passive robot.
+        robot: the robot with all its inputs.
+        names: names of the inputs to keep, in their new order; empty for a passive robot.
 
     Raises:
-        ModelError: for an unknown or repeated name, or if a natural constraint uses an input that goes.
+        ModelError: for an unknown or repeated name, or if a natural constraint uses a removed input.
     """
     chosen = (names,) if isinstance(names, str) else tuple(names)
     for name in chosen:
         if name not in robot.input_names:
             raise ModelError(f"{robot.name}: {unknown_name('input', name, robot.input_names)}")
     if len(set(chosen)) < len(chosen):
-        raise ModelError(f"{robot.name}: inputs must differ, got {', '.join(chosen)}")
-    places = [robot.input_names.index(name) for name in chosen]
+        raise ModelError(f"{robot.name}: names must differ, got {', '.join(chosen)}")
+    indices = [robot.input_names.index(name) for name in chosen]
     return dataclasses.replace(
         robot,
-        u=ca.vertcat(ca.SX(0, 1), *(robot.u[i] for i in places)),
-        input_matrix=ca.horzcat(ca.SX(robot.coordinates.nv, 0), *(robot.input_matrix[:, i] for i in places)),
+        u=ca.vertcat(ca.SX(0, 1), *(robot.u[i] for i in indices)),
+        input_matrix=ca.horzcat(ca.SX(robot.coordinates.nv, 0), *(robot.input_matrix[:, i] for i in indices)),
         input_names=chosen,
-        input_units=tuple(robot.input_units[i] for i in places),
-        limits=dataclasses.replace(robot.limits, effort=robot.limits.effort[places]),
+        input_units=tuple(robot.input_units[i] for i in indices),
+        limits=dataclasses.replace(robot.limits, effort=robot.limits.effort[indices]),
     )
 
 
 def with_scene(robot: Robot, parameters: Parameters) -> Robot:
-    """The robot with parameters of its surroundings besides its own: a disc's place, its speed, the end of a path.
+    """Return the robot with additional parameters of its surroundings: position or speed of a disc, end of a path.
 
-    They do not change how it moves. What is told of a motion, such as the distance to the disc, can then be written in
-    the plant's symbols whatever drives it, and a value that is set by name holds for plant and controller alike.
+    They do not change its motion. Quantities of a motion, such as the distance to the disc, can then be written in the
+    plant's symbols for any controller, and a value set by name applies to plant and controller alike.
 
     Args:
-        robot: as it is without surroundings.
-        parameters: of the surroundings, such as ``circle(...).parameters``; those that the robot has already are kept
-            once.
+        robot: the robot without surroundings.
+        parameters: parameters of the surroundings, such as ``circle(...).parameters``; those that the robot already has
+            are not added twice.
 
     Raises:
-        ModelError: for something that is no robot, or no set of parameters.
-        ParameterError: if a name of them is that of another parameter of the robot.
+        ModelError: if robot is not a Robot, or parameters is not Parameters.
+        ParameterError: if the robot has a different parameter of the same name.
     """
     if not isinstance(robot, Robot):
-        raise ModelError(f"a scene is added to a Robot, got {robot!r}")
+        raise ModelError(f"robot must be a Robot, got {robot!r}")
     if not isinstance(parameters, Parameters):
-        raise ModelError(f"the parameters of a scene must be Parameters, such as those of a curve, got {parameters!r}")
+        raise ModelError(f"parameters must be Parameters, such as those of a curve; got {parameters!r}")
     return dataclasses.replace(robot, parameters=Parameters.collect([robot.parameters, parameters]))
 
 
 def combine(robots: Mapping[str, Robot], *, name: str | None = None) -> Robot:
-    """One robot made of several that do not touch: q = (q₁, q₂, …), M = diag(M₁, M₂, …), one time for all.
+    """Combine several robots that do not touch into one: q = (q₁, q₂, …), M = diag(M₁, M₂, …), a common time.
 
-    What had a name keeps it behind that of its robot: the point ``tip`` of ``left`` becomes ``left.tip``, the parameter
-    ``m1`` becomes ``left.m1``. The symbols stay those of the robots, so that ``robots["left"].points["tip"]`` may be
-    used in constraints on the whole as well; only their times become the first one's.
+    Every name gets the name of its robot as a prefix: the point ``tip`` of ``left`` becomes ``left.tip``, the parameter
+    ``m1`` becomes ``left.m1``. The symbols are those of the robots, so that ``robots["left"].points["tip"]`` may also
+    be used in constraints on the whole; only their times are replaced by that of the first.
 
     Args:
         robots: two or more different robots by name.
         name: shown in messages; their names joined if not given.
 
     Raises:
-        ModelError: for fewer than two, for robots that share symbols, or for anything that is no robot.
+        ModelError: for fewer than two robots, robots that share symbols, or values that are not robots.
     """
     if not isinstance(robots, Mapping):
-        raise ModelError(f"together() needs a mapping of names to robots, got a {type(robots).__name__}")
+        raise ModelError(f"combine() requires a mapping of names to robots, got a {type(robots).__name__}")
     parts = dict(robots)
     for key, robot in parts.items():
         if not isinstance(key, str) or not key:
-            raise ModelError(f"together() needs a name for every robot, got {key!r}")
+            raise ModelError(f"combine() requires a name for every robot, got {key!r}")
         if not isinstance(robot, Robot):
-            raise ModelError(f"together() joins robots, but {key!r} is {robot!r}")
+            raise ModelError(f"combine() requires robots, but {key!r} is {robot!r}")
     if len(parts) < 2:
-        raise ModelError(f"together() needs at least two robots, got {list(parts) or 'none'}")
+        raise ModelError(f"combine() requires at least two robots, got {list(parts) or 'none'}")
     each = list(parts.values())
     _require_own_symbols(parts)
     t = each[0].t
@@ -184,7 +184,7 @@ def combine(robots: Mapping[str, Robot], *, name: str | None = None) -> Robot:
 
 
 def _require_own_symbols(parts: Mapping[str, Robot]) -> None:
-    """Raise ModelError if two robots share a symbol other than the time, as a robot and a changed copy of it do."""
+    """Raise ModelError if two robots share a symbol other than time, as a robot and a modified copy of it do."""
     owners: dict[int, str] = {}
     for key, robot in parts.items():
         c = robot.coordinates
@@ -192,8 +192,8 @@ def _require_own_symbols(parts: Mapping[str, Robot]) -> None:
             owner = owners.setdefault(symbol.element_hash(), key)
             if owner != key:
                 raise ModelError(
-                    f"{owner} and {key} share the symbol {symbol.name()!r}, as the same robot or a copy of it does: "
-                    "build one anew for each name"
+                    f"{owner} and {key} share the symbol {symbol.name()!r}: they are the same robot, or one is a "
+                    "modified copy of the other; build a separate robot for each name"
                 )
 
 
@@ -208,7 +208,7 @@ def _prefixed_parameters(key: str, parameters: Parameters) -> Parameters:
 
 
 def _prefixed_constraint(key: str, robot: Robot, constraint: Constraint, t: ca.SX) -> Constraint:
-    """A natural constraint of one robot, on the coordinates of the whole."""
+    """Return a natural constraint of one robot, on the coordinates of the whole."""
     residual = ca.substitute(constraint.residual(robot.coordinates), robot.t, t)
     return Constraint(
         constraint.order, lambda _: residual, constraint.perturbation, constraint.parameters, f"{key}.{constraint.name}"

@@ -122,7 +122,7 @@ def _measured(robot: Robot) -> tuple[str, ...]:
     """
     c, units = robot.coordinates, [""] * robot.coordinates.nv
     if robot.tree is not None:
-        for node, places in zip(robot.tree.nodes, robot.tree.places, strict=True):
+        for node, places in zip(robot.tree.nodes, robot.tree.velocity_indices, strict=True):
             for place, unit in zip(places, node.joint.velocity_units, strict=True):
                 units[place] = unit
         return tuple(units)

@@ -218,7 +218,7 @@ class BodyTree:
                     shares.append(ProportionalBody(label, values.ratio(k, i), own))
             fixed = combined_mass(whole)
             mass = None if fixed is None else _physical_mass(robot, node.name, fixed, axis)
-            places = robot.coordinates.names.index(names[0]), tree.places[k][0]
+            places = robot.coordinates.names.index(names[0]), tree.velocity_indices[k][0]
             carried = mass, tuple(shares)
             x, is_relative = values.placement(k)[1], between.are_relative[k]
             solids.append(TreeBody(node.name, node.parent, R, x, kind, axes, *carried, names, *places, is_relative))

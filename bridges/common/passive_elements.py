@@ -82,7 +82,7 @@ def identify_passive_elements(robot: Robot, tree: BodyTree) -> PassiveElements:
     samples, force, inertia = _sample_residual_forces(robot, tree)
     names = [c.v[i].name().removeprefix("v_").removesuffix(".rate") for i in range(c.nv)]
     floating = np.zeros(c.nv, dtype=bool)
-    for node, places in zip(require_tree(robot).nodes, require_tree(robot).places, strict=True):
+    for node, places in zip(require_tree(robot).nodes, require_tree(robot).velocity_indices, strict=True):
         floating[places] = isinstance(node.joint, Floating)
 
     def strange(missed: Array, tolerance: float) -> NDArray[np.bool_]:
@@ -233,7 +233,7 @@ def _joint_coordinates(robot: Robot, q: Array) -> Array:
     """The coordinate whose rate each velocity is, in the places of v; zero for bodies that float."""
     tree, c = require_tree(robot), robot.coordinates
     found = np.zeros(c.nv)
-    for node, places in zip(tree.nodes, tree.places, strict=True):
+    for node, places in zip(tree.nodes, tree.velocity_indices, strict=True):
         if not isinstance(node.joint, Floating):
             found[places] = [q[c.names.index(f"{node.name}{suffix}")] for suffix in node.joint.suffixes]
     return found

@@ -99,7 +99,7 @@ class RelativeAngles:
         for k, (node, R) in enumerate(zip(tree.nodes, rotations, strict=True)):
             above, at_v, is_relative = (
                 NO_ROTATION if node.parent == WORLD else turnings[node.parent],
-                tree.places[k][0],
+                tree.velocity_indices[k][0],
                 True,
             )
             if node.absolute and node.parent != WORLD:

@@ -121,7 +121,7 @@ class StateConversion:
         # Whole numbers, as S has them: S is a triangle of ones and signs, and so is its inverse.
         self._back = np.linalg.solve(self.between, np.eye(len(self.between)))
         self._floats = [
-            (c.names.index(f"{nodes[k].name}.x"), tree.places[k][0], *slots[nodes[k].name])
+            (c.names.index(f"{nodes[k].name}.x"), tree.velocity_indices[k][0], *slots[nodes[k].name])
             for k in floating
             if tree is not None
         ]
@@ -263,7 +263,7 @@ def _rate_indices(robot: Robot, scalars: Sequence[int]) -> list[int]:
         return list(scalars)
     at = {
         f"{node.name}{end}": place
-        for node, places in zip(robot.tree.nodes, robot.tree.places, strict=True)
+        for node, places in zip(robot.tree.nodes, robot.tree.velocity_indices, strict=True)
         if not isinstance(node.joint, Floating)
         for end, place in zip(node.joint.suffixes, places, strict=True)
     }

@@ -81,7 +81,7 @@ def velocity_units(robot: Robot) -> list[str]:
     if tree is None:
         return list(c.units) if c.are_rates else [""] * c.nv
     found = [""] * c.nv
-    for node, places in zip(tree.nodes, tree.places, strict=True):
+    for node, places in zip(tree.nodes, tree.velocity_indices, strict=True):
         for place, unit in zip(places, node.joint.velocity_units, strict=True):
             found[place] = unit
     return found

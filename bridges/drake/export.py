@@ -133,7 +133,12 @@ def _add_actuators(robot: Robot, plant: MultibodyPlant, p: Mapping[str, float] |
 def _single_joints(robot: Robot, p: Mapping[str, float] | ArrayLike | None) -> list[str | None]:
     """For each input the joint between two bodies whose torque or force it is, if it is that."""
     tree, c = require_tree(robot), robot.coordinates
-    owner = {place: node.name for node, at in zip(tree.nodes, tree.places, strict=True) for place in at if len(at) == 1}
+    owner = {
+        place: node.name
+        for node, at in zip(tree.nodes, tree.velocity_indices, strict=True)
+        for place in at
+        if len(at) == 1
+    }
     if ca.depends_on(robot.input_matrix, ca.vertcat(c.t, c.q, c.v)):
         return [None] * len(robot.input_names)
     between = BodyTree.of(robot, p).between

@@ -320,7 +320,7 @@ def load(
     poses = {key: pose if node == WORLD else tree.points.attach(node, pose) for key, (node, pose) in frames.items()}
     lower, upper, speed = (np.concatenate([getattr(m, key) for m in moving]) for key in ("lower", "upper", "speed"))
     potential, resistance = ca.SX(0), ca.SX(ca.DM.zeros(c.nv))
-    for made, at in zip(tree.nodes, tree.places, strict=True):
+    for made, at in zip(tree.nodes, tree.velocity_indices, strict=True):
         for i, index in enumerate(at):
             damping = own.get(_damping_name(made.name, i, len(at)))
             if damping is not None:
@@ -436,11 +436,11 @@ def _inputs(
     at = {int(m.index): k for k, m in enumerate(moving)}
     if not actuators:
         driven = [(k, i) for k, m in enumerate(moving) if m.needed.nv < 6 for i in range(m.needed.nv)]
-        places = [tree.places[k][i] for k, i in driven]
+        places = [tree.velocity_indices[k][i] for k, i in driven]
         units = [moving[k].needed.input_units[i] for k, i in driven]
         names = [f"u_{tree.coordinates.v[place].name().removeprefix('v_')}" for place in places]
         return names, places, units, [float("inf")] * len(places)
     own = [at[int(actuator.joint().index())] for actuator in actuators]
-    places = [tree.places[k][0] for k in own]
+    places = [tree.velocity_indices[k][0] for k in own]
     units = [moving[k].needed.input_units[0] for k in own]
     return [a.name() for a in actuators], places, units, [float(a.effort_limit()) for a in actuators]

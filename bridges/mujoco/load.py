@@ -189,7 +189,7 @@ class ModelInputs:
                     # In the axes of a body that floats the wrench is constant.
                     force, couple = inside.rotation @ gear[:3], inside.rotation @ gear[3:]
                     couple += cross(inside.position, force)
-                    B[tree.places[node], column] = gain * ca.vertcat(force, couple)
+                    B[tree.velocity_indices[node], column] = gain * ca.vertcat(force, couple)
                 else:
                     pose = growth.poses()[label]
                     wrench = ca.vertcat(pose.rotation @ gear[:3], pose.rotation @ gear[3:])

@@ -205,7 +205,7 @@ def load(
     driven = [
         not isinstance(part.joint, Floating) and part.kind != "follower" for part in parts for _ in range(part.joint.nv)
     ]
-    at = [place for places in tree.places for place in places]
+    at = [place for places in tree.velocity_indices for place in places]
     chosen = [at[i] for i, has_input in enumerate(driven) if has_input]
     units = [unit for part in parts for unit in part.joint.input_units]
     robot = tree_system(

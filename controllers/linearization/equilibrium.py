@@ -160,10 +160,10 @@ class _Balance:
         rest = ca.SX.zeros(c.nv)
         acting = ca.horzcat(robot.bias, -robot.input_matrix @ robot.u, -A.T @ mu)
         forces = ca.substitute(ca.sum2(acting), c.v, rest)
-        left = ca.densify(ca.vertcat(forces, manifold.place))
+        left = ca.densify(ca.vertcat(forces, manifold.position_residual))
         x = ca.vertcat(c.q, robot.u, mu)
         slope = ca.jacobian(left, x)
-        moving = ca.substitute(manifold.velocity, c.v, rest)
+        moving = ca.substitute(manifold.velocity_residual, c.v, rest)
         inputs = {"t": c.t, "x": x, "p": robot.p}
         outputs = {
             "left": left,

@@ -189,13 +189,14 @@ class Linearizer:
             "y_x": ca.jacobian(y, x),
             "y_u": ca.jacobian(y, robot.u),
             "motions": accessible_directions(c.N, c.q),
-            "miss": ca.vertcat(manifold.place, manifold.velocity),
+            "miss": ca.vertcat(manifold.position_residual, manifold.velocity_residual),
             "place": manifold.slope,
-            "by_place": ca.jacobian(manifold.velocity, c.q),
+            "by_place": ca.jacobian(manifold.velocity_residual, c.q),
             "by_velocity": manifold.A,
         }
         self._manifold_rows = manifold.rows
-        self._rows = (*(f"the place of {name}" for name in manifold.rows[: manifold.place.numel()]), *manifold.rows)
+        holonomic = manifold.rows[: manifold.position_residual.numel()]
+        self._rows = (*(f"the place of {name}" for name in holonomic), *manifold.rows)
         self._shapes = [e.shape for e in expressions.values()]
         # As one column each: entries of shape (1, 1) and without rows come back in their own shape.
         self._kernel = Kernel("linearization", inputs, {k: ca.vec(e) for k, e in expressions.items()}, compiled=False)

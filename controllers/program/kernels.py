@@ -104,7 +104,9 @@ def natural_row_counts(robot: Robot) -> dict[str, ca.SX]:
         return {}
     factor = _natural_factor(robot)
     well = [ca.if_else(pivot > NEARLY_SINGULAR, 1, 0) for pivot in ca.vertsplit(factor.relative_pivots)]
-    badly = [ca.if_else(kept == 0, 0, 1 - one) for kept, one in zip(ca.vertsplit(factor.kept), well, strict=True)]
+    badly = [
+        ca.if_else(kept == 0, 0, 1 - one) for kept, one in zip(ca.vertsplit(factor.independent), well, strict=True)
+    ]
     return {"held": ca.vertcat(sum(well, ca.SX(0)), sum(badly, ca.SX(0)))}
 
 

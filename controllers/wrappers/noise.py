@@ -36,7 +36,7 @@ class MeasurementNoise(Wrapper[None]):
     quaternion, leave what ties them by as much as the errors: give these zeros.
 
     Attributes:
-        drawn: lowest and highest value, by name, of the parameters that chance draws evenly between them.
+        random_ranges: lowest and highest value, by name, of the parameters that are uniformly random between them.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class MeasurementNoise(Wrapper[None]):
         if not len(self._own):
             raise ModelError("Measured needs an error to measure with: give q= or v=, other than zero")
         self.parameters = Parameters.collect([controller.parameters, self._own])
-        self.drawn: Mapping[str, tuple[float, float]] = {**self._q.drawn, **self._v.drawn}
+        self.random_ranges: Mapping[str, tuple[float, float]] = {**self._q.random_ranges, **self._v.random_ranges}
         self.reset()
 
     @functools.cached_property

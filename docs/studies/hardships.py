@@ -57,8 +57,8 @@ def hard(
     plant = disturb(setup.robot, force, on)
     own = Sensed(setup, None, errors)(setup)
     assert isinstance(own, MeasurementNoise)
-    chance: dict[str, Distribution] = {f"plant.{name}": Uniform(*ends) for name, ends in plant.drawn.items()}
-    chance |= {f"law.{name}": Uniform(*ends) for name, ends in own.drawn.items()}
+    chance: dict[str, Distribution] = {f"plant.{name}": Uniform(*ends) for name, ends in plant.random_ranges.items()}
+    chance |= {f"law.{name}": Uniform(*ends) for name, ends in own.random_ranges.items()}
     return dataclasses.replace(
         setup,
         robot=plant.robot,

@@ -1,4 +1,4 @@
-"""Contacts of feet with the ground: natural constraints that are switched on and off, their forces and friction."""
+"""Contacts of feet with the ground: natural constraints that are switched on and off, contact forces and friction."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..robot import Robot
 
 @dataclass(frozen=True)
 class Contact:
-    """A point of a robot that stands on the ground without slipping.
+    """A contact of a point of a robot with the ground, without slip.
 
     Attributes:
-        point: one of the robot's points.
-        normal: direction in which the ground can push, made a unit vector; as many numbers as the point has.
-        name: of the natural constraint, the point's if not given; its parameters ``name.x``, ``name.y``, … are the
-            place where the point stands.
+        point: name of one of the robot's points.
+        normal: direction in which the ground can push, normalized; as many numbers as the point has.
+        name: name of the natural constraint, that of the point if not given; its parameters ``name.x``, ``name.y``, …
+            are the contact position.
 
     Raises:
-        ModelError: for a normal without direction.
+        ModelError: for a normal of length zero.
     """
 
     point: str
@@ -38,38 +38,38 @@ class Contact:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Make the normal a unit vector."""
+        """Normalize the normal."""
         numbers = point_coordinates("normal of a contact", self.normal)
         largest = max(map(abs, numbers))
         if largest == 0.0:
             raise ModelError(f"normal of a contact must not be zero, got {self.normal!r}")
-        # Divided by the largest first: squares of huge and of tiny numbers are out of range.
+        # Divided by the largest first: squares of very large or small numbers are out of range.
         shares = [x / largest for x in numbers]
         object.__setattr__(self, "normal", tuple(x / math.hypot(*shares) for x in shares))
         object.__setattr__(self, "name", self.name or self.point)
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Names of the parameters that say where the point stands."""
+    def position_names(self) -> tuple[str, ...]:
+        """Names of the parameters of the contact position."""
         return tuple(f"{self.name}.{axis}" for axis in "xyz"[: len(self.normal)])
 
 
 def with_contacts(robot: Robot, contacts: Sequence[Contact], *, perturbation: Perturbation | None = None) -> Robot:
-    """The robot with contacts switched on; to switch them off, go on with the robot as it was.
+    """Return the robot with active contacts; to switch them off, use the original robot again.
 
-    Each contact is a natural constraint point − place = 0 of order 0; two of them close a loop through the ground. The
-    place is a parameter without a nominal value, because only the moment of touching tells it: see :func:`places`. The
-    constraint holds in all directions: whether the ground would have to pull, or the foot would slip, is seen in
-    :func:`contact_force` and :func:`required_friction`.
+    Each contact is a natural constraint point − position = 0 of order 0; two contacts close a loop through the ground.
+    The position is a parameter without a nominal value, because it is known only at touchdown: see
+    :func:`contact_positions`. The constraint acts in all directions: :func:`contact_force` and
+    :func:`required_friction` show whether the ground would have to pull or the foot would slip.
 
     Args:
-        robot: as it is without these contacts.
+        robot: the robot without these contacts.
         contacts: at least one.
-        perturbation: of the constraints, of order 0; ``Baumgarte()`` if not given.
+        perturbation: perturbation equation of the constraints, of order 0; ``Baumgarte()`` if not given.
 
     Raises:
-        ModelError: for no contacts, an unknown point, one that does not move, a normal of another dimension, or a
-            contact that is already on.
+        ModelError: for no contacts, an unknown point, a point that does not move, a normal of another dimension, or a
+            contact that is already active.
     """
     given = contact_tuple(contacts)
     if not given:
@@ -79,13 +79,15 @@ def with_contacts(robot: Robot, contacts: Sequence[Contact], *, perturbation: Pe
     for contact in given:
         point = _point(robot, contact)
         if any(constraint.name == contact.name for constraint in natural):
-            raise ModelError(f"{robot.name}: {contact.name!r} is on already")
+            raise ModelError(f"{robot.name}: contact {contact.name!r} is already active")
         still = [axis for axis, row in zip("xyz", ca.vertsplit(point), strict=False) if not ca.depends_on(row, robot.q)]
         if still:
-            raise ModelError(f"{robot.name}: {contact.point!r} does not move along {', '.join(still)}: nothing to hold")
-        spot = ca.vertcat(*(ca.SX.sym(name) for name in contact.places))
-        parameters = Parameters.collect([parameters, Parameters(contact.places, spot, {})])
-        natural.append(holonomic(point - spot, perturbation=perturbation or Baumgarte(), name=contact.name))
+            raise ModelError(
+                f"{robot.name}: {contact.point!r} does not move along {', '.join(still)}, so it cannot be a contact"
+            )
+        position = ca.vertcat(*(ca.SX.sym(name) for name in contact.position_names))
+        parameters = Parameters.collect([parameters, Parameters(contact.position_names, position, {})])
+        natural.append(holonomic(point - position, perturbation=perturbation or Baumgarte(), name=contact.name))
     return dataclasses.replace(robot, parameters=parameters, natural=tuple(natural))
 
 
@@ -97,14 +99,14 @@ def contact_positions(
     t: float = 0.0,
     p: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
-    """Parameters of the contacts for feet that stand where they are at q.
+    """Return the parameters of contacts at the positions that the points have at q.
 
     Args:
-        robot: with or without the contacts.
-        contacts: those that are to be on.
-        q: coordinates at the moment of touching, shape (nq,).
+        robot: the robot, with or without the contacts.
+        contacts: contacts to activate.
+        q: coordinates at touchdown, shape (nq,).
         t: time [s].
-        p: parameters that differ from their nominal values; places of these contacts among them are not used.
+        p: parameters that differ from their nominal values; positions of these contacts among them are ignored.
 
     Returns:
         Values by name, to be passed as, or merged into, ``p``.
@@ -117,21 +119,21 @@ def contact_positions(
     values: dict[str, float] = {}
     for contact in given:
         numbers = np.atleast_1d(robot.evaluate(_point(robot, contact), t=t, q=q, p=known))
-        values |= {name: float(x) for name, x in zip(contact.places, numbers, strict=True)}
+        values |= {name: float(x) for name, x in zip(contact.position_names, numbers, strict=True)}
     return values
 
 
 def contact_force(robot: Robot, contact: Contact, *, u: ca.SX | None = None) -> ca.SX:
-    """Force of the ground on the foot, in world axes, an expression in t, q, v, u, p, shape (2,) or (3,) [N].
+    """Return the force of the ground on the foot, in world axes, in t, q, v, u, p, shape (2,) or (3,) [N].
 
     Args:
-        robot: with the contact on.
-        contact: which one.
-        u: replaces the inputs, shape (nu,): zeros for a free motion, or what a controller puts out. The force is then
-            an expression that ``stop=`` of a simulation accepts, to end a phase when the foot lifts off.
+        robot: the robot with the contact active.
+        contact: one of its active contacts.
+        u: expression to replace the inputs, shape (nu,): zeros for a free motion, or the output of a controller. The
+            force is then an expression that ``stop=`` of a simulation accepts, to end a phase at lift-off.
 
     Raises:
-        ModelError: if the contact is not on, or for a wrong shape.
+        ModelError: if the contact is not active, or for a wrong shape.
     """
     rows = contact_rows(robot, contact)
     if u is None:
@@ -142,17 +144,17 @@ def contact_force(robot: Robot, contact: Contact, *, u: ca.SX | None = None) -> 
 
 
 def required_friction(robot: Robot, contact: Contact, *, u: ca.SX | None = None) -> ca.SX:
-    """Least coefficient of friction with which the foot does not slip: |R_t| / R_n, an expression.
+    """Return the least coefficient of friction that prevents slip, |R_t| / R_n, as an expression.
 
-    Infinite where the ground would have to pull, R_n ≤ 0: no friction holds the foot there, the contact is at its end.
+    It is infinite where the ground would have to pull, R_n ≤ 0: no friction suffices, and the contact opens.
 
     Args:
-        robot: with the contact on.
-        contact: which one.
-        u: replaces the inputs, as in :func:`contact_force`.
+        robot: the robot with the contact active.
+        contact: one of its active contacts.
+        u: expression to replace the inputs, as in :func:`contact_force`.
 
     Raises:
-        ModelError: if the contact is not on, or for a wrong shape.
+        ModelError: if the contact is not active, or for a wrong shape.
     """
     force = contact_force(robot, contact, u=u)
     normal = ca.SX(ca.DM(list(contact.normal)))
@@ -161,13 +163,13 @@ def required_friction(robot: Robot, contact: Contact, *, u: ca.SX | None = None)
 
 
 def contact_tuple(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
-    """The contacts, if they are contacts.
+    """Return the contacts as a tuple.
 
     Args:
-        contacts: any number.
+        contacts: any number of contacts.
 
     Raises:
-        ModelError: for anything else.
+        ModelError: if it is not a list of contacts.
     """
     listed = isinstance(contacts, Iterable) and not isinstance(contacts, Contact)
     given = tuple(contacts) if listed else ()
@@ -177,14 +179,14 @@ def contact_tuple(contacts: Sequence[Contact]) -> tuple[Contact, ...]:
 
 
 def contact_rows(robot: Robot, contact: Contact) -> slice:
-    """Where the contact's rows are among those of all natural constraints.
+    """Return the rows of a contact among those of all natural constraints.
 
     Args:
-        robot: with the contact on.
-        contact: which one.
+        robot: the robot with the contact active.
+        contact: one of its active contacts.
 
     Raises:
-        ModelError: if it is not on, or not all of its rows are.
+        ModelError: if the contact is not active, or some of its rows were removed.
     """
     first = 0
     for constraint in robot.natural:
@@ -192,29 +194,29 @@ def contact_rows(robot: Robot, contact: Contact) -> slice:
         if constraint.name == contact.name:
             if size != len(contact.normal):
                 raise ModelError(
-                    f"{robot.name}: {contact.name!r} has a normal of {len(contact.normal)} components, but only {size} "
-                    "rows are on, so its force is not known"
+                    f"{robot.name}: the normal of {contact.name!r} has {len(contact.normal)} components, but its "
+                    f"natural constraint has {size} rows, so its force is not determined"
                 )
             return slice(first, first + size)
         first += size
     raise ModelError(
-        f"{robot.name}: {contact.name!r} is not on; its natural constraints are "
-        f"{', '.join(repr(c.name) for c in robot.natural) or 'none'}. Switch it on with standing(...)"
+        f"{robot.name}: contact {contact.name!r} is not active; the natural constraints are "
+        f"{', '.join(repr(c.name) for c in robot.natural) or 'none'}. Activate it with with_contacts(...)"
     )
 
 
 def without_contact_positions(p: Mapping[str, float] | None, contacts: Sequence[Contact]) -> dict[str, float]:
-    """The values given, but for the places of these contacts, which are about to be found.
+    """Return the given values without the positions of these contacts.
 
     Args:
         p: values by name, or None.
-        contacts: whose places are left out.
+        contacts: contacts whose positions are left out.
     """
-    found = {name for contact in contacts for name in contact.places}
-    for name in found.intersection(p or {}):
+    names = {name for contact in contacts for name in contact.position_names}
+    for name in names.intersection(p or {}):
         if not all_finite(reals(name, (p or {})[name])):
             raise ModelError(f"{name} must be finite, got {(p or {})[name]!r}")
-    return {name: value for name, value in (p or {}).items() if name not in found}
+    return {name: value for name, value in (p or {}).items() if name not in names}
 
 
 def _point(robot: Robot, contact: Contact) -> ca.SX:

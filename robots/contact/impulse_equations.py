@@ -1,4 +1,4 @@
-"""Impulse equations M δv = AᵀΛ + f with A δv = −γ, in numbers, for any rank of A and a singular M that A completes."""
+"""Impulse equations M δv = AᵀΛ + f, A δv = −γ, solved numerically for any rank of A and any regular [M; A]."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ INERTIA = 1e-14
 """M counts as singular below this eigenvalue, in units in which every diagonal entry is 1."""
 
 NEGLIGIBLE = 1e-24
-"""Share of the largest diagonal entry of M below which another is no inertia at all."""
+"""Size of a diagonal entry of M, relative to the largest, below which it counts as zero."""
 
-MISSED = 1e-6
-"""Share of the speeds by which rows may miss what is asked of them, and not be called contradictory."""
+CONTRADICTION = 1e-6
+"""Residual of the rows, relative to the speeds, above which they contradict each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,20 +31,20 @@ class Impulses:
 
     Attributes:
         change: δv, shape (nv,).
-        values: Λ, shape (k,), of all that there are those with the least norm.
-        idle: orthonormal Λ without effect, AᵀΛ = 0, as columns, shape (k, k − rank).
-        mobility: of each row, √(A_i M⁻¹ A_iᵀ), shape (k,): one over the root of the mass that it feels.
+        values: Λ of least norm, shape (k,).
+        null_space: orthonormal Λ with AᵀΛ = 0 as columns, shape (k, k − rank).
+        mobility: √(A_i M⁻¹ A_iᵀ) of each row, shape (k,): one over the root of its effective mass.
     """
 
     change: Array
     values: Array
-    idle: Array
+    null_space: Array
     mobility: Array
 
     @property
     def rank(self) -> int:
-        """Of A."""
-        return int(self.values.size - self.idle.shape[1])
+        """Rank of A."""
+        return int(self.values.size - self.null_space.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class ImpulseEquations:
         rows: name of each row, for messages.
         velocities: name of each velocity, for messages.
         owner: name of the robot, for messages.
-        kind: what the rows are, for messages.
+        kind: noun for the rows, for messages.
     """
 
     M: Array
@@ -68,16 +68,16 @@ class ImpulseEquations:
     kind: str = "natural rows"
 
     def solve(self, rates: Array, force: Array, size: float) -> Impulses:
-        """Impulses and change of velocity.
+        """Solve for the impulses and the change of velocity.
 
         Args:
             rates: γ, shape (k,).
             force: f, shape (nv,).
-            size: √(2 T) of the motion: what rows miss is compared with it, and with γ.
+            size: √(2 T) of the motion; residuals of the rows are compared with it, and with γ.
 
         Raises:
             NotFiniteError: if M, A or γ is not finite.
-            ModelError: if no inertia and no row holds some velocity, or if rows contradict each other.
+            ModelError: if some velocity has neither inertia nor a row, or if rows contradict each other.
         """
         if not np.isfinite(rates).all():
             raise NotFiniteError(f"{self.owner}: the speeds of {self.kind} are not finite at this position")
@@ -88,16 +88,16 @@ class ImpulseEquations:
         U, sines, Vt = np.linalg.svd(reach / scale, full_matrices=True)
         rank = int(np.sum(sines > RANK * sines.max(initial=0.0)))
         free = np.linalg.solve(root, units * force)
-        asked = -rates / scale - (reach / scale).T @ free
-        stretch = (Vt[:rank] @ asked) / sines[:rank]
+        right = -rates / scale - (reach / scale).T @ free
+        stretch = (Vt[:rank] @ right) / sines[:rank]
         change = units * np.linalg.solve(root.T, free + U[:, :rank] @ stretch)
-        self._require_met(rates + self.A @ change, scale, size + float(np.linalg.norm(rates / scale)))
+        self._require_consistent(rates + self.A @ change, scale, size + float(np.linalg.norm(rates / scale)))
         values = (Vt[:rank].T @ (stretch / sines[:rank])) / scale + weights * rates
-        idle, _ = np.linalg.qr(Vt[rank:].T / scale[:, None])
-        return Impulses(change, values - idle @ (idle.T @ values), idle, mobility)
+        null_space, _ = np.linalg.qr(Vt[rank:].T / scale[:, None])
+        return Impulses(change, values - null_space @ (null_space.T @ values), null_space, mobility)
 
     def size(self, velocity: Array) -> float:
-        """√(2 T), with what stands in for missing inertia.
+        """Return √(2 T), with the augmentation of a singular M.
 
         Args:
             velocity: v, shape (nv,).
@@ -109,11 +109,11 @@ class ImpulseEquations:
     def _root(self) -> tuple[Array, Array, Array]:
         """L, d and c with d (M + AᵀCA) d = L Lᵀ, where d makes the diagonal 1; c, the diagonal of C, is mostly zero.
 
-        C (A δv + γ) = 0 adds nothing to the equations but a regular matrix, and C γ to the impulses.
+        Adding Aᵀ C (A δv + γ) = 0 to the equations makes their matrix regular, and adds C γ to the impulses.
         """
         M, A = self.M, self.A
         if not np.isfinite(M).all() or not np.isfinite(A).all():
-            raise NotFiniteError(f"{self.owner}: mass matrix or {self.kind} are not finite at this position")
+            raise NotFiniteError(f"{self.owner}: the mass matrix or the {self.kind} are not finite at this position")
         weights = np.zeros(len(A))
         units, values, _ = _modes(M)
         if values.min(initial=1.0) <= INERTIA:
@@ -123,29 +123,28 @@ class ImpulseEquations:
         units, values, vectors = _modes(M)
         if values.min(initial=1.0) <= INERTIA:
             share = np.abs(vectors[:, 0])
-            moving = ", ".join(self.velocities[i] for i in np.flatnonzero(share > 0.1 * share.max()))
+            massless = ", ".join(self.velocities[i] for i in np.flatnonzero(share > 0.1 * share.max()))
             raise ModelError(
-                f"{self.owner}: the mass matrix is singular at this position: {moving} can change without inertia, so "
-                "no impulse determines it"
+                f"{self.owner}: the mass matrix is singular at this position: {massless} can change without inertia, "
+                "so no impulse determines it"
             )
         root = np.linalg.cholesky(units[:, None] * M * units)
         return np.asarray(root, dtype=np.float64), units, weights
 
-    def _require_met(self, missed: Array, scale: Array, size: float) -> None:
-        if not missed.size or float(np.linalg.norm(missed / scale)) <= MISSED * size:
+    def _require_consistent(self, residual: Array, scale: Array, size: float) -> None:
+        if not residual.size or float(np.linalg.norm(residual / scale)) <= CONTRADICTION * size:
             return
-        share = np.abs(missed / scale)
-        # Rows that contradict each other mostly miss by the same.
+        share = np.abs(residual / scale)
+        # Rows that contradict each other mostly have equal residuals.
         worst = np.flatnonzero(share > 0.5 * share.max())
-        named = " and ".join(f"{self.rows[i]} still has the speed {missed[i]:g}" for i in worst)
+        named = " and ".join(f"{self.rows[i]} still has the speed {residual[i]:g}" for i in worst)
         raise ModelError(
-            f"{self.owner}: the {self.kind} contradict each other: with all of them as nearly met as can be, {named} "
-            "and not 0"
+            f"{self.owner}: the {self.kind} contradict each other: in the best approximation {named} instead of 0"
         )
 
 
 def _modes(M: Array) -> tuple[Array, Array, Array]:
-    """d that makes the diagonal of d M d 1, where it is not nearly 0, and the eigenvalues and eigenvectors of that."""
+    """Return d that scales the diagonal of d M d to 1, unless nearly 0, and the eigenvalues and vectors of d M d."""
     diagonal = np.diag(M)
     largest = diagonal.max(initial=0.0) or 1.0
     units = 1.0 / np.sqrt(np.where(diagonal > NEGLIGIBLE * largest, diagonal, largest))

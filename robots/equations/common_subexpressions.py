@@ -1,4 +1,4 @@
-"""Formulas of recorded expressions as they stand, with names for common subexpressions."""
+"""Formulas of recorded expressions without simplification, with names for common subexpressions."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class CommonSubexpressions:
     """Nodes for outputs of one tape.
 
     Attributes:
-        definitions: intermediate quantities and what they stand for, each in terms of earlier ones.
+        definitions: intermediate quantities and their formulas, each in terms of earlier ones.
     """
 
     def __init__(self, tape: OperationTape, symbols: Sequence[Symbol], name: Callable[[int], Symbol]) -> None:
-        """Begin without any definition.
+        """Start without definitions.
 
         Args:
             tape: recorded expressions.
-            symbols: those of the tape, in its order.
-            name: gives the k-th intermediate quantity its symbol, k from 1.
+            symbols: symbols of the tape, in its order.
+            name: function that returns the symbol of the k-th intermediate quantity, k from 1.
         """
         self.definitions: list[tuple[Symbol, Formula]] = []
         self._tape = tape
@@ -50,21 +50,21 @@ class CommonSubexpressions:
         self._depths: dict[int, int] = {}
 
     def output(self, number: int) -> Formula:
-        """The output of this number, in terms of the symbols and of :attr:`definitions`."""
+        """Return the output of this number, in terms of the symbols and of :attr:`definitions`."""
         last = self._tape.outputs[number]
         for i in self._needed(last):
             self._write(i, top=i == last)
         return self._nodes[last]
 
     def _needed(self, last: int) -> list[int]:
-        found: set[int] = set()
+        needed: set[int] = set()
         waiting = [last]
         while waiting:
             i = waiting.pop()
-            if i not in found and i not in self._nodes:
-                found.add(i)
+            if i not in needed and i not in self._nodes:
+                needed.add(i)
                 waiting.extend(self._tape.steps[i].operands)
-        return sorted(found)
+        return sorted(needed)
 
     def _write(self, i: int, *, top: bool) -> None:
         step = self._tape.steps[i]
@@ -116,7 +116,7 @@ def _times(a: Formula, b: Formula) -> Formula:
 
 
 def _is_short(node: Formula) -> bool:
-    """A number, a symbol, or a number times a symbol: not worth a name."""
+    """True for a number, a symbol, or a number times a symbol, which need no name."""
     match node:
         case Number() | Symbol() | Product((Number(), Symbol())):
             return True

@@ -1,4 +1,4 @@
-"""The equations of motion of a robot, derived term by term and compared with its own expressions at random points."""
+"""The equations of motion of a robot, derived term by term and compared with its expressions at random points."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ AGREEMENT_TOLERANCE = 1e-9
 
 
 class AgreementSamples:
-    """Values of recorded expressions at a few points, drawn once and for all."""
+    """Values of recorded expressions at a few fixed random points."""
 
-    def __init__(self, blocks: Sequence[ca.SX], symbols: ca.SX, looks: tuple[Symbol, ...]) -> None:
-        """Evaluate.
+    def __init__(self, blocks: Sequence[ca.SX], symbols: ca.SX, printed: tuple[Symbol, ...]) -> None:
+        """Evaluate the expressions.
 
         Args:
             blocks: matrices whose entries are comparable in size.
-            symbols: all that they use, shape (k,).
-            looks: how those symbols are printed, k of them.
+            symbols: all symbols of the matrices, shape (k,).
+            printed: printed form of each symbol, k of them.
         """
         points = np.random.default_rng(SAMPLE_SEED).uniform(0.3, 1.7, (SAMPLE_POINTS, symbols.numel()))
         columns = [ca.vec(ca.densify(block)) for block in blocks]
         function = ca.Function("samples", [symbols], [ca.vertcat(ca.SX(0, 1), *columns)])
         sizes = [column.numel() for column in columns]
-        keys = [(look.name, look.order) for look in looks]
+        keys = [(symbol.name, symbol.order) for symbol in printed]
         self._samples: list[tuple[NDArray[np.float64], NDArray[np.float64], dict[tuple[str, int], float]]] = []
         for point in points:
             values = function.call([ca.DM(point)])[0].full()[:, 0]
@@ -50,14 +50,14 @@ class AgreementSamples:
             self._samples.append((values, np.repeat(largest, sizes), dict(zip(keys, map(float, point), strict=True))))
 
     def discrepancy(self, number: int, node: Formula) -> float:
-        """Largest difference between ``node`` and the entry of this number; 0 if it is within rounding.
+        """Return the largest difference between ``node`` and the entry of this number; 0 if it is within rounding.
 
-        Relative to the largest entry of its block and to the largest summand, since what cancels leaves its rounding
-        behind. Points where both are undefined do not count.
+        It is relative to the largest entry of its block and to the largest summand, because cancellation leaves
+        rounding errors. Points where both are undefined are ignored.
 
         Args:
-            number: of the entry, counted through all blocks, column by column.
-            node: what is printed.
+            number: number of the entry, counted through all blocks, column by column.
+            node: printed formula.
         """
         worst = 0.0
         for entries, scales, values in self._samples:
@@ -87,7 +87,7 @@ class CoefficientTable:
         Args:
             blocks: matrices by name.
             vocabulary: names of the symbols in them.
-            limit: of the work, or None to leave them as they stand.
+            limit: largest number of products, or None to leave the entries unsimplified.
 
         Raises:
             TooLargeError: beyond the limit.
@@ -102,17 +102,17 @@ class CoefficientTable:
         self._plain = CommonSubexpressions(tape, vocabulary.symbols, vocabulary.intermediate)
         self._ring = Ring(vocabulary.symbols, limit or 0)
         self._factoring = Factoring(self._ring)
-        unasked = NotReducedError(NOT_SIMPLIFIED)
-        self._forms = [unasked] * start if limit is None else normal_forms(self._ring, tape)
+        unsimplified = NotReducedError(NOT_SIMPLIFIED)
+        self._forms = [unsimplified] * start if limit is None else normal_forms(self._ring, tape)
         self._samples = AgreementSamples(list(blocks.values()), vocabulary.expressions, vocabulary.symbols)
 
     @property
     def definitions(self) -> Sequence[tuple[Symbol, Formula]]:
-        """Intermediate quantities of the entries that stand as they were built."""
+        """Intermediate quantities of the entries that are not simplified."""
         return self._plain.definitions
 
     def entry(self, block: str, i: int, j: int) -> Expression:
-        """Entry (i, j) of a block."""
+        """Return entry (i, j) of a block."""
         number = self._number(block, i, j)
         form = self._forms[number]
         if isinstance(form, Terms):
@@ -124,7 +124,7 @@ class CoefficientTable:
         return Expression(self._plain.output(number), str(form))
 
     def by_velocity(self, block: str, i: int) -> tuple[dict[tuple[int, ...], Expression], tuple[Expression, ...]]:
-        """Entry i of a column: coefficient of each product of velocities, by their numbers, and the other terms."""
+        """Split entry i of a column into coefficients of products of velocities, by their numbers, and other terms."""
         number = self._number(block, i, 0)
         form = self._forms[number]
         if isinstance(form, Terms):
@@ -147,37 +147,37 @@ class CoefficientTable:
         return start + i + j * rows
 
     def _split(self, terms: Terms) -> dict[tuple[int, ...], Terms]:
-        """Terms by the velocities in their monomials, counted as often as their powers say."""
+        """Group terms by the velocities in their monomials, repeated according to their powers."""
         numbers = dict(zip(self.vocabulary.symbols, self._ring.symbols, strict=True))
-        places = {numbers[speed]: k for k, speed in enumerate(self.vocabulary.speeds)}
+        indices = {numbers[speed]: k for k, speed in enumerate(self.vocabulary.speeds)}
         groups: dict[tuple[int, ...], dict[tuple[int, int], Rational]] = {}
         for (monomial, wave), x in terms.items.items():
-            moving = [(atom, e) for atom, e in exponents(monomial) if atom in places and e > 0]
-            key = tuple(places[atom] for atom, e in moving for _ in range(e))
+            moving = [(atom, e) for atom, e in exponents(monomial) if atom in indices and e > 0]
+            key = tuple(indices[atom] for atom, e in moving for _ in range(e))
             rest = monomial - sum(pack(atom, e) for atom, e in moving)
             groups.setdefault(key, {})[rest, wave] = x
         return {key: Terms(items, terms.peak) for key, items in groups.items()}
 
 
 def _disagreement(size: float) -> NotReducedError:
-    return NotReducedError(f"the simplified form differs from it by {size:.1e} at random points")
+    return NotReducedError(f"the simplified form differs by {size:.1e} at random points")
 
 
 LIMIT = 200_000
-"""Products of two terms that are made at most; they take some seconds."""
+"""Largest number of products of two terms; they take some seconds."""
 
 
 def equations_of(robot: RobotModel, *, simplify: bool = True) -> EquationsOfMotion:
-    r"""M(q) v̇ + h(t, q, v) = B(q) u + Aᵀμ, term by term, with coefficients brought to normal form and factorized.
+    r"""Derive M(q) v̇ + h(t, q, v) = B(q) u + Aᵀμ, term by term, with coefficients in normal form and factorized.
 
     Every coefficient is expanded with exact numbers, products of cosines and sines are reduced, so that
-    cos φ₁ cos φ₂ + sin φ₁ sin φ₂ is cos(φ₁ − φ₂), and common factors are taken out. Each is then compared with the
-    robot's own expression at random points; one that could not be simplified, or does not agree, is printed as it
-    stands, with a mark and the reason. For two telescopic links the rows are (3)-(6) of [ChigarevBorisov2015]_.
+    cos φ₁ cos φ₂ + sin φ₁ sin φ₂ is cos(φ₁ − φ₂), and common factors are extracted. Each is then compared with the
+    robot's expression at random points; one that could not be simplified, or does not agree, is printed unsimplified,
+    with a mark and the reason. For two telescopic links the rows are (3)-(6) of [ChigarevBorisov2015]_.
 
     Args:
-        robot: whose equations are written.
-        simplify: False to print the expressions as they stand, with names for what occurs in several places.
+        robot: robot whose equations are derived.
+        simplify: False to print the expressions unsimplified, with names for common subexpressions.
 
     Raises:
         ModelError: if the expanded equations would be too large.
@@ -199,7 +199,7 @@ def equations_of(robot: RobotModel, *, simplify: bool = True) -> EquationsOfMoti
     except TooLargeError as error:
         raise ModelError(
             f"the expanded equations of {robot.name} are too large to be simplified ({error}): pass simplify=False to "
-            "get them as they stand, with names for what occurs in several places"
+            "print them unsimplified, with names for common subexpressions"
         ) from error
 
 

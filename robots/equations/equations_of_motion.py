@@ -1,4 +1,4 @@
-"""The equations of motion as a value that can be read, taken apart and printed over several lines."""
+"""The equations of motion as a value whose parts can be read and printed over several lines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Expression:
     """Part of an equation.
 
     Attributes:
-        node: what is printed.
-        reason: why it stands as it was built; empty if it was brought to normal form and factorized.
+        node: printed formula.
+        reason: reason why it is not simplified; empty if it is in normal form and factorized.
     """
 
     node: Formula
@@ -26,14 +26,14 @@ class Expression:
 
     @property
     def simplified(self) -> bool:
-        """Whether it was brought to normal form and factorized."""
+        """True if it is in normal form and factorized."""
         return not self.reason
 
     def __str__(self) -> str:
         return text(self.node)
 
     def latex(self) -> str:
-        """As LaTeX, without delimiters."""
+        """Return LaTeX without delimiters."""
         return latex(self.node)
 
     def _repr_latex_(self) -> str:
@@ -44,19 +44,19 @@ class Expression:
 class MotionEquation:
     r"""One equation of motion, Σ_j M_ij q̈_j + Σ_jk D_ijk q̇_j q̇_k + … = Σ_k B_ik u_k + Σ_k A_ki μ_k.
 
-    What is zero is left out.
+    Zero terms are left out.
 
     Attributes:
-        name: coordinate to which it belongs, or velocity where q̇ = N v.
+        name: coordinate to which it belongs, or velocity if q̇ = N v.
         mass: coefficient of each acceleration, by name of the coordinate or velocity.
         velocity: coefficient of each product of velocities, by names in order: ``("phi1", "l1")`` for φ̇₁ l̇₁,
-            ``("phi1", "phi1")`` for φ̇₁², ``("phi1",)`` for damping. What is no polynomial in the velocities is in
-            ``rest``.
-        rest: terms without velocities: gravity, springs.
+            ``("phi1", "phi1")`` for φ̇₁², ``("phi1",)`` for damping. Terms that are not polynomial in the velocities
+            are in ``rest``.
+        rest: other terms, such as gravity and springs.
         inputs: coefficient of each input, by name.
-        reactions: coefficient of each multiplier, by its symbol's name.
-        left: the left side, in one.
-        right: the right side, in one.
+        reactions: coefficient of each multiplier, by name of its symbol.
+        left: left side as one formula.
+        right: right side as one formula.
     """
 
     name: str
@@ -75,7 +75,7 @@ class MotionEquation:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why parts of it are not simplified, each reason once."""
+        """Reasons why parts of it are not simplified, each once."""
         groups = (self.mass, self.velocity, self.inputs, self.reactions)
         every = [x for group in groups for x in group.values()] + list(self.rest)
         return tuple(dict.fromkeys(x.reason for x in every if x.reason))
@@ -84,7 +84,7 @@ class MotionEquation:
         return f"{text(self.left)} = {text(self.right)}"
 
     def latex(self) -> str:
-        """As LaTeX, in one line, without delimiters."""
+        """Return LaTeX in one line, without delimiters."""
         return f"{latex(self.left)} = {latex(self.right)}"
 
     def _repr_latex_(self) -> str:
@@ -93,13 +93,13 @@ class MotionEquation:
 
 @dataclass(frozen=True)
 class Relation:
-    """A line beside the equations of motion.
+    """An additional line of the equations of motion.
 
     Attributes:
-        name: what it is called.
-        left: its left side.
-        right: its right side.
-        multiplier: of a natural constraint, the symbol of its reaction.
+        name: name of the relation; may be empty.
+        left: left side.
+        right: right side.
+        multiplier: symbol of the reaction of a natural constraint; None otherwise.
     """
 
     name: str
@@ -109,25 +109,25 @@ class Relation:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why sides of it are not simplified, each reason once."""
+        """Reasons why its sides are not simplified, each once."""
         return tuple(dict.fromkeys(x.reason for x in (self.left, self.right) if x.reason))
 
     def __str__(self) -> str:
         return f"{self.left} = {self.right}"
 
     def latex(self) -> str:
-        """As LaTeX, in one line, without delimiters."""
+        """Return LaTeX in one line, without delimiters."""
         return f"{self.left.latex()} = {self.right.latex()}"
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """What a symbol stands for.
+    """Meaning and unit of a symbol.
 
     Attributes:
-        symbol: as printed.
-        meaning: such as ``"coordinate"``.
-        unit: empty if it is not known.
+        symbol: the symbol.
+        meaning: meaning, such as ``"coordinate"``.
+        unit: unit; empty if unknown.
     """
 
     symbol: Symbol
@@ -139,7 +139,7 @@ class LegendEntry:
 
 
 WIDTH = 100
-"""Columns of text; a line of LaTeX holds about as many."""
+"""Columns of text, also used for lines of LaTeX."""
 
 MARK = "†"
 
@@ -150,20 +150,20 @@ def text_lines(
     sections: Mapping[str, Sequence[Relation]],
     legend: Sequence[LegendEntry],
 ) -> Iterator[str]:
-    """Lines of text: the equations, what belongs to them, what the symbols mean.
+    """Yield lines of text: the equations, further relations, and the legend.
 
     Args:
-        title: stands above.
+        title: title above the equations.
         rows: equations of motion, numbered from 1.
         sections: other lines by their headings; empty ones are left out.
-        legend: what the symbols mean.
+        legend: meanings of the symbols.
     """
     yield f"Equations of motion: {title}"
     yield ""
-    places = len(str(len(rows)))
+    digits = len(str(len(rows)))
     for number, row in enumerate(rows, start=1):
         mark = MARK if row.reasons else ""
-        yield from _wrapped(f"({number:>{places}}){mark}  ", [*_words(row.left), f"= {text(row.right)}"])
+        yield from _wrapped(f"({number:>{digits}}){mark}  ", [*_words(row.left), f"= {text(row.right)}"])
     for heading, relations in sections.items():
         if relations:
             yield from ("", f"{heading}:")
@@ -182,11 +182,11 @@ def text_lines(
 
 
 def latex_lines(rows: Sequence[MotionEquation], relations: Sequence[Relation]) -> Iterator[str]:
-    """Lines of LaTeX, aligned at ``&``.
+    """Yield lines of LaTeX, aligned at ``&``.
 
     Args:
         rows: equations of motion.
-        relations: lines below them.
+        relations: relations below them.
     """
     for row in rows:
         yield from _latex_row(row)
@@ -203,14 +203,14 @@ def _relation(relation: Relation) -> Iterator[str]:
 
 
 def _words(node: Formula) -> list[str]:
-    """Terms with their signs, which a line may be broken between."""
+    """Return the terms with their signs, between which a line may be broken."""
     terms = summands(node)
     first = ("−" if is_negative(terms[0]) else "") + unsigned_text(terms[0])
     return [first, *(f"{'−' if is_negative(term) else '+'} {unsigned_text(term)}" for term in terms[1:])]
 
 
 def _wrapped(start: str, words: Sequence[str]) -> Iterator[str]:
-    """Lines of at most WIDTH columns, as far as the words allow; a long word is broken at its own signs."""
+    """Yield lines of at most WIDTH columns if possible; a long word is broken at its own signs."""
     indent = " " * (_width(start) + 2)
     line, empty = start, True
     for word in words:
@@ -241,7 +241,7 @@ def _latex_row(row: MotionEquation) -> Iterator[str]:
 
 
 def _width(line: str) -> int:
-    """Columns that a line takes: combining dots take none."""
+    """Return the number of columns of a line, without combining dots."""
     return sum(not 0x300 <= ord(c) < 0x370 for c in line)
 
 
@@ -249,15 +249,15 @@ def _width(line: str) -> int:
 class EquationsOfMotion:
     r"""The equations of motion of a robot, M(q) q̈ + h(q, q̇) = B u + Aᵀμ, term by term.
 
-    ``str`` gives text, :meth:`latex` LaTeX, and a notebook shows them typeset.
+    ``str`` returns text, :meth:`latex` LaTeX, and a notebook displays them typeset.
 
     Attributes:
-        title: the robot's name.
-        rows: one per velocity.
-        kinematics: q̇ = N v, row by row; empty where v = q̇.
+        title: name of the robot.
+        rows: equations of motion, one per velocity.
+        kinematics: q̇ = N v, row by row; empty if v = q̇.
         constraints: natural constraints, residual = 0, with their multipliers.
-        definitions: intermediate quantities in what could not be simplified.
-        legend: every symbol that occurs.
+        definitions: intermediate quantities of unsimplified expressions.
+        legend: all symbols that occur.
     """
 
     title: str
@@ -269,7 +269,7 @@ class EquationsOfMotion:
 
     @property
     def simplified(self) -> bool:
-        """Whether every part was brought to normal form and factorized."""
+        """True if every part is in normal form and factorized."""
         beside = (*self.kinematics, *self.constraints)
         return not any(row.reasons for row in self.rows) and not any(relation.reasons for relation in beside)
 
@@ -278,10 +278,10 @@ class EquationsOfMotion:
         return "\n".join(text_lines(self.title, self.rows, sections, self.legend))
 
     def latex(self, environment: str = "align*") -> str:
-        r"""As LaTeX, over several lines, with one equation below the other.
+        r"""Return LaTeX over several lines, with one equation below the other.
 
         Args:
-            environment: that aligns at ``&``: ``"align*"`` stands by itself, ``"aligned"`` inside mathematics.
+            environment: environment that aligns at ``&``: ``"align*"`` on its own, ``"aligned"`` inside mathematics.
         """
         lines = latex_lines(self.rows, (*self.kinematics, *self.constraints, *self.definitions))
         return f"\\begin{{{environment}}}\n" + " \\\\\n".join(lines) + f"\n\\end{{{environment}}}"

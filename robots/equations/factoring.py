@@ -1,4 +1,4 @@
-"""Factored formulas from normal forms: common factors, and products of cosines and sines where they are shorter."""
+"""Factored formulas from normal forms: common factors, and products of cosines and sines if they are shorter."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from .text import FRACTIONS, text
 from .trigonometric_sums import Key, Rational, Terms, Waves, common_number, exponents, pack
 
 WaveProduct: TypeAlias = tuple[int, ...]
-"""Waves that are multiplied, sorted; one that is squared is there twice."""
+"""Factors of a product of waves, sorted; a squared wave occurs twice."""
 
 MAX_WAVES = 24
-"""Pairs are sought among so many waves with equal numbers: the search is of third order in them."""
+"""Largest number of waves with equal numbers among which pairs are searched: the search is cubic in it."""
 
 
 def recombine(items: Mapping[Key, Rational], waves: Waves) -> dict[WaveProduct, dict[int, Rational]]:
-    """Terms by what waves they hold, then by monomial.
+    """Group terms by their waves, then by monomial.
 
     Two terms of equal monomial and equal absolute value, with waves P and Q whose half sum and half difference have
-    integer coefficients, are replaced by one: cos P + cos Q = 2 cos ½(P+Q) cos ½(P−Q), and so on. The condition keeps
-    apart what does not belong together, such as cos q₁ + cos(q₁ + q₂).
+    integer coefficients, are replaced by one: cos P + cos Q = 2 cos ½(P+Q) cos ½(P−Q), and so on. The condition avoids
+    unnatural products, as for cos q₁ + cos(q₁ + q₂).
 
     Args:
         items: terms in normal form.
-        waves: theirs; it gets new ones.
+        waves: waves of the terms; new ones are added.
     """
     by_monomial: dict[int, dict[WaveProduct, Rational]] = {}
     for (monomial, wave), number in items.items():
@@ -62,7 +62,7 @@ def recombine(items: Mapping[Key, Rational], waves: Waves) -> dict[WaveProduct, 
 
 
 def _halve(product: WaveProduct, waves: Waves) -> tuple[Rational, WaveProduct]:
-    """sin 2A as 2 sin A cos A, beside another wave of A."""
+    """Replace sin 2A by 2 sin A cos A if another wave of A is a factor."""
     for wave in product:
         halves = waves.halves(wave, 0) if wave % 2 else None
         if halves is None:
@@ -91,20 +91,20 @@ def _join_two(parts: dict[WaveProduct, Rational], waves: Waves) -> bool:
 
 
 def _join(first: WaveProduct, second: WaveProduct, equal: bool, waves: Waves) -> tuple[Rational, WaveProduct] | None:
-    """½(first ± second) as number × product of waves; ``first`` is the shorter, ± is the sign of ``equal``."""
+    """Return ½(first ± second) as number × product of waves; ``first`` is the shorter, ± is the sign of ``equal``."""
     shared: list[int] = []
     rest = list(second)
     for wave in first:
         if wave in rest:
             rest.remove(wave)
             shared.append(wave)
-    left = list(first)
+    own = list(first)
     for wave in shared:
-        left.remove(wave)
-    if len(rest) != 1 or len(left) > 1:
+        own.remove(wave)
+    if len(rest) != 1 or len(own) > 1:
         return None
-    # cos 0 stands in for a wave that is missing.
-    p, q = left[0] if left else 0, rest[0]
+    # A missing wave is cos 0.
+    p, q = own[0] if own else 0, rest[0]
     if p % 2 != q % 2:
         return None
     halves = waves.halves(p, q)
@@ -130,7 +130,7 @@ MonomialRank: TypeAlias = tuple[int, list[tuple[AtomRank, int]]]
 
 
 class Factoring:
-    """Turns normal forms of one ring into nodes."""
+    """Conversion of normal forms of one ring to formulas."""
 
     def __init__(self, ring: Ring) -> None:
         self._ring = ring
@@ -139,7 +139,7 @@ class Factoring:
         self._waves: dict[int, Formula] = {}
 
     def expression(self, terms: Terms) -> Formula:
-        """Everything as one node, with what is common to all terms in front: l₁ l₂ (m₂ cos … + m₃ cos …)."""
+        """Return one formula, with common factors of all terms in front: l₁ l₂ (m₂ cos … + m₃ cos …)."""
         groups = recombine(terms.items, self._ring.waves)
         if len(groups) > 1:
             entries = [(m, x) for polynomial in groups.values() for m, x in polynomial.items()]
@@ -149,19 +149,19 @@ class Factoring:
         return sum_of(*self._parts(groups))
 
     def parts(self, terms: Terms) -> list[Formula]:
-        """Summands, one for each cosine or sine (or product of them) and some for all that has none."""
+        """Return the summands: one for each cosine, sine or product of them, and those without."""
         return self._parts(recombine(terms.items, self._ring.waves))
 
     def _parts(self, groups: Mapping[WaveProduct, Polynomial]) -> list[Formula]:
         ranked = {tuple(sorted(waves, key=self._wave_rank)): polynomial for waves, polynomial in groups.items()}
-        found: list[Formula] = []
+        parts: list[Formula] = []
         for waves in sorted(ranked, key=lambda waves: (len(waves), [self._wave_rank(w) for w in waves])):
             node = product_of(self._factored(ranked[waves]), *collect_powers([self._wave(w) for w in waves]))
-            found.extend(_summands_of(node))
-        return found
+            parts.extend(_summands_of(node))
+        return parts
 
     def _factored(self, polynomial: Polynomial) -> Formula:
-        """Content, then step by step the monomial whose extraction saves most symbols."""
+        """Extract the content, then repeatedly the monomial whose extraction saves most symbols."""
         monomials = list(polynomial)
         number, monomial = _content(polynomial.values()), _common_factor(monomials)
         rest = {m - monomial: Fraction(x) / number for m, x in polynomial.items()}
@@ -215,24 +215,24 @@ class Factoring:
         if node is None:
             argument = self.expression(self._ring.waves.argument(wave))
             if isinstance(argument, Sum):
-                # A phase stands behind what it is added to: x + π/3.
+                # A phase is printed last: x + π/3.
                 argument = Sum(tuple(sorted(argument.terms, key=lambda term: not symbols_in(term))))
             node = self._waves[wave] = Call("SIN" if wave % 2 else "COS", (argument,))
         return node
 
     def _wave_rank(self, wave: int) -> WaveRank:
-        """Short arguments first, then by name, then by number, the cosine before the sine."""
+        """Return a sort key: short arguments first, then by name, then by number, the cosine before the sine."""
         argument = self._ring.waves.argument(wave).items
         terms = sorted(((self._monomial_rank(m), float(x)) for (m, _), x in argument.items()))
         return (len(terms), [rank for rank, _ in terms], [x for _, x in terms], wave % 2)
 
     def _monomial_rank(self, monomial: int) -> MonomialRank:
-        """Short monomials first, then by name."""
+        """Return a sort key: short monomials first, then by name."""
         pairs = exponents(monomial)
         return (sum(abs(e) for _, e in pairs), sorted((self._atom_rank(atom), -e) for atom, e in pairs))
 
     def _atom_rank(self, atom: int) -> AtomRank:
-        """π, then symbols by letter and number, then derivatives, then functions."""
+        """Return a sort key: π, then symbols by letter and number, then derivatives, then functions."""
         rank = self._ranks.get(atom)
         if rank is None:
             kind = self._ring.atoms[atom]
@@ -245,17 +245,17 @@ class Factoring:
 
 
 def name_rank(symbol: Symbol) -> tuple[str, int, str]:
-    """Letters regardless of case, then the number, then the rest: l1, l2, l10, M1, m2."""
+    """Return a sort key: letters regardless of case, then the number, then the rest: l1, l2, l10, M1, m2."""
     match = re.match(r"(\D*)(\d*)(.*)", symbol.name, re.DOTALL)
     letters, digits, rest = match.groups() if match else (symbol.name, "", "")
     return letters.lower(), int(digits or 0), f"{rest}{letters}"
 
 
 def _content(numbers: Iterable[Rational]) -> Fraction:
-    """A number worth taking out of a sum; it is negative if all are.
+    """Return the number to extract from a sum; negative if all numbers are.
 
-    The greatest common divisor of integers, and of fractions with the same small denominator. Typed decimals are
-    left as they are, unless all are small multiples of one of them, such as 9.81 and 19.62.
+    It is the greatest common divisor of integers, and of fractions with the same small denominator. Decimals are not
+    changed, unless all are small multiples of one of them, such as 9.81 and 19.62.
     """
     values = [Fraction(x) for x in numbers]
     sizes = [abs(x) for x in values]
@@ -267,11 +267,11 @@ def _content(numbers: Iterable[Rational]) -> Fraction:
 
 
 def _common_factor(monomials: Sequence[int]) -> int:
-    """What to take out of a sum: of each atom the power in all terms, if it is above or below the line in all."""
+    """Return the common monomial of a sum: of each atom the common power, if its sign is the same in all terms."""
     lists = [dict(exponents(m)) for m in monomials]
     result = 0
     for atom in set(lists[0]).intersection(*lists[1:]):
-        degrees = [found[atom] for found in lists]
+        degrees = [powers[atom] for powers in lists]
         if min(degrees) > 0:
             result += pack(atom, min(degrees))
         elif max(degrees) < 0:
@@ -280,7 +280,7 @@ def _common_factor(monomials: Sequence[int]) -> int:
 
 
 def _best_group(polynomial: Polynomial) -> list[int]:
-    """Monomials with a common factor whose extraction saves most symbols; the first alone if there are none."""
+    """Return monomials with a common factor whose extraction saves most symbols; by default only the first."""
     holders: dict[int, list[int]] = {}
     for m in polynomial:
         for atom, exponent in exponents(m):
@@ -297,7 +297,7 @@ def _best_group(polynomial: Polynomial) -> list[int]:
 
 
 def _summands_of(node: Formula) -> tuple[Formula, ...]:
-    """The summands of a + b and of −(a + b)."""
+    """Return the summands of a + b and of −(a + b)."""
     if isinstance(node, Sum):
         return node.terms
     if isinstance(node, Product) and len(node.factors) == 2:
@@ -308,5 +308,5 @@ def _summands_of(node: Formula) -> tuple[Formula, ...]:
 
 
 def _positive_first(nodes: Sequence[Formula]) -> list[Formula]:
-    """The same order, unless a minus sign is at its front: then the negative ones come last."""
+    """Keep the order, unless the first is negative: then move negative ones to the end."""
     return sorted(nodes, key=is_negative) if is_negative(nodes[0]) else list(nodes)

@@ -1,4 +1,4 @@
-"""Formulas as they are printed: sums, products, powers and functions of named symbols, with their numerical values."""
+"""Printable formulas: sums, products, powers and functions of named symbols, with numerical evaluation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Symbol:
     Attributes:
         name: as in the code, such as ``"phi1"``.
         order: number of derivatives, 0 to 2.
-        text: how it looks in text, such as ``φ̈₁``.
-        latex: how it looks in LaTeX, such as ``\ddot{\varphi}_{1}``.
+        text: form in text, such as ``φ̈₁``.
+        latex: form in LaTeX, such as ``\ddot{\varphi}_{1}``.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Product:
     """A product.
 
     Attributes:
-        factors: at least two; a number, if there is one, is the first.
+        factors: at least two; a number is the first.
     """
 
     factors: tuple[Formula, ...]
@@ -66,8 +66,8 @@ class Power:
     """A power with a constant exponent.
 
     Attributes:
-        base: what is raised.
-        exponent: other than 0 and 1.
+        base: base of the power.
+        exponent: exponent, other than 0 and 1.
     """
 
     base: Formula
@@ -80,7 +80,7 @@ class Call:
 
     Attributes:
         function: CasADi's name, such as ``"SIN"``; ``"PI"`` has no arguments.
-        arguments: what it is a function of.
+        arguments: arguments of the function.
     """
 
     function: str
@@ -96,7 +96,7 @@ PI = Call("PI", ())
 
 
 def product_of(*factors: Formula) -> Formula:
-    """Product of ``factors``, with products inside it opened and numbers multiplied together at the front."""
+    """Return the product of ``factors``, with nested products flattened and numbers multiplied at the front."""
     number = Fraction(1)
     rest: list[Formula] = []
     for factor in factors:
@@ -113,7 +113,7 @@ def product_of(*factors: Formula) -> Formula:
 
 
 def sum_of(*terms: Formula) -> Formula:
-    """Sum of ``terms``, with sums inside it opened and zeros left out."""
+    """Return the sum of ``terms``, with nested sums flattened and zeros left out."""
     flat = [part for term in terms for part in (term.terms if isinstance(term, Sum) else (term,)) if part != ZERO]
     if not flat:
         return ZERO
@@ -121,7 +121,7 @@ def sum_of(*terms: Formula) -> Formula:
 
 
 def collect_powers(factors: Sequence[Formula]) -> list[Formula]:
-    """Neighbours with the same base, other than numbers, as one power."""
+    """Combine adjacent factors with the same base, other than numbers, to one power."""
     result: list[Formula] = []
     for base, group in itertools.groupby(map(_base_and_exponent, factors), key=operator.itemgetter(0)):
         exponents = [exponent for _, exponent in group]
@@ -139,14 +139,14 @@ def _base_and_exponent(node: Formula) -> tuple[Formula, Fraction]:
 
 
 def is_negative(node: Formula) -> bool:
-    """Whether a minus sign stands in front of it."""
+    """True if it is printed with a leading minus sign."""
     if isinstance(node, Product):
         return is_negative(node.factors[0])
     return isinstance(node, Number) and node.value < 0
 
 
 def symbols_in(node: Formula) -> set[Symbol]:
-    """Every symbol in ``node``."""
+    """Return all symbols in ``node``."""
     match node:
         case Symbol():
             return {node}
@@ -234,18 +234,18 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "OR": _disjunction,
     "IF_ELSE_ZERO": _where,
 }
-"""What CasADi's functions do to numbers, by its names for them."""
+"""Numerical versions of CasADi's functions, by their names."""
 
 
 def evaluate(node: Formula, values: Mapping[tuple[str, int], float]) -> float:
-    """Value of ``node``; NaN where a function is not defined or overflows.
+    """Evaluate ``node``; NaN if a function is undefined or overflows.
 
     Args:
-        node: what to evaluate.
-        values: number of each symbol by (name, order).
+        node: formula to evaluate.
+        values: value of each symbol by (name, order).
 
     Raises:
-        KeyError: for a symbol without a value, or a function that is not known.
+        KeyError: for a symbol without a value, or an unknown function.
     """
     try:
         match node:

@@ -8,7 +8,7 @@ from .formula import Call, Formula, Number, Power, Product, Sum, Symbol, is_nega
 from .text import NAMES, RAISED, Quotient, summands
 
 OWN = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "ln", "min", "max"})
-"""Functions that LaTeX has a command for."""
+"""Functions with a LaTeX command."""
 
 RELATIONS: Mapping[str, str] = {
     "LT": "<",
@@ -26,7 +26,7 @@ BRACKETS: Mapping[str, tuple[str, str]] = {
 
 
 def latex(node: Formula) -> str:
-    r"""``node`` as LaTeX: l_{1}^{2} \left(m_{2} + m_{1} n_{1}^{2}\right)."""
+    r"""Return ``node`` as LaTeX: l_{1}^{2} \left(m_{2} + m_{1} n_{1}^{2}\right)."""
     if isinstance(node, Call):
         return _call(node, last=True)
     signed = [(is_negative(term), unsigned_latex(term)) for term in summands(node)]
@@ -35,14 +35,14 @@ def latex(node: Formula) -> str:
 
 
 def unsigned_latex(term: Formula) -> str:
-    """A summand without its sign."""
+    """Return a summand without its sign."""
     if isinstance(term, Sum):
         return _parenthesized(term)
     quotient = Quotient.of(term)
     mantissa, power = quotient.number
     number = rf"{mantissa} \cdot 10^{{{power}}}" if power else mantissa
     divided = quotient.divisor != 1 or bool(quotient.below)
-    # Derivatives stand behind the fraction: they are what it is the coefficient of.
+    # Derivatives are printed after the fraction, which is their coefficient.
     behind = [x for x in quotient.above if divided and _is_derivative(x)]
     above = [x for x in quotient.above if x not in behind]
     numerator = _joined([] if number == "1" and above else [number], above, last=not behind)
@@ -59,7 +59,7 @@ def _is_derivative(node: Formula) -> bool:
 
 
 def _joined(numbers: Sequence[str], factors: Sequence[Formula], *, last: bool = True) -> str:
-    """Numbers, then factors; the last of all needs no parentheses around its symbol, and a sum none if it is alone."""
+    """Join numbers, then factors; the last factor's symbol and a single sum need no parentheses."""
     if not numbers and len(factors) == 1 and isinstance(factors[0], Sum):
         return latex(factors[0])
     written = [*numbers, *(_factor(x, last=last and i == len(factors) - 1) for i, x in enumerate(factors))]

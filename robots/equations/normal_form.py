@@ -27,18 +27,18 @@ from .trigonometric_sums import (
 Items: TypeAlias = dict[Key, Rational]
 
 MAX_QUOTIENT_TERMS = 200
-"""Terms that a quotient may have."""
+"""Largest number of terms of a quotient."""
 
 
 def cancel(ring: Ring, terms: Terms) -> Terms:
-    """``terms`` with (x² − y²)/(x − y) replaced by x + y, for every sum in a denominator.
+    """Cancel common factors, such as (x² − y²)/(x − y) = x + y, for every sum in a denominator.
 
-    Of each power of the denominator, the terms over it are divided as polynomials; what does not divide is left. No
-    exponent of the quotient is lower than the lowest above the line, nor higher than the difference of the highest.
+    The terms over each power of the denominator are divided as polynomials, if the division is exact. No exponent of
+    the quotient is lower than the lowest of the numerator, nor higher than the difference of the highest.
 
     Args:
-        ring: theirs.
-        terms: in normal form.
+        ring: ring of the terms.
+        terms: terms in normal form.
     """
     groups = {a for m, _ in terms.items for a, e in exponents(m) if e < 0 and ring.atoms[a].function == "GROUP"}
     for atom in sorted(groups):
@@ -57,14 +57,14 @@ def cancel(ring: Ring, terms: Terms) -> Terms:
 
 
 def _divide(items: Items, divisor: Terms) -> Items | None:
-    """The exact quotient, or None; with cosines and sines in the divisor only a quotient of one term is found."""
+    """Return the exact quotient, or None; with waves in the divisor only a quotient of one term is found."""
     pure = all(wave == 0 for _, wave in divisor.items)
     last_wave, last = max((wave, m) for m, wave in divisor.items)
     top = _degrees(m for m, _ in divisor.items)
     box = {atom: (low, high - top.get(atom, (0, 0))[1]) for atom, (low, high) in _degrees(m for m, _ in items).items()}
     quotient: Items = {}
     rest = dict(items)
-    # In the order of the packed integers, which adding a monomial keeps, each step removes the last term for good.
+    # Each step removes the last term in the order of the packed integers, which adding a monomial preserves.
     for _ in range(MAX_QUOTIENT_TERMS if pure else 1):
         if not rest:
             break
@@ -86,10 +86,10 @@ def _divide(items: Items, divisor: Terms) -> Items | None:
 
 
 def _degrees(monomials: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Lowest and highest exponent of each atom; where an atom does not occur it counts as 0."""
+    """Return the lowest and highest exponent of each atom; 0 if an atom does not occur."""
     lists = [dict(exponents(m)) for m in monomials]
     atoms = set[int]().union(*lists)
-    return {a: (min(found.get(a, 0) for found in lists), max(found.get(a, 0) for found in lists)) for a in atoms}
+    return {a: (min(powers.get(a, 0) for powers in lists), max(powers.get(a, 0) for powers in lists)) for a in atoms}
 
 
 LARGEST_ROOT = 12
@@ -97,7 +97,7 @@ DEEPEST = 50
 
 
 class _Reduction:
-    """Carries out the steps of one tape in one ring."""
+    """Results of the steps of one tape in one ring."""
 
     def __init__(self, ring: Ring, tape: OperationTape) -> None:
         self._ring = ring
@@ -157,7 +157,7 @@ class _Reduction:
                 return ring.apply(other, *x)
 
     def _reciprocal(self, number: int, depth: int = 0) -> Terms:
-        """1 / result, factor by factor where it was made as a product: 1/(x + y)² is not multiplied out."""
+        """Return 1 / result, factor by factor if it is a product: 1/(x + y)² is not expanded."""
         known = self._reciprocals.get(number)
         if known is not None:
             return known
@@ -184,10 +184,10 @@ class _Reduction:
 
 
 def normal_forms(ring: Ring, tape: OperationTape) -> list[Terms | NotReducedError]:
-    """Normal form of each output of ``tape``, or the reason why it has none.
+    """Return the normal form of each output of ``tape``, or the reason why it has none.
 
     Args:
-        ring: its symbols are those of the tape, in the same order.
+        ring: ring with the symbols of the tape, in the same order.
         tape: recorded expressions.
 
     Raises:

@@ -16,7 +16,7 @@ NAMES = (
     "REMAINDER",
 )
 # fmt: on
-# The numbers behind the names differ between releases of CasADi, and older ones lack the last names.
+# The codes differ between releases of CasADi, and older ones lack the last names.
 OPERATIONS: dict[int, str] = {int(getattr(ca, f"OP_{name}")): name for name in NAMES if hasattr(ca, f"OP_{name}")}
 
 
@@ -26,9 +26,9 @@ class ElementaryOperation:
 
     Attributes:
         operation: CasADi's name of it, such as ``"MUL"``; ``"CONST"`` and ``"INPUT"`` have no operands.
-        operands: numbers of the steps whose results it takes.
-        value: of a constant; zero otherwise.
-        index: of a symbol; zero otherwise.
+        operands: numbers of the steps whose results are the operands.
+        value: value of a constant; zero otherwise.
+        index: index of a symbol; zero otherwise.
     """
 
     operation: str
@@ -39,18 +39,18 @@ class ElementaryOperation:
 
 @dataclass(frozen=True)
 class OperationTape:
-    """Steps in an order in which they can be carried out.
+    """Steps in an order in which they can be executed.
 
     Attributes:
         steps: the steps.
-        outputs: number of the step that gives each entry of the recorded expression, in order of columns.
+        outputs: number of the step that computes each entry of the recorded expression, column by column.
     """
 
     steps: tuple[ElementaryOperation, ...]
     outputs: tuple[int, ...]
 
     def count_uses(self) -> list[int]:
-        """How often each step's result is taken, outputs included."""
+        """Count the uses of each step's result, including outputs."""
         uses = [0] * len(self.steps)
         for step in self.steps:
             for operand in step.operands:
@@ -61,33 +61,33 @@ class OperationTape:
 
 
 def record_operations(expressions: Sequence[ca.SX], symbols: ca.SX) -> OperationTape:
-    """Write down how all entries of ``expressions`` follow from ``symbols``.
+    """Record the operations that compute all entries of ``expressions`` from ``symbols``.
 
-    A list needs no recursion, however deep the expressions are, and what they share is there once.
+    A list needs no recursion, however deep the expressions are, and contains shared subexpressions once.
 
     Args:
-        expressions: any shapes.
-        symbols: every symbol that they use, shape (n,); ``Step.index`` counts in it.
+        expressions: expressions of any shapes.
+        symbols: all symbols that they use, shape (n,), to which ``ElementaryOperation.index`` refers.
     """
     entries = ca.densify(ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.densify(e)) for e in expressions)))
     function = ca.Function("tape", [symbols], [entries])
     steps: list[ElementaryOperation] = []
     outputs = [0] * entries.numel()
-    place: dict[int, int] = {}
+    step_of_cell: dict[int, int] = {}
     for k in range(function.n_instructions()):
         code = function.instruction_id(k)
         operation = OPERATIONS.get(code, f"operation {code}")
-        taken, given = function.instruction_input(k), function.instruction_output(k)
+        sources, targets = function.instruction_input(k), function.instruction_output(k)
         if operation == "OUTPUT":
-            outputs[given[1]] = place[taken[0]]
+            outputs[targets[1]] = step_of_cell[sources[0]]
             continue
         if operation == "INPUT":
-            step = ElementaryOperation(operation, (), index=taken[1])
+            step = ElementaryOperation(operation, (), index=sources[1])
         elif operation == "CONST":
             step = ElementaryOperation(operation, (), value=function.instruction_constant(k))
         else:
-            step = ElementaryOperation(operation, tuple(place[i] for i in taken))
-        for cell in given:
-            place[cell] = len(steps)
+            step = ElementaryOperation(operation, tuple(step_of_cell[i] for i in sources))
+        for cell in targets:
+            step_of_cell[cell] = len(steps)
         steps.append(step)
     return OperationTape(tuple(steps), tuple(outputs))

@@ -1,12 +1,12 @@
 """A normal form of expressions, in which equal ones become the same object.
 
 An expression becomes a sum of terms, number × monomial × (1, cos A or sin A). Products of cosines and sines are
-replaced by sums, cos A cos B = ½ cos(A − B) + ½ cos(A + B) and so on, from which sin² + cos² = 1 and
-cos φ₁ cos φ₂ + sin φ₁ sin φ₂ = cos(φ₁ − φ₂) come out by themselves. Numbers are exact.
+replaced by sums, cos A cos B = ½ cos(A − B) + ½ cos(A + B) and so on, which implies sin² + cos² = 1 and
+cos φ₁ cos φ₂ + sin φ₁ sin φ₂ = cos(φ₁ − φ₂). Numbers are exact.
 
-Expressions in symbols made by +, −, ×, integer powers, division by monomials, cos and sin have one form only. Any other
-function is an *atom*: it is kept, with its arguments in normal form, and multiplied like a symbol. So is a sum in a
-denominator; fractions are not brought to a common one.
+The normal form is unique for expressions in symbols made by +, −, ×, integer powers, division by monomials, cos and
+sin. Any other function is an *atom*, with its arguments in normal form, and multiplied like a symbol. So is a sum in a
+denominator; there is no common denominator.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ DEEPEST = 40
 
 
 class NotReducedError(ModelError):
-    """An expression has no normal form here; the message says why."""
+    """An expression has no normal form; the message is the reason."""
 
 
 class TooLargeError(ModelError):
-    """The normal form would take too long."""
+    """The computation of the normal form would take too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What monomials are made of.
+    """A factor of monomials.
 
     Attributes:
         function: ``"SYMBOL"``, ``"PI"``, CasADi's name of a function, ``"GROUP"`` for a sum that occurs in
             denominators, ``"ROOT"`` for a root of it.
-        arguments: in normal form.
-        symbol: of a symbol.
-        degree: of a root.
+        arguments: arguments in normal form.
+        symbol: the symbol, for ``"SYMBOL"``.
+        degree: degree of a root.
     """
 
     function: str
@@ -74,17 +74,17 @@ class Ring:
     """Arithmetic of normal forms.
 
     Attributes:
-        atoms: all atoms so far; π is the first, then come the symbols.
+        atoms: all atoms so far; π is the first, followed by the symbols.
         waves: all cosines and sines so far.
-        work: number of products of two terms made so far.
+        work: number of products of two terms so far.
     """
 
     def __init__(self, symbols: tuple[Symbol, ...], limit: int) -> None:
-        """Begin with nothing but symbols.
+        """Start with symbols only.
 
         Args:
-            symbols: those that expressions are made of.
-            limit: of ``work``.
+            symbols: symbols of the expressions.
+            limit: largest ``work``.
         """
         self.atoms: list[Atom] = [Atom("PI")]
         self.waves = Waves()
@@ -97,13 +97,13 @@ class Ring:
         self.symbols = tuple(self._atom(Atom("SYMBOL", symbol=symbol)) for symbol in symbols)
 
     def add(self, a: Terms, b: Terms, factor: Rational = 1) -> Terms:
-        """a + factor b."""
-        # Most of its time goes into copying the longer sum, which is much cheaper than products.
+        """Return a + factor b."""
+        # Most of the time is spent on copying the longer sum, which is much cheaper than products.
         self._spend((len(a.items) + len(b.items)) // 16)
         return add(a, b, factor)
 
     def multiply(self, a: Terms, b: Terms) -> Terms:
-        """The product of both."""
+        """Return the product."""
         self._spend(len(a.items) * len(b.items))
         whole: dict[Key, Rational] = {}
         twice: dict[Key, Rational] = {}
@@ -129,7 +129,7 @@ class Ring:
         return self._reduced(result) if self._reducible else result
 
     def power(self, a: Terms, n: int) -> Terms:
-        """The n-th power of ``a``, n of either sign."""
+        """Return the n-th power of ``a``, n of either sign."""
         if n < 0:
             return self.power(self.reciprocal(a), -n)
         if len(a.items) == 1:
@@ -149,7 +149,7 @@ class Ring:
         return result
 
     def reciprocal(self, a: Terms) -> Terms:
-        """1 / a; a sum becomes a monomial times a group to the power of −1."""
+        """Return 1 / a; a sum becomes a monomial times a group to the power of −1."""
         if not a.items:
             raise NotReducedError("a division by zero")
         divisor = common_monomial(m for m, _ in a.items)
@@ -163,19 +163,19 @@ class Ring:
         return self.multiply(outside, single(pack(group, -1)))
 
     def root(self, a: Terms, degree: int) -> Terms:
-        """The root of ``a`` of this degree, defined where a ≥ 0."""
+        """Return the root of ``a`` of this degree, defined for a ≥ 0."""
         if a.is_number:
             return self._number_of("POW", float(a.number), 1.0 / degree)
         return single(pack(self._atom(Atom("ROOT", (a.freeze(),), degree=degree))))
 
     def wave(self, argument: Terms, *, sine: bool) -> Terms:
-        """cos or sin of ``argument``."""
+        """Return cos or sin of ``argument``."""
         self._check_depth(argument.items)
         number, wave = self.waves.make(argument, sine=sine)
         return Terms({(0, wave): number} if number else {}, 0)
 
     def exponential(self, argument: Terms) -> Terms:
-        """exp of a sum as the product of the exp of its terms, so that e^x e^−x is 1."""
+        """Return exp of a sum as the product of the exp of its terms, so that e^x e^−x is 1."""
         if argument.is_number:
             return self._number_of("EXP", float(argument.number))
         result = constant(1)
@@ -187,7 +187,7 @@ class Ring:
         return result
 
     def apply(self, function: str, *arguments: Terms) -> Terms:
-        """Any other function; odd and even ones with the sign of the leading term of the argument taken out."""
+        """Apply any other function; for odd and even ones the sign of the argument's leading term is extracted."""
         if function not in FUNCTIONS:
             raise NotReducedError(f"the unknown function {function}")
         if all(a.is_number for a in arguments):
@@ -201,7 +201,7 @@ class Ring:
         return single(pack(atom), 0, sign)
 
     def thaw(self, frozen: Frozen) -> Terms:
-        """The sum that was frozen as an argument of an atom."""
+        """Return the sum that was frozen as an argument of an atom."""
         return Terms(dict(frozen), max((abs(e) for (m, _), _ in frozen for _, e in exponents(m)), default=0))
 
     def _spend(self, work: int) -> None:
@@ -219,7 +219,7 @@ class Ring:
         return constant(exact_number(value))
 
     def _reduced(self, a: Terms) -> Terms:
-        """Groups in numerators multiplied out, and whole powers of roots taken out of them."""
+        """Expand groups in numerators, and extract whole powers of roots."""
         result = dict[Key, Rational]()
         opened = Terms({}, 0)
         for (monomial, wave), number in a.items.items():

@@ -68,13 +68,13 @@ NAME = re.compile(r"([^\W\d_]+)(\d*)((?:_[^\W_]+)*)")
 
 
 def typeset_symbol(name: str, order: int = 0, *, plain: bool = False) -> Symbol:
-    """The symbol for a name.
+    """Build the symbol for a name.
 
     ``phi1``, ``q_2``, ``tau_r`` and ``l1_0`` are letters with subscripts, in LaTeX ``Ixy`` too; ``disc.radius`` is a
-    word whose subscript is its owner; names of Greek letters are those letters.
+    word whose subscript is its owner; names of Greek letters become those letters.
 
     Args:
-        name: as in the code.
+        name: name as in the code.
         order: number of derivatives with respect to time, 0 to 2.
         plain: True to write the name letter by letter, because another one looks the same.
     """
@@ -94,14 +94,14 @@ def typeset_symbol(name: str, order: int = 0, *, plain: bool = False) -> Symbol:
     if owner or len(letter) > 1:
         return Symbol(name, order, _word(name) + DOTS_AFTER[order], latex)
     lowered = subscripts[0].translate(SUBSCRIPTS) if subscripts else ""
-    # Of most letters there is no subscript, nor of a comma between two, and words of small letters are hard to read.
+    # Unicode has no subscripts for most letters or for a comma, and words in subscript letters are hard to read.
     if len(subscripts) > 1 or re.search(r"[A-Za-z]|[^₀-₉]{3}", lowered):
         lowered = digits.translate(SUBSCRIPTS) + rest
     return Symbol(name, order, unicodedata.normalize("NFC", letter + DOTS[order]) + lowered, latex)
 
 
 def _base(base: str) -> tuple[str, str]:
-    """Letter or word, in text and in LaTeX."""
+    """Return a letter or word, in text and in LaTeX."""
     word = GREEK_NAMES.get(base, base)
     if word in GREEK:
         return GREEK[word], LATEX.get(word, f"\\{word}")
@@ -115,7 +115,7 @@ def _subscript(piece: str) -> str:
 
 
 def _word(name: str) -> str:
-    """A name that nobody takes for an operation between other names."""
+    """Return a name that cannot be mistaken for an operation between other names."""
     return name if re.fullmatch(r"[\w.]+", name) else f"⟨{name}⟩"
 
 
@@ -128,11 +128,11 @@ def _escaped(name: str) -> str:
 
 
 INTERMEDIATE_LETTERS = (*"wszryhabcdef", *("w" * k for k in range(2, 100)))
-"""For intermediate quantities, the first that no other name begins with."""
+"""Letters for intermediate quantities, of which the first unused one is chosen."""
 
 
 class RobotModel(Protocol):
-    """What the equations of motion are written from; a :class:`~erugin.robots.Robot` has all of it.
+    """Data for the equations of motion, as provided by a :class:`~erugin.robots.Robot`.
 
     ``Robot.equations`` calls this package, which therefore does not import ``Robot``.
     """
@@ -210,20 +210,20 @@ class RobotModel(Protocol):
 
 @dataclass(frozen=True)
 class SymbolTable:
-    """What the symbols of a robot are called.
+    """Names and printed symbols of a robot.
 
     Attributes:
-        expressions: the robot's symbols, shape (n,): t, q, v, a, u, p.
-        symbols: how each is printed, n of them.
-        velocities: names of the velocities, those of the coordinates where v = q̇.
-        speeds: how the velocities are printed.
-        accelerations: how the accelerations are printed.
-        rates: how q̇ is printed where it is not v; else empty.
-        inputs: how the inputs are printed.
-        multipliers: of the rows of the natural constraints.
-        meanings: an entry of the legend for each name.
-        taken: all names.
-        holonomic: whether v = q̇.
+        expressions: symbols of the robot, shape (n,): t, q, v, a, u, p.
+        symbols: printed symbol of each, n of them.
+        velocities: names of the velocities, those of the coordinates if v = q̇.
+        speeds: printed symbols of the velocities.
+        accelerations: printed symbols of the accelerations.
+        rates: printed symbols of q̇ if it is not v; else empty.
+        inputs: printed symbols of the inputs.
+        multipliers: printed multipliers of the rows of the natural constraints.
+        meanings: legend entry of each name.
+        names: all names.
+        holonomic: True if v = q̇.
     """
 
     expressions: ca.SX
@@ -235,15 +235,15 @@ class SymbolTable:
     inputs: tuple[Symbol, ...]
     multipliers: tuple[Symbol, ...]
     meanings: dict[str, LegendEntry]
-    taken: frozenset[str]
+    names: frozenset[str]
     holonomic: bool
 
     @classmethod
     def of(cls, robot: RobotModel, rows: tuple[str, ...]) -> SymbolTable:
-        """Name everything in ``robot`` and the multipliers of its natural constraints.
+        """Name all symbols of ``robot`` and the multipliers of its natural constraints.
 
         Args:
-            robot: whose symbols are named.
+            robot: robot whose symbols are named.
             rows: names of the rows of its natural constraints.
         """
         c = robot.coordinates
@@ -280,18 +280,18 @@ class SymbolTable:
             inputs=tuple(names.look(key, 0) for key in inputs),
             multipliers=tuple(names.look(key, 0) for key in multipliers),
             meanings={key: names.entry(key) for key in names.all},
-            taken=frozenset(names.all),
+            names=frozenset(names.all),
             holonomic=plain,
         )
 
     def intermediate(self, k: int) -> Symbol:
-        """Symbol of the k-th intermediate quantity: w₁, w₂ and so on, or with a letter that is free."""
-        taken = {match[1] for name in self.taken if (match := re.fullmatch(r"(.*?)_?\d+", name))}
-        return typeset_symbol(f"{next(base for base in INTERMEDIATE_LETTERS if base not in taken)}{k}")
+        """Return the symbol of the k-th intermediate quantity: w₁, w₂ and so on, or with another unused letter."""
+        used = {match[1] for name in self.names if (match := re.fullmatch(r"(.*?)_?\d+", name))}
+        return typeset_symbol(f"{next(base for base in INTERMEDIATE_LETTERS if base not in used)}{k}")
 
 
 class _NameTable:
-    """Names in order; of two that are equal the later is changed, of two that look equal both are written out."""
+    """Names in order; of two equal names the later is changed, and two that look the same are both written out."""
 
     def __init__(self) -> None:
         self.all: list[str] = []

@@ -1,4 +1,4 @@
-"""Formulas as Unicode text, and how products are written as a sign, a numerator and a denominator."""
+"""Formulas as Unicode text, with products split into a sign, a numerator and a denominator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from .formula import Call, Formula, Number, Power, Product, Sum, Symbol, is_negative
 
 FRACTIONS = (2, 3, 4, 6, 8, 12)
-"""Denominators that are printed; 9.81 and 0.05 stay decimals."""
+"""Denominators that are printed as fractions; 9.81 and 0.05 stay decimals."""
 
 LARGEST_PRINTED = 1000
 DIGITS = 12
@@ -17,14 +17,14 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Quotient:
-    """A product as it is written.
+    """A product as a printed fraction.
 
     Attributes:
-        negative: whether a minus sign stands in front.
-        number: what is above the line, as mantissa and power of ten.
-        above: factors above the line, without numbers.
-        divisor: an integer below the line.
-        below: factors below the line, without numbers.
+        negative: True for a leading minus sign.
+        number: number in the numerator, as mantissa and power of ten.
+        above: factors of the numerator, without numbers.
+        divisor: integer in the denominator.
+        below: factors of the denominator, without numbers.
     """
 
     negative: bool
@@ -35,7 +35,7 @@ class Quotient:
 
     @classmethod
     def of(cls, node: Formula) -> Quotient:
-        """Split any node; what is not a product is one with a single factor."""
+        """Split any node; anything but a product counts as a single factor."""
         factors = node.factors if isinstance(node, Product) else (node,)
         value = Fraction(1)
         above: list[Formula] = []
@@ -52,7 +52,7 @@ class Quotient:
 
 
 def _decimal(value: Fraction) -> tuple[tuple[str, int], int]:
-    """Mantissa, power of ten and divisor of a number that is not negative."""
+    """Return mantissa, power of ten and divisor of a nonnegative number."""
     p, q = value.as_integer_ratio()
     simple = q in FRACTIONS or not _terminates(q)
     if (q == 1 or simple) and p < 10**DIGITS and q < LARGEST_PRINTED:
@@ -62,7 +62,7 @@ def _decimal(value: Fraction) -> tuple[tuple[str, int], int]:
 
 
 def _terminates(denominator: int) -> bool:
-    """Whether fractions with this denominator are decimals that come to an end."""
+    """True if fractions with this denominator are finite decimals."""
     for prime in (2, 5):
         while denominator % prime == 0:
             denominator //= prime
@@ -83,16 +83,16 @@ NAMES: Mapping[str, str] = {
     "FMAX": "max",
     "FMOD": "mod",
 }
-"""Functions whose name is another one than CasADi's in small letters."""
+"""Functions whose printed name differs from CasADi's name in lower case."""
 
 RELATIONS: Mapping[str, str] = {"LT": "<", "LE": "≤", "EQ": "=", "NE": "≠", "AND": "∧", "OR": "∨"}
 BRACKETS: Mapping[str, tuple[str, str]] = {"FABS": ("|", "|"), "FLOOR": ("⌊", "⌋"), "CEIL": ("⌈", "⌉")}
 RAISED = frozenset({"SIN", "COS", "TAN", "SINH", "COSH", "TANH"})
-"""Functions whose powers are written sin² x."""
+"""Functions whose powers are printed as sin² x."""
 
 
 def text(node: Formula) -> str:
-    """``node`` as text: l₁² (m₂ + m₁ n₁²)."""
+    """Return ``node`` as text: l₁² (m₂ + m₁ n₁²)."""
     if isinstance(node, Call):
         return _call(node)
     signed = [(is_negative(term), unsigned_text(term)) for term in summands(node)]
@@ -101,12 +101,12 @@ def text(node: Formula) -> str:
 
 
 def summands(node: Formula) -> tuple[Formula, ...]:
-    """The terms of a sum; anything else is its own only term."""
+    """Return the terms of a sum; anything else is a single term."""
     return node.terms if isinstance(node, Sum) else (node,)
 
 
 def unsigned_text(term: Formula) -> str:
-    """A summand without its sign."""
+    """Return a summand without its sign."""
     if isinstance(term, Sum):
         return f"({text(term)})"
     quotient = Quotient.of(term)
@@ -132,7 +132,7 @@ def _joined(factors: list[str]) -> str:
 
 
 def _factor(node: Formula) -> str:
-    """A factor of a product, in parentheses where it needs them."""
+    """Return a factor of a product, in parentheses if necessary."""
     match node:
         case Sum() | Product():
             return f"({text(node)})"

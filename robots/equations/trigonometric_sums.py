@@ -12,14 +12,14 @@ from typing import TypeAlias
 LARGEST_DENOMINATOR = 1000
 LARGEST_EXACT = 2**53
 LARGEST_TURN_DENOMINATOR = 36
-"""Multiples of π/36, five degrees, are recognised."""
+"""Largest denominator of recognised multiples of π: π/36 is five degrees."""
 
 
 def exact_number(x: float) -> Fraction:
-    """The number that was meant by ``x``: 1/3 for 0.333…, else its decimals as they are printed.
+    """Return the number meant by ``x``: 1/3 for 0.333…, else its printed decimals.
 
     Args:
-        x: a finite number; what two roundings add to a simple fraction is taken away.
+        x: a finite number; a simple fraction is recognised within two rounding errors.
     """
     simple = Fraction(x).limit_denominator(LARGEST_DENOMINATOR)
     if 0 < abs(simple) < LARGEST_EXACT and abs(float(simple) - x) <= 2 * math.ulp(x):
@@ -28,7 +28,7 @@ def exact_number(x: float) -> Fraction:
 
 
 def multiple_of_pi(x: float) -> Fraction | None:
-    """The simple fraction r for which ``x`` is r π rounded, or None."""
+    """Return the simple fraction r for which ``x`` is r π rounded, or None."""
     ratio = Fraction(x / math.pi).limit_denominator(LARGEST_TURN_DENOMINATOR)
     if ratio == 0 or abs(ratio) > LARGEST_TURN_DENOMINATOR:
         return None
@@ -40,7 +40,7 @@ COSINES = {Fraction(0): Fraction(1), Fraction(1, 3): Fraction(1, 2), Fraction(1,
 
 
 def cosine_of_turn(r: Fraction) -> Fraction | None:
-    """cos(r π) if it is rational."""
+    """Return cos(r π) if it is rational, else None."""
     folded = abs(r) % 2
     if folded > 1:
         folded = 2 - folded
@@ -59,7 +59,7 @@ Frozen: TypeAlias = tuple[tuple[Key, Rational], ...]
 # A monomial is one integer, Σ exponent × 2^(WIDTH × atom), so that monomials are multiplied by adding two integers.
 EXPONENT_BITS = 16
 MAX_EXPONENT = 2 ** (EXPONENT_BITS - 2)
-"""No exponent may go beyond it, so that the fields of a monomial never overflow into one another."""
+"""Largest exponent, so that the bit fields of a monomial never overflow into each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Terms:
     """A sum of terms.
 
     Attributes:
-        items: the numbers, none of them zero, by monomial and wave.
-        peak: no exponent is greater than it in absolute value.
+        items: nonzero numbers by monomial and wave.
+        peak: upper bound of the absolute values of all exponents.
     """
 
     items: Mapping[Key, Rational]
@@ -76,7 +76,7 @@ class Terms:
 
     @property
     def is_number(self) -> bool:
-        """Whether there are neither monomials nor waves."""
+        """True if there are neither monomials nor waves."""
         return not self.items or (len(self.items) == 1 and (0, 0) in self.items)
 
     @property
@@ -85,41 +85,41 @@ class Terms:
         return self.items.get((0, 0), 0)
 
     def freeze(self) -> Frozen:
-        """The terms in an order that depends on nothing but themselves."""
+        """Return the terms in an order that depends only on the terms."""
         return tuple(sorted(self.items.items()))
 
 
 def constant(value: Rational) -> Terms:
-    """A number as a sum of at most one term."""
+    """Return a number as a sum of at most one term."""
     return Terms({(0, 0): value} if value else {}, 0)
 
 
 def single(monomial: int, wave: int = 0, number: Rational = 1) -> Terms:
-    """A sum of one term."""
+    """Return a sum of one term."""
     return Terms({(monomial, wave): number}, max((abs(e) for _, e in exponents(monomial)), default=0))
 
 
 def pack(atom: int, exponent: int = 1) -> int:
-    """The monomial atom^exponent."""
+    """Return the monomial atom^exponent."""
     return exponent << (EXPONENT_BITS * atom)
 
 
 @functools.lru_cache(maxsize=100_000)
 def exponents(monomial: int) -> tuple[tuple[int, int], ...]:
-    """Pairs of atom and exponent, by atom; exponents may be negative."""
-    found: list[tuple[int, int]] = []
+    """Return pairs of atom and exponent, by atom; exponents may be negative."""
+    pairs: list[tuple[int, int]] = []
     while monomial:
         atom = ((monomial & -monomial).bit_length() - 1) // EXPONENT_BITS
         exponent = (monomial >> (EXPONENT_BITS * atom)) & (2**EXPONENT_BITS - 1)
         if exponent >= 2 ** (EXPONENT_BITS - 1):
             exponent -= 2**EXPONENT_BITS
-        found.append((atom, exponent))
+        pairs.append((atom, exponent))
         monomial -= exponent << (EXPONENT_BITS * atom)
-    return tuple(found)
+    return tuple(pairs)
 
 
 def add(a: Terms, b: Terms, factor: Rational = 1) -> Terms:
-    """a + factor b."""
+    """Return a + factor b."""
     if factor == 1 and len(a.items) < len(b.items):
         a, b = b, a
     items = dict(a.items)
@@ -133,26 +133,26 @@ def add(a: Terms, b: Terms, factor: Rational = 1) -> Terms:
 
 
 def scale(a: Terms, factor: Rational) -> Terms:
-    """Factor a."""
+    """Return factor · a."""
     if factor == 0:
         return constant(0)
     return Terms({key: factor * number for key, number in a.items.items()}, a.peak)
 
 
 def leading_key(items: Iterable[Key]) -> Key:
-    """The key that decides about signs: lowest atoms first, the pure number last."""
+    """Return the key that determines the sign: lowest atoms first, the pure number last."""
     return min(items, key=lambda key: (key == (0, 0), exponents(key[0]), key[1]))
 
 
 def common_monomial(monomials: Iterable[int]) -> int:
-    """Greatest common divisor: of each atom the lowest exponent, counting as 0 where it does not occur."""
+    """Return the greatest common divisor: the lowest exponent of each atom, 0 if it does not occur."""
     lists = [dict(exponents(m)) for m in monomials]
     atoms = sorted(set[int]().union(*lists))
-    return sum(pack(atom, min(found.get(atom, 0) for found in lists)) for atom in atoms)
+    return sum(pack(atom, min(powers.get(atom, 0) for powers in lists)) for atom in atoms)
 
 
 def common_number(numbers: Iterable[Rational]) -> Fraction:
-    """Greatest rational number of which all are integer multiples; positive."""
+    """Return the greatest positive rational number of which all are integer multiples."""
     fractions = [Fraction(x) for x in numbers]
     return Fraction(math.gcd(*(x.numerator for x in fractions)), math.lcm(*(x.denominator for x in fractions)))
 
@@ -162,10 +162,10 @@ PI_KEY: Key = (pack(PI_ATOM), 0)
 
 
 class Waves:
-    """All cosines and sines that occurred, numbered.
+    """Numbered cosines and sines.
 
-    The sign of an argument is such that its leading term is positive, and quarter turns are taken out of it, so that
-    cos(−x), sin(x + π/2) and cos x are one and the same.
+    The sign of an argument is such that its leading term is positive, and quarter turns are removed from it, so that
+    cos(−x), sin(x + π/2) and cos x are the same wave.
     """
 
     def __init__(self) -> None:
@@ -174,14 +174,14 @@ class Waves:
         self._products: dict[Key, tuple[tuple[Rational, int], ...]] = {}
 
     def argument(self, wave: int) -> Terms:
-        """A of the wave cos A or sin A."""
+        """Return A of the wave cos A or sin A."""
         return self._arguments[wave // 2]
 
     def make(self, argument: Terms, *, sine: bool) -> tuple[Rational, int]:
-        """cos or sin of ``argument`` as number × wave.
+        """Return cos or sin of ``argument`` as number × wave.
 
         Args:
-            argument: any sum of terms.
+            argument: sum of terms.
             sine: True for the sine, False for the cosine.
         """
         items = dict(argument.items)
@@ -200,7 +200,7 @@ class Waves:
         return sign * (1, -1, -1, 1)[k], 2 * self._number(Terms(items, argument.peak)) + k % 2
 
     def multiply(self, a: int, b: int) -> tuple[tuple[Rational, int], ...]:
-        """Pairs (number, wave) whose sum is *twice* the product of two waves, neither of which is 0."""
+        """Return pairs (number, wave) whose sum is *twice* the product of two waves, neither of which is 0."""
         known = self._products.get((a, b))
         if known is not None:
             return known
@@ -221,7 +221,7 @@ class Waves:
         return result
 
     def halves(self, a: int, b: int) -> tuple[Terms, Terms] | None:
-        """(A + B)/2 and (A − B)/2, unless they have fractions or are mere numbers; b = 0 stands for cos 0."""
+        """Return (A + B)/2 and (A − B)/2, or None if they have fractions or are pure numbers; b = 0 means cos 0."""
         A, B = self.argument(a), self.argument(b)
         both, difference = scale(add(A, B), Fraction(1, 2)), scale(add(A, B, -1), Fraction(1, 2))
         for half in (both, difference):
@@ -230,7 +230,7 @@ class Waves:
         return both, difference
 
     def _of_turn(self, turn: Fraction) -> tuple[Rational, int]:
-        """cos(turn × π)."""
+        """Return cos(turn × π)."""
         value = cosine_of_turn(turn)
         if value is not None:
             return value, 0

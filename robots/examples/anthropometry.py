@@ -1,6 +1,6 @@
-"""Segments of the human body by [DeLeva1996]_, Table 4, and telescopic links that carry them.
+"""Segments of the human body by [DeLeva1996]_, Table 4, with mass, centre of mass, inertia and length.
 
-A segment has mass, centre of mass, inertia and length.
+Telescopic links are built from them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ TABLE: Mapping[Sex, Mapping[tuple[str, str, str], Row]] = MappingProxyType(
 WHOLE = MappingProxyType(
     {"head": 1, "trunk": 1, "upper arm": 2, "forearm": 2, "hand": 2, "thigh": 2, "shank": 2, "foot": 2}
 )
-"""Segments that make up a whole body, and how many of each it has."""
+"""Segments of a whole body, and the number of each."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Segment:
         mass: [kg].
         length: from the origin to the end [m].
         center: distance of the centre of mass from the origin, along the segment [m].
-        inertias: about the centre of mass and the sagittal (forward), the transverse (sideways) and the longitudinal
-            axis [kg m²].
+        inertias: inertias about the centre of mass and the sagittal (forward), the transverse (sideways) and the
+            longitudinal axis [kg m²].
 
     Raises:
         ModelError: for a mass or a length that is not positive, or an inertia that is negative.
@@ -120,7 +120,7 @@ class Segment:
 
     @property
     def center_ratio(self) -> float:
-        """Place of the centre of mass as a share of the length."""
+        """Position of the centre of mass as a fraction of the length."""
         return self.center / self.length
 
     @property
@@ -129,22 +129,22 @@ class Segment:
         return self.inertias[1]
 
     def turned(self) -> Segment:
-        """The same part seen from its end."""
+        """Return the segment with origin and end exchanged."""
         return Segment(self.mass, self.length, self.length - self.center, self.inertias)
 
     def extended(self, before: float) -> Segment:
-        """The same matter with the origin moved back along the segment.
+        """Return the same mass distribution with the origin moved back along the segment.
 
         Args:
-            before: by how much [m]; negative to move it towards the end.
+            before: displacement [m]; negative to move it towards the end.
         """
         return Segment(self.mass, self.length + before, self.center + before, self.inertias)
 
     def joined(self, following: Segment) -> Segment:
-        """One part made of this one and another that goes on from its end in the same direction.
+        """Join this segment and another that continues from its end in the same direction.
 
         Args:
-            following: begins where this one ends.
+            following: segment that starts at the end of this one.
         """
         mass, beyond = self.mass + following.mass, self.length + following.center
         center = (self.mass * self.center + following.mass * beyond) / mass
@@ -155,19 +155,19 @@ class Segment:
 
 
 def segment(name: str, *, body_mass: float, height: float, sex: Sex, ends: tuple[str, str] | None = None) -> Segment:
-    """One segment of a body of a given mass and height, by [DeLeva1996]_.
+    """Build one segment of a body of a given mass and height, by [DeLeva1996]_.
 
-    The mass is the table's share of the body's, divided by the sum of all shares: the printed ones of women add up to
-    99.99 %. Lengths are those of the mean body times height/mean height, and I = m (r l)² with the table's radii of
-    gyration: a body of other proportions than the mean has other numbers.
+    The mass is the table's fraction of the body's, divided by the sum of all fractions: the printed ones of women add
+    up to 99.99 %. Lengths are those of the mean body times height/mean height, and I = m (r l)² with the table's radii
+    of gyration, so that proportions are those of the mean body.
 
     Args:
         name: ``"head"`` (with the neck), ``"trunk"``, ``"upper arm"``, ``"forearm"``, ``"hand"``, ``"thigh"``,
             ``"shank"``, ``"foot"``; or ``"upper trunk"``, ``"middle trunk"``, ``"lower trunk"``.
-        body_mass: of the whole body [kg].
-        height: of the standing body [m].
-        sex: ``"female"`` or ``"male"``: the table has no other columns.
-        ends: origin and end, such as ``("CERV", "MIDH")``; if not given, joint centres where the table has them: head
+        body_mass: mass of the whole body [kg].
+        height: height of the standing body [m].
+        sex: ``"female"`` or ``"male"``, the columns of the table.
+        ends: origin and end, such as ``("CERV", "MIDH")``; if not given, joint centres if the table has them: head
             VERT-CERV, trunk MIDS-MIDH, hand WJC-DAC3 (stretched out), shank KJC-AJC.
 
     Raises:
@@ -177,13 +177,13 @@ def segment(name: str, *, body_mass: float, height: float, sex: Sex, ends: tuple
     if sex not in STATURE:
         raise ModelError(f"sex must be 'female' or 'male', the columns of the table, got {sex!r}")
     table = TABLE[sex]
-    found = [key for key in table if key[0] == name]
-    if not found:
+    keys = [key for key in table if key[0] == name]
+    if not keys:
         raise ModelError(unknown_name("segment of the body", str(name), {key[0] for key in table}))
-    key = found[0] if ends is None else (name, *ends)
+    key = keys[0] if ends is None else (name, *ends)
     if key not in table:
-        known = ", ".join(f"{origin}-{end}" for _, origin, end in found)
-        raise ModelError(f"the table knows the {name} from {known}, got ends={ends!r}")
+        known = ", ".join(f"{origin}-{end}" for _, origin, end in keys)
+        raise ModelError(f"ends of the {name} must be one of {known}, got {ends!r}")
     length, share, center, *radii = table[key]
     l = length * 1e-3 * tall / STATURE[sex]
     m = mass * share / _whole(sex)
@@ -192,13 +192,13 @@ def segment(name: str, *, body_mass: float, height: float, sex: Sex, ends: tuple
 
 
 def _whole(sex: Sex) -> float:
-    """Sum of the printed shares of all segments of a body [%]."""
+    """Return the sum of the printed fractions of all segments of a body [%]."""
     shares = {name: row[1] for (name, _, _), row in TABLE[sex].items()}
     return sum(count * shares[name] for name, count in WHOLE.items())
 
 
 PerLink = float | Mapping[str, float]
-"""One number for all links, or numbers by the link's name."""
+"""One number for all links, or numbers by name of the link."""
 
 
 def telescopic_links(
@@ -209,18 +209,18 @@ def telescopic_links(
     hinge_mass: PerLink | None,
     added: PerLink | None,
 ) -> tuple[TelescopicLink, ...]:
-    """One telescopic link per segment, as long at rest as the segment.
+    """Build one telescopic link per segment, with the segment's length at rest.
 
     Args:
-        segments: parts of the body by the link's name, each from the joint where the link begins.
-        stiffness: of the springs along the links [N/m]; of each link.
-        damping: of the changes of length [N s/m]; None, or a name left out, for none.
-        hinge_mass: point masses of the joints at the far ends [kg]; None, or a name left out, for none.
-        added: mass of the machine on each link as a share of the segment's mass, distributed as the segment is: mass
-            and inertia are (1 + share) times the segment's; None, or a name left out, for none.
+        segments: segments of the body by name of the link, each from the joint at the start of the link.
+        stiffness: stiffness of the springs along the links [N/m]; required for each link.
+        damping: damping of the changes of length [N s/m]; None, or a missing name, for no damper.
+        hinge_mass: point masses of the joints at the far ends [kg]; None, or a missing name, for no mass.
+        added: mass of the machine on each link as a fraction of the segment's mass, distributed like the segment: mass
+            and inertia are (1 + fraction) times the segment's; None, or a missing name, for no added mass.
 
     Raises:
-        ModelError: for a name that is not a link's, a link without stiffness, or a number out of its range.
+        ModelError: for an unknown name of a link, a link without stiffness, or a number out of its range.
     """
     springs = _link_values("stiffness [N/m]", stiffness, segments)
     dampers = _link_values("damping [N s/m]", damping, segments)
@@ -246,22 +246,22 @@ def telescopic_links(
 def rest_posture(
     segments: Mapping[str, Segment], angles: Mapping[str, float], *, pole: tuple[float, float] | None
 ) -> NDArray[np.float64]:
-    """Coordinates q of given angles and of all links at their rest lengths.
+    """Return the coordinates q for given angles, with all links at their rest lengths.
 
     Args:
-        segments: parts of the body by the link's name, in the order of the links.
-        angles: of each link, from the horizontal [rad].
+        segments: segments of the body by name of the link, in the order of the links.
+        angles: angle of each link, from the horizontal [rad].
         pole: x, y of the pole of a floating base [m]; None for a pinned one.
 
     Returns:
         (φ₁ … φ_n, l₁ … l_n), after (x, y) if there is a pole.
 
     Raises:
-        ModelError: for a name that is not a link's, or a number that is not finite.
+        ModelError: for an unknown name of a link, or a number that is not finite.
     """
     known = _link_values("angle [rad]", angles, segments, signed=True)
-    place = [] if pole is None else [finite("pole x [m]", pole[0]), finite("pole y [m]", pole[1])]
-    return np.array(place + [known[name] for name in segments] + [part.length for part in segments.values()])
+    position = [] if pole is None else [finite("pole x [m]", pole[0]), finite("pole y [m]", pole[1])]
+    return np.array(position + [known[name] for name in segments] + [part.length for part in segments.values()])
 
 
 def _link_values(

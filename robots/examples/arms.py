@@ -31,34 +31,34 @@ def flexible_joint_arm(
     damping: Sequence[float] | None = None,
     gravity: float = 9.81,
 ) -> Robot:
-    """Planar arm with elastic joints, q = (θ₁ … θ_n, φ₁ … φ_n): joint angles and angles of the rotors behind them.
+    """Build a planar arm with elastic joints, q = (θ₁ … θ_n, φ₁ … φ_n): joint angles and rotor angles.
 
-    M(θ) θ̈ + h(θ, θ̇) = K (φ − θ) + D (φ̇ − θ̇) and J φ̈ + K (φ − θ) + D (φ̇ − θ̇) = u [Spong1987]_: the rotors' inertia
-    counts for their own rotation alone. Without damping the links' angles have relative degree 4 and are flat; with it
-    they have 3, and something is left inside.
+    M(θ) θ̈ + h(θ, θ̇) = K (φ − θ) + D (φ̇ − θ̇) and J φ̈ + K (φ − θ) + D (φ̇ − θ̇) = u [Spong1987]_: only the rotors' own
+    rotation is coupled to their inertia. Without damping the links' angles have relative degree 4 and are flat; with
+    damping they have relative degree 3, and internal dynamics remain.
 
-    Angles are relative, θ₁ from the horizontal. Inputs ``M1`` … are torques on the rotors, which stand as if their gear
-    ratio were 1. Parameters are those of :func:`~erugin.robots.planar_manipulator` and ``k1`` …, ``J1`` …, ``d1`` …;
-    its points are those of the links.
+    Angles are relative, θ₁ from the horizontal. Inputs ``M1`` … are torques on the rotors, referred to a gear ratio of
+    1. Parameters are those of :func:`~erugin.robots.planar_manipulator` and ``k1`` …, ``J1`` …, ``d1`` …; points are
+    those of the links.
 
     Args:
-        links: from the base on.
+        links: links from the base to the tip.
         stiffness: k of each joint's spring [N m/rad].
         rotor_inertia: J of each rotor [kg m²].
         damping: d of each spring, greater than zero [N m s/rad]; no damping if not given.
         gravity: g along −y [m/s²].
 
     Raises:
-        ModelError: for a value out of its range, or another number of them than links.
+        ModelError: for a value out of its range, or a wrong number of values.
     """
     arm = planar_manipulator(links, gravity=gravity)
     n = arm.coordinates.nq
     given = {"stiffness": stiffness, "rotor_inertia": rotor_inertia}
-    # A damping that is not there is no parameter that is zero: it would change the relative degree where it is varied.
+    # Without damping there is no parameter: a varied zero parameter would change the relative degree.
     given |= {} if damping is None else {"damping": damping}
     for name, numbers in given.items():
         if np.ndim(numbers) != 1 or len(numbers) != n:
-            raise ModelError(f"{name} must be a list of as many values as there are links, {n}, got {numbers!r}")
+            raise ModelError(f"{name} must be a list of {n} values, one for each link, got {numbers!r}")
     values = {
         **{f"k{i + 1}": positive(f"stiffness[{i}] [N m/rad]", k) for i, k in enumerate(stiffness)},
         **{f"J{i + 1}": positive(f"rotor_inertia[{i}] [kg m²]", J) for i, J in enumerate(rotor_inertia)},
@@ -93,10 +93,10 @@ UNKNOWN_ATTRIBUTES = "D, K, mu_coulomb, mu_viscous"
 
 
 def franka_panda() -> Robot:
-    """The Panda of the package ``example-robot-data`` with its fingers closed: seven joints, seven drives.
+    """Load the Panda of the package ``example-robot-data`` with its fingers closed: seven joints, seven drives.
 
     The point of the hand between its fingers is the frame ``panda_hand_tcp``. Masses, inertias and limits are those of
-    the file; what it says of damping and stiffness by attributes that URDF does not know is left out.
+    the file; its non-standard attributes for damping and stiffness are ignored.
 
     Raises:
         ModelError: if the package, or lxml, is not installed.
@@ -107,10 +107,10 @@ def franka_panda() -> Robot:
 
 
 def example_file(name: str) -> Path:
-    """Where a file of ``example-robot-data`` lies.
+    """Return the path of a file of ``example-robot-data``.
 
     Args:
-        name: of the file.
+        name: name of the file.
 
     Raises:
         ModelError: if the package is not installed, or has no such file.
@@ -118,7 +118,7 @@ def example_file(name: str) -> Path:
     try:
         files = importlib.metadata.files(PANDA_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError as error:
-        raise ModelError(f"{name} comes with the package {PANDA_PACKAGE}: pip install 'erugin[models]'") from error
+        raise ModelError(f"{name} requires the package {PANDA_PACKAGE}: pip install 'erugin[models]'") from error
     for file in files:
         if file.name == name:
             return Path(str(file.locate())).resolve()
@@ -126,25 +126,26 @@ def example_file(name: str) -> Path:
 
 
 def motor_driven_arm(links: Sequence[Link], motors: Sequence[DCMotor], *, gravity: float = 9.81) -> Robot:
-    """Planar arm with a motor in each joint, q = (q₁ … q_n, charge1 … charge_n), relative angles; inputs are voltages.
+    """Build a planar arm with a motor in each joint, q = (q₁ … q_n, charge1 … charge_n), with voltage inputs.
 
-    T of the arm and of its motors is one Lagrangian, see :class:`~erugin.robots.DCMotor`; the currents are the rates of
-    the charges. A voltage reaches the acceleration of a joint through its current only, so that angles have relative
-    degree 3. The rotors' energy is that of their turning against the link that carries them.
+    The arm and its motors have one Lagrangian, see :class:`~erugin.robots.DCMotor`; angles are relative, and the
+    currents are the rates of the charges. A voltage acts on the acceleration of a joint only through its current, so
+    that angles have relative degree 3. The rotors' energy is that of their rotation relative to the link that carries
+    them.
 
     Args:
-        links: of the arm, from the base on.
-        motors: of its joints, one each.
+        links: links of the arm, from the base to the tip.
+        motors: motors of the joints, one each.
         gravity: g along −y [m/s²].
 
     Raises:
-        ModelError: for another number of motors than of links, or something that is no motor.
+        ModelError: for a wrong number of motors, or anything that is not a DCMotor.
     """
     drives = tuple(motors)
     arm = planar_manipulator(links, gravity=gravity)
     n = arm.q.numel()
     if len(drives) != n or not all(isinstance(motor, DCMotor) for motor in drives):
-        raise ModelError(f"{n} joints need as many motors (DCMotor), got {motors!r}")
+        raise ModelError(f"motors must be {n} DCMotor objects, one for each joint, got {motors!r}")
     circuits = [
         motor.circuit(f"motor{i + 1}", angle=arm.q[i], rate=arm.v[i], suffix=str(i + 1))
         for i, motor in enumerate(drives)
@@ -167,6 +168,6 @@ def motor_driven_arm(links: Sequence[Link], motors: Sequence[DCMotor], *, gravit
         chain=arm.chain,
         name="arm with motors",
     )
-    # The coupling of the motors belongs to the Lagrangian and is no energy.
+    # The coupling of the motors is part of the Lagrangian but not of the energy.
     dynamics = Dynamics.given(robot.mass_matrix, robot.bias, energy, robot.potential_energy)
     return dataclasses.replace(robot, dynamics=dynamics)

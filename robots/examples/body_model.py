@@ -31,17 +31,18 @@ PARENTS = MappingProxyType(
         "swing foot": 10,
     }
 )
-"""Names of the links, in the order of their numbers 1 to 11, and the number of the link at whose end each begins."""
+"""Names of the links, in the order of their numbers 1 to 11, and the number of the link at whose end each starts."""
 
 LINKS = tuple(PARENTS)
 """Names of the links in the order of their numbers, 1 to 11."""
 
-# The table of segments does not say where along the foot the ankle is. In the lower limb of [Delp1990]_, of a body
-# 1.8 m tall, the frame of the calcaneus, at the hindmost and lowest point of the heel, has this place from the ankle.
+# The table of segments does not give the position of the ankle along the foot. In the lower limb of [Delp1990]_, of a
+# body 1.8 m tall, the frame of the calcaneus, at the rearmost and lowest point of the heel, has this position from the
+# ankle.
 ANKLE_BEFORE_HEEL = 0.04877 / 1.8
-"""How far the ankle is in front of the end of the heel, as a share of the body's height."""
+"""Distance of the ankle in front of the end of the heel, as a fraction of the body's height."""
 ANKLE_HEIGHT = 0.04195 / 1.8
-"""Height of the ankle above the sole, as a share of the body's height."""
+"""Height of the ankle above the sole, as a fraction of the body's height."""
 
 
 def body_model(
@@ -60,17 +61,17 @@ def body_model(
     inertia_law: Literal["constant", "stretched"] = "constant",
     formulation: Formulation | None = None,
 ) -> Robot:
-    """A person in an exoskeleton, in the sagittal plane: one leg on the ground, the other free, both arms and the head.
+    """Build a person in an exoskeleton in the sagittal plane: support leg, free leg, both arms, trunk and head.
 
     Coordinates, points and parameters are those of :func:`~erugin.robots.exoskeleton` with the numbers of ``LINKS``;
     x is forward, and π/2 is upright. The pole is the ankle of the supporting leg. Masses, lengths and inertias are
-    those of [DeLeva1996]_; springs, dampers and joints are the machine's and have to be given.
+    those of [DeLeva1996]_; springs, dampers and joints belong to the machine and must be given.
 
-    - The trunk goes from the hips to midway between the shoulders, where both arms and the head begin. The head's link
-      includes the neck and ends at the vertex; its centre of mass is where it is with neck and trunk in line.
-    - A forearm's link includes the stretched hand and ends at the finger's tip.
-    - The foot's link goes from the ankle to the toes' tip, the ankle placed as in [Delp1990]_.
-    - The supporting foot rests, so it has no mass here; with a floating base it is a point mass at the pole.
+    - The trunk extends from the hips to midway between the shoulders, where both arms and the head start. The head's
+      link includes the neck and ends at the vertex; its centre of mass is that with neck and trunk in line.
+    - A forearm's link includes the stretched hand and ends at the fingertip.
+    - The foot's link extends from the ankle to the tip of the toes, with the ankle as in [Delp1990]_.
+    - The supporting foot is at rest, so it has no mass; with a floating base it is a point mass at the pole.
     - The table's lengths do not add up to the height: the vertex of the standing body is at 100.5 % of it for the mean
       man and at 98.3 % for the mean woman.
 
@@ -79,22 +80,23 @@ def body_model(
     the trunk on the swing thigh is M₉ = τ with M₃ = −τ. With a floating base there is no M₁.
 
     Args:
-        body_mass: of the whole body [kg].
-        height: of the standing body [m].
+        body_mass: mass of the whole body [kg].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
-        stiffness: of the springs along the links [N/m]; one number, or by name of ``LINKS``, as are the next three.
-        damping: of the changes of length [N s/m]; None for none.
-        hinge_mass: point masses of the joints at the far ends of the links [kg]; None for none.
-        added: mass of the machine on each link, as a share of the segment's mass; None for none.
+        stiffness: stiffness of the springs along the links [N/m]; one number, or by name of ``LINKS``, like the next
+            three.
+        damping: damping of the changes of length [N s/m]; None for no dampers.
+        hinge_mass: point masses of the joints at the far ends of the links [kg]; None for no masses.
+        added: mass of the machine on each link, as a fraction of the segment's mass; None for no added mass.
         gravity: g along −y [m/s²].
-        base: ``"pinned"`` for support on one leg, ``"floating"`` for flight, or for contact as constraints.
-        axial_drives: whether forces along the links are inputs too.
-        rigid: True, or the names of links, whose length is held by a natural constraint.
+        base: ``"pinned"`` for support on one leg, ``"floating"`` for flight, or for contacts as constraints.
+        axial_drives: True to add forces along the links as inputs.
+        rigid: True, or the names of links, whose length is fixed by a natural constraint.
         inertia_law: as in :func:`~erugin.robots.exoskeleton`.
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
 
     Raises:
-        ModelError: for a number out of its range, or an unknown name or word.
+        ModelError: for a number out of its range, or an unknown name or option.
     """
     parts = body_segments(body_mass=body_mass, height=height, sex=sex)
     links = telescopic_links(parts, stiffness=stiffness, damping=damping, hinge_mass=hinge_mass, added=added)
@@ -115,11 +117,11 @@ def body_model(
 
 
 def body_segments(*, body_mass: float, height: float, sex: Sex) -> dict[str, Segment]:
-    """The parts of the body that the links carry, by name, each from the joint where the link begins.
+    """Return the segments of the body by name of the link, each from the joint at the start of the link.
 
     Args:
-        body_mass: of the whole body [kg].
-        height: of the standing body [m].
+        body_mass: mass of the whole body [kg].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
     """
 
@@ -130,7 +132,7 @@ def body_segments(*, body_mass: float, height: float, sex: Sex) -> dict[str, Seg
     trunk, foot = part("trunk", "MIDS", "MIDH"), part("foot", "HEEL", "TTIP")
     neck = part("trunk", "CERV", "MIDH").length - trunk.length
     arm, forearm = part("upper arm"), part("forearm", "EJC", "WJC").joined(part("hand", "WJC", "DAC3"))
-    # Of the line from heel to toes the part before the ankle; then down from the ankle to the sole.
+    # The part of the line from heel to toes in front of the ankle, then down from the ankle to the sole.
     before = foot.extended(-ANKLE_BEFORE_HEEL * height)
     length = math.hypot(before.length, ANKLE_HEIGHT * height)
     return {
@@ -155,12 +157,12 @@ def body_posture(
     angles: Mapping[str, float] | None = None,
     pole: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
-    """Coordinates q of the body standing upright, arms down, feet side by side and flat, all links at rest length.
+    """Return the coordinates q of the upright body, arms down, feet together and flat, all links at rest length.
 
     Args:
-        height: of the standing body [m].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
-        angles: of some links by name, from the horizontal, instead of the upright ones [rad].
+        angles: angles of some links by name, from the horizontal, instead of the upright ones [rad].
         pole: x, y of the supporting ankle for a floating base [m]; None for a pinned one. The sole is
             ``ANKLE_HEIGHT * height`` below.
 

@@ -1,4 +1,4 @@
-"""Electric circuits in the charges that have flowed through their branches, and the Butterworth filter as a ladder."""
+"""Electric circuits with the charges of their branches as coordinates, and the Butterworth filter as a ladder."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ..families.lagrangian_system import lagrangian_system
 from ..robot import Robot
 
 GROUND = "ground"
-"""Node from which potentials are counted."""
+"""Reference node of the potentials."""
 
 ELEMENTS = {"L": "inductance [H]", "R": "resistance [Ω]", "C": "capacitance [F]"}
-"""Symbols of passive elements and what they mean."""
+"""Symbols of passive elements and their quantities."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Elements in series between two nodes; what is None is not there.
+    """Elements in series between two nodes; None for a missing element.
 
     Attributes:
-        start: node from which a positive current comes.
-        end: node to which it goes.
+        start: node from which a positive current flows.
+        end: node to which a positive current flows.
         inductance: L [H], greater than zero.
         resistance: R [Ω], greater than zero.
         capacitance: C [F], greater than zero.
-        source: whether a voltage that drives the current is an input of the circuit.
+        source: True if the branch has a voltage source, an input of the circuit.
 
     Raises:
         ModelError: for a value out of its range, or a branch without any element.
@@ -48,15 +48,15 @@ class Branch:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        where = f"of the branch from {self.start!r} to {self.end!r}"
+        branch = f"the branch from {self.start!r} to {self.end!r}"
         if not (self.elements or self.source):
-            raise ModelError(f"no element {where}: give an inductance, a resistance, a capacitance or a source")
+            raise ModelError(f"{branch} has no element: pass inductance=, resistance=, capacitance= or source=True")
         for symbol, value in self.elements.items():
-            positive(f"{ELEMENTS[symbol]} {where}", value)
+            positive(f"{ELEMENTS[symbol]} of {branch}", value)
 
     @property
     def elements(self) -> dict[str, float]:
-        """Value of each passive element that is there, by its symbol L, R or C."""
+        """Value of each passive element by its symbol L, R or C."""
         values = zip(ELEMENTS, (self.inductance, self.resistance, self.capacitance), strict=True)
         return {symbol: value for symbol, value in values if value is not None}
 
@@ -67,27 +67,27 @@ def electric_circuit(
     mutual: Mapping[tuple[str, str], float] | None = None,
     transformers: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Robot:
-    """Circuit of any form, q_k the charge that has flowed through branch k and v_k = q̇_k its current.
+    """Build a circuit with the charge q_k through branch k as a coordinate and its current v_k = q̇_k.
 
     T = ½ q̇ᵀ L q̇, V = ½ Σ q_k²/C_k, D = ½ Σ R_k q̇_k², and the voltages of sources as generalized forces. Kirchhoff's
-    current law at every node but ``"ground"`` is a natural constraint, and its multiplier is the potential of that node
-    [V]: L q̈ + R q̇ + q/C = u + Aᵀ μ is the voltage law. An ideal transformer is the natural constraint Σ N_k q̇_k = 0 on
-    its windings; its multiplier is the voltage per turn, negative. Branches without inductance make M singular; the
-    motion is determined as long as every loop has inductance in it [Deressa2015]_ section 1.2.
+    current law at every node except ``"ground"`` is a natural constraint, and its multiplier is the potential of that
+    node [V]: L q̈ + R q̇ + q/C = u + Aᵀ μ is the voltage law. An ideal transformer is the natural constraint
+    Σ N_k q̇_k = 0 on its windings; its multiplier is minus the voltage per turn. Branches without inductance make M
+    singular; the motion is determined if every loop has inductance [Deressa2015]_ section 1.2.
 
     Coordinates are ``q_{branch}``, inputs ``u_{branch}``; parameters are ``{branch}.L``, ``.R``, ``.C``,
-    ``{first}.{second}.M`` and ``{transformer}.{branch}.turns``. Natural constraints are the nodes in the order in which
-    the branches name them, then the transformers.
+    ``{first}.{second}.M`` and ``{transformer}.{branch}.turns``. Natural constraints are the nodes in the order of their
+    first branch, then the transformers.
 
     Args:
-        branches: by name; at least one.
-        mutual: mutual inductance of pairs of branches [H]; positive if the currents help each other.
-        transformers: ideal transformers by name: number of turns on each winding, by the branch that it lies in;
-            negative if wound the other way.
+        branches: branches by name; at least one.
+        mutual: mutual inductance of pairs of branches [H]; positive if the currents support each other.
+        transformers: ideal transformers by name: number of turns of each winding, by name of its branch; negative if
+            wound in the opposite direction.
 
     Raises:
-        ModelError: for no branches, an unknown branch, a node with no path to ground, inductances that no coils have,
-            or a loop without inductance; names them. Also for a transformer that adds no condition of its own.
+        ModelError: for no branches, an unknown branch, a node without a path to ground, impossible mutual inductances,
+            a loop without inductance, or a transformer whose condition is not independent.
     """
     if not branches:
         raise ModelError("a circuit needs at least one branch, got none")
@@ -97,15 +97,15 @@ def electric_circuit(
         for name in pair:
             _require(name, branches, "L")
         if len(pair) != 2 or pair[0] == pair[1] or f"{pair[1]}.{pair[0]}.M" in values:
-            raise ModelError(f"a mutual inductance belongs to two branches and is given once, got {pair!r}")
+            raise ModelError(f"a mutual inductance requires two different branches, each pair once, got {pair!r}")
         values[f"{pair[0]}.{pair[1]}.M"] = finite(f"mutual inductance of {pair} [H]", inductance)
     nodes = dict.fromkeys(node for branch in branches.values() for node in (branch.start, branch.end))
     _require_ground(list(nodes), branches)
     for transformer, windings in (transformers or {}).items():
         if transformer in nodes or len(windings) < 2 or not all(windings.values()):
             raise ModelError(
-                f"transformer {transformer!r} needs a name that no node has and at least two windings, each with "
-                f"turns; got {dict(windings)}"
+                f"transformer {transformer!r} requires a name other than those of the nodes and at least two windings "
+                f"with nonzero turns, got {dict(windings)}"
             )
         for name, turns in windings.items():
             _require(name, branches, "")
@@ -157,7 +157,7 @@ def _require(name: str, branches: Mapping[str, Branch], element: str) -> None:
     if name not in branches:
         raise ModelError(unknown_name("branch", name, branches))
     if element and element not in branches[name].elements:
-        raise ModelError(f"branch {name!r} has no inductance that another could be coupled to")
+        raise ModelError(f"branch {name!r} has no inductance, which a mutual inductance requires")
 
 
 def _require_ground(nodes: Sequence[str], branches: Mapping[str, Branch]) -> None:
@@ -167,26 +167,26 @@ def _require_ground(nodes: Sequence[str], branches: Mapping[str, Branch]) -> Non
     floating = [node for node in nodes if node not in reached]
     if floating:
         raise ModelError(
-            f"no way from {', '.join(map(repr, floating))} to {GROUND!r}, so their potentials mean nothing: ground one "
-            "node of each part of the circuit"
+            f"there is no path from {', '.join(map(repr, floating))} to {GROUND!r}, so their potentials are undefined: "
+            "ground one node of each part of the circuit"
         )
 
 
 def _require_inductance(circuit: Robot, names: Sequence[str]) -> None:
-    """Raise unless no current has negative energy and [L; A] has full column rank; say which currents are at fault."""
+    """Raise ModelError if some current has negative energy, or [L; A] does not have full column rank."""
     n = len(names)
     L = circuit.evaluate(circuit.mass_matrix).reshape(n, n)
     roots = np.sqrt(np.where(np.diag(L) > 0.0, np.diag(L), 1.0))
     if np.linalg.eigvalsh(L / np.outer(roots, roots))[0] < -1e-12:
         raise ModelError(
-            "no coils have these mutual inductances: some currents would have negative energy, as if |M| > √(L₁L₂)"
+            "the mutual inductances are too large: some currents would have negative energy, as for |M| > √(L₁L₂)"
         )
-    # Rows of L are in henry, those of A in numbers: each by its largest entry, which leaves the null space as it is.
+    # Rows of L and A have different units: scale each by its largest entry, which preserves the null space.
     A = circuit.evaluate(circuit.natural_form[0]).reshape(-1, n)
     if np.linalg.matrix_rank(A) < len(A):
         raise ModelError(
-            "the currents of a transformer are already held by Kirchhoff's law or by another transformer, so its "
-            "voltage is not determined: leave it out"
+            "the currents of a transformer are already constrained by Kirchhoff's law or by another transformer, so "
+            "its voltage is not determined: remove it"
         )
     rows = np.vstack([L, A])
     largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -195,20 +195,20 @@ def _require_inductance(circuit: Robot, names: Sequence[str]) -> None:
         parts = np.abs(directions[n - 1])
         loop = [name for name, part in zip(names, parts, strict=True) if part > 1e-6 * parts.max()]
         raise ModelError(
-            f"nothing determines how fast the current through {', '.join(map(repr, loop))} changes: it meets no "
-            "inductance. Give one of these branches an inductance, or leave out a redundant element"
+            f"the rate of the current through {', '.join(map(repr, loop))} is not determined, because the loop has no "
+            "inductance. Add an inductance to one of these branches, or remove a redundant element"
         )
 
 
 def butterworth_ladder(order: int, *, resistance: float, cutoff: float) -> Robot:
-    """Doubly terminated low-pass LC ladder with a maximally flat response |2 v_load/u|² = 1/(1 + (ω/ω_c)^{2n}).
+    """Build a doubly terminated low-pass LC ladder with maximally flat response |2 v_load/u|² = 1/(1 + (ω/ω_c)^{2n}).
 
     u — R — L₁ — node — L₃ — … — L_n — R — ground, with C₂, C₄, … from the nodes to ground; L_k = g_k R/ω_c and C_k =
     g_k/(R ω_c), where g_k = 2 sin((2k − 1)π/2n) [MatthaeiYoungJones1964]_ section 4.05. Branches are ``b1`` … ``b{n}``,
     nodes ``n1`` …; the load is the resistance of the last branch.
 
     Args:
-        order: n, odd, at least 3: of even order the load would be parallel to a capacitor, a loop without inductance.
+        order: n, odd, at least 3; for even order the load would be parallel to a capacitor, a loop without inductance.
         resistance: R of source and load [Ω].
         cutoff: ω_c [rad/s].
 

@@ -1,4 +1,4 @@
-"""An economy as a Lagrangian system: capital and labour move towards profit, and resist being moved fast."""
+"""An economy as a Lagrangian system: capital and labour move towards profit, and resist fast changes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def growth_model(
     capital_friction: float,
     labour_friction: float,
 ) -> Robot:
-    """Firms that hire capital K and labour N for the profit Π = A K^α N^β − r K − w N, q = (K, N).
+    """Build firms that hire capital K and labour N for the profit Π = A K^α N^β − r K − w N, q = (K, N).
 
-    V = −Π, so that a factor is drawn in as long as its marginal product exceeds its price; T = ½ a K̇² + ½ b Ṅ² says
-    that plans of investment and hiring change slowly, and D = ½ c K̇² + ½ d Ṅ² is the convex cost of adjustment
+    V = −Π, so that a factor grows as long as its marginal product exceeds its price; T = ½ a K̇² + ½ b Ṅ² models slow
+    changes of investment and hiring, and D = ½ c K̇² + ½ d Ṅ² is the convex cost of adjustment
     [Lucas1967]_. The production function is that of [CobbDouglas1928]_; the reading of profit gradients as forces, and
     of conditions imposed on an economy as constraints with their own forces, follows [Gloetzl2019]_.
 
     a K̈ + c K̇ = α A K^{α−1} N^β − r + s_K and b N̈ + d Ṅ = β A K^α N^{β−1} − w + s_N. The inputs s_K and s_N are
-    subsidies per unit of capital and labour, which lower the price that firms pay: the forces by which a programme,
-    such as K̇ = γ K, is made to hold. T + V is the energy that adjustment costs use up; with α + β < 1 and no subsidy
-    the economy settles where marginal products equal prices. K and N must stay positive.
+    subsidies per unit of capital and labour, which lower the price that firms pay: the forces that realize a program
+    such as K̇ = γ K. T + V is the energy dissipated by adjustment costs; with α + β < 1 and no subsidy the economy
+    settles where marginal products equal prices. K and N must stay positive.
 
     Parameters are ``A``, ``alpha``, ``beta``, ``r``, ``w``, ``a``, ``b``, ``c`` and ``d``. Units: goods for K, workers
     for N, goods per year for profit, years for time.
@@ -84,10 +84,10 @@ def growth_model(
 
 
 def cobb_douglas_economy() -> Robot:
-    """American manufacturing in the formula 1.01 K^¼ N^¾ of [CobbDouglas1928]_, as indices with 100 each in 1899.
+    """Build American manufacturing by 1.01 K^¼ N^¾ of [CobbDouglas1928]_, as indices with 100 each in 1899.
 
-    Prices are near the marginal products of that year, 0.25 and 0.76; inertias and frictions are made up, small
-    against them.
+    Prices are near the marginal products of that year, 0.25 and 0.76; inertias and frictions are invented, and small in
+    comparison.
     """
     return growth_model(
         productivity=1.01,

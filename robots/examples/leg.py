@@ -35,26 +35,27 @@ def leg(
     inertia_law: Literal["constant", "stretched"] = "constant",
     formulation: Formulation | None = None,
 ) -> Robot:
-    """The supporting leg in an exoskeleton: shin and thigh, hinged to the ground at the ankle, figure 3 a of the paper.
+    """Build the supporting leg in an exoskeleton: shin and thigh, hinged to the ground at the ankle (figure 3 a).
 
-    q = (φ₁, φ₂, l₁, l₂), both angles from the horizontal: π/2 is upright. The foot rests. What the leg carries is a
+    q = (φ₁, φ₂, l₁, l₂), both angles from the horizontal: π/2 is upright. The foot is at rest. The load of the leg is a
     point mass at the hip, the end of the thigh. Masses, lengths and inertias are those of [DeLeva1996]_; springs,
-    dampers and loads are the machine's and have to be given. The inputs are M₁, at the ankle, and M₂, at the knee.
+    dampers and loads belong to the machine and must be given. The inputs are M₁, at the ankle, and M₂, at the knee.
 
     Args:
-        body_mass: of the whole body [kg].
-        height: of the standing body [m].
+        body_mass: mass of the whole body [kg].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
-        stiffness: of the springs along the links [N/m]; one number, or by name of ``LINKS``, as are the next three.
-        damping: of the changes of length [N s/m]; None for none.
-        hip_load: mass that the hip carries [kg], such as the body's less the leg's; None for none.
-        hinge_mass: point masses of the joints at the far ends, knee and hip [kg]; None for none.
-        added: mass of the machine on each link, as a share of the segment's mass; None for none.
+        stiffness: stiffness of the springs along the links [N/m]; one number, or by name of ``LINKS``, like damping,
+            hinge_mass and added.
+        damping: damping of the changes of length [N s/m]; None for no dampers.
+        hip_load: mass carried by the hip [kg], such as that of the body without the leg; None for no load.
+        hinge_mass: point masses of the joints at the far ends, knee and hip [kg]; None for no masses.
+        added: mass of the machine on each link, as a fraction of the segment's mass; None for no added mass.
         gravity: g along −y [m/s²].
-        axial_drives: whether forces along the links are inputs too.
-        rigid: whether the lengths are held by natural constraints.
+        axial_drives: True to add forces along the links as inputs.
+        rigid: True to fix the lengths by natural constraints.
         inertia_law: as in :func:`~erugin.robots.exoskeleton`.
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
 
     Raises:
         ModelError: for a number out of its range, or an unknown name.
@@ -81,11 +82,11 @@ def leg(
 
 
 def leg_segments(*, body_mass: float, height: float, sex: Sex) -> dict[str, Segment]:
-    """Shin and thigh by name, each from its lower joint.
+    """Return shin and thigh by name, each from its lower joint.
 
     Args:
-        body_mass: of the whole body [kg].
-        height: of the standing body [m].
+        body_mass: mass of the whole body [kg].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
     """
     return {
@@ -97,13 +98,13 @@ def leg_segments(*, body_mass: float, height: float, sex: Sex) -> dict[str, Segm
 def leg_posture(
     *, height: float, sex: Sex, shin: float = math.pi / 2, thigh: float = math.pi / 2
 ) -> NDArray[np.float64]:
-    """Coordinates (φ₁, φ₂, l₁, l₂) with the links at rest length; upright if not said.
+    """Return the coordinates (φ₁, φ₂, l₁, l₂) with the links at rest length; upright by default.
 
     Args:
-        height: of the standing body [m].
+        height: height of the standing body [m].
         sex: ``"female"`` or ``"male"``.
-        shin: its angle from the horizontal [rad].
-        thigh: its angle from the horizontal [rad].
+        shin: angle of the shin from the horizontal [rad].
+        thigh: angle of the thigh from the horizontal [rad].
     """
     # Lengths do not depend on the mass.
     parts = leg_segments(body_mass=1.0, height=height, sex=sex)

@@ -27,24 +27,25 @@ from ..variants import with_inputs
 BRICARD_LINKS = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 """Directions of the rods at q = 0, along the edges of a cube."""
 BRICARD_AXES = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-"""Axes of the hinges at which the rods begin; the sixth, at the end of the last one, is along x."""
+"""Axes of the hinges at which the rods start; the sixth, at the end of the last rod, is along x."""
 
 
 def bricard_mechanism(*, length: float = 1.0, mass: float = 1.0, width: float = 0.1, gravity: float = 9.81) -> Robot:
-    """The IFToMM benchmark A04: five rods of square section and six hinges between the ground and the ground.
+    """Build the IFToMM benchmark A04: a closed loop of five rods of square section and six hinges with the ground.
 
-    q = (hinge1, …, hinge5), zero where the rods lie along the edges of a cube, from the origin to (0, 0, l). There the
-    sixth hinge holds the last rod: the natural constraint ``pin`` holds its end, three rows in metres, and ``axis``
-    keeps its own x axis along that of the ground, two rows. Five rows for five hinges leave no freedom by Grübler's
-    count; one of them depends on the others wherever the loop is closed, and leaves one [Gonzalez2006]_. Its reactions
-    are of least norm. The benchmark starts from q = 0 at rest, and asks that the energy stays what it is for 10 s.
+    q = (hinge1, …, hinge5), zero where the rods lie along the edges of a cube, from the origin to (0, 0, l). The sixth
+    hinge connects the last rod to the ground there: the natural constraint ``pin`` fixes its end, three rows in metres,
+    and ``axis`` aligns its x axis with that of the ground, two rows. Five rows for five hinges leave no freedom by
+    Grübler's count, but one of them depends on the others wherever the loop is closed, so that one degree of freedom
+    remains [Gonzalez2006]_. The reactions are of least norm. The benchmark starts from q = 0 at rest and requires that
+    the energy is conserved for 10 s.
 
     Points are ``joint1`` … ``joint5`` and ``tip``, the end of the last rod. Inputs are the torques in the five hinges.
 
     Args:
         length: l of each rod [m].
         mass: m of each rod [kg].
-        width: of the section [m].
+        width: width of the section [m].
         gravity: g along −y [m/s²].
 
     Raises:
@@ -71,7 +72,7 @@ def bricard_mechanism(*, length: float = 1.0, mass: float = 1.0, width: float = 
             Node(name=name, parent=k - 1 if k else WORLD, placement=placement, joint=Revolute(axis), bodies=(bar,))
         )
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0))
-    frames = [moved.frame for moved in tree.motion.nodes]
+    frames = [node.frame for node in tree.motion.nodes]
     tip = frames[-1].point(ca.SX(ca.DM(BRICARD_LINKS[-1])) * p["l"])
     points = {f"joint{k + 1}": frame.position for k, frame in enumerate(frames)} | {"tip": tip}
     chain = tree_system(tree, parameters=p, points=points, chain=tuple(points), name="Bricard's mechanism")
@@ -93,20 +94,20 @@ def five_bar(
     inputs: Sequence[str] = ("left_crank", "right_crank"),
     gravity: float = 9.81,
 ) -> Robot:
-    """Two arms of two links whose tips are joined at a pin: a parallel robot with two degrees of freedom.
+    """Build two arms of two links whose tips are joined at a pin: a parallel robot with two degrees of freedom.
 
-    q = (left_crank, left_rod, right_crank, right_rod), absolute angles from x. The natural constraint ``tip pin`` holds
-    ``left_rod.end``, also called ``tip``, on ``right_rod.end``; its reaction is the force [N] of the right rod on the
-    left. Both motors stand on the ground. Where the rods lie in one line the cranks do not hold the tip.
+    q = (left_crank, left_rod, right_crank, right_rod), absolute angles from x. The natural constraint ``tip pin`` joins
+    ``left_rod.end``, also called ``tip``, to ``right_rod.end``; its reaction is the force [N] of the right rod on the
+    left. Both motors are fixed to the ground. If the rods are in line the cranks do not determine the tip.
 
     Args:
-        left_crank: from the origin.
-        left_rod: from the left crank's end.
-        right_crank: from the pivot at ``ground``.
-        right_rod: from the right crank's end.
-        ground: the right crank's pivot (x, y) [m].
-        inputs: which drives there are.
-        gravity: g along −y [m/s²]; zero for a robot that lies flat.
+        left_crank: link from the origin.
+        left_rod: link from the left crank's end.
+        right_crank: link from the pivot at ``ground``.
+        right_rod: link from the right crank's end.
+        ground: pivot of the right crank (x, y) [m].
+        inputs: names of the driven joints.
+        gravity: g along −y [m/s²]; zero for a horizontal robot.
 
     Raises:
         ModelError: for numbers out of their ranges, or an unknown input.
@@ -138,22 +139,22 @@ def four_bar(
     inputs: Sequence[str] = ("crank",),
     gravity: float = 9.81,
 ) -> Robot:
-    """Crank and coupler in a chain from the origin, the rocker from its own pivot, joined at a pin: one loop.
+    """Build a four-bar: crank and coupler from the origin, the rocker from its own pivot, joined at a pin.
 
-    q = (crank, coupler, rocker), absolute angles from x. The natural constraint ``coupler pin`` holds ``coupler.end``
-    on ``rocker.end``; its reaction is the force [N] of the rocker on the coupler there. The crank turns fully if it is
-    the shortest link and s + l ≤ p + q (Grashof).
+    q = (crank, coupler, rocker), absolute angles from x. The natural constraint ``coupler pin`` joins ``coupler.end``
+    to ``rocker.end``; its reaction is the force [N] of the rocker on the coupler. The crank can make full turns if it
+    is the shortest link and s + l ≤ p + q (Grashof).
 
     Points, parameters and the meaning of inputs are those of :func:`~erugin.robots.planar_linkage`.
 
     Args:
-        crank: from the origin.
-        coupler: from the crank's end.
-        rocker: from the pivot at ``ground`` to the coupler's end.
-        ground: the rocker's pivot (x, y) [m].
+        crank: link from the origin.
+        coupler: link from the crank's end.
+        rocker: link from the pivot at ``ground`` to the coupler's end.
+        ground: pivot of the rocker (x, y) [m].
         coupler_offset: centre of mass of the coupler across it, to the left [m].
         coupler_point: a point of the coupler, along and across it from the crank pin [m]; becomes ``coupler.point``.
-        inputs: which drives there are; the other joints are passive.
+        inputs: names of the driven joints; the others are passive.
         gravity: g along −y [m/s²].
 
     Raises:
@@ -172,20 +173,20 @@ def four_bar(
 
 
 def iftomm_four_bars(windows: int) -> Robot:
-    """The IFToMM benchmark A02: N four-bar windows side by side [Gonzalez2006]_, without drives.
+    """Build the IFToMM benchmark A02: N four-bar windows side by side [Gonzalez2006]_, without drives.
 
     2N + 1 uniform bars of 1 m and 1 kg: cranks 0 … N, pinned to the ground 1 m apart, and couplers 1 … N between their
-    ends; g = 9.81 m/s². One degree of freedom, except where all bars lie flat: there A loses N of its rows, and the
-    linkage may go on in any window as a parallelogram or crossed. The benchmark starts from upright cranks with 1 m/s
-    at the end of crank 0 along x.
+    ends; g = 9.81 m/s². One degree of freedom, except where all bars lie flat: there the rank of A drops by N, and each
+    window may continue as a parallelogram or crossed. The benchmark starts from upright cranks with 1 m/s at the end of
+    crank 0 along x.
 
     Args:
         windows: N, at least one.
 
     Raises:
-        ModelError: for another number.
+        ModelError: if it is not an integer of at least one, or too large.
     """
-    windows = whole("windows", windows, most=MOST_WINDOWS, advice="take fewer")
+    windows = whole("windows", windows, most=MOST_WINDOWS, advice="use fewer")
     bar = Link(length=1.0, mass=1.0, center=0.5, inertia=1.0 / 12.0)
     members = {"crank0": Bar(bar, (0.0, 0.0))}
     chain = ["crank0.base", "crank0.end"]
@@ -199,10 +200,10 @@ def iftomm_four_bars(windows: int) -> Robot:
 
 
 def pinocchio_four_bar() -> Robot:
-    """The linkage of Pinocchio's example of closed chains [Carpentier2021]_: a ground of 1 m and three moving boxes.
+    """Build the linkage of Pinocchio's example of closed chains [Carpentier2021]_: 1 m of ground, three moving boxes.
 
     Crank and rocker: 0.6 m, 5 kg; coupler: 1 m, 10 kg; each a box 0.1 m high, so that I = m (l² + 0.01)/12. It is a
-    parallelogram, and as such singular where it lies flat.
+    parallelogram, and therefore singular where it lies flat.
     """
     short, long = Link(0.6, 5.0, 0.3, 5.0 * (0.36 + 0.01) / 12.0), Link(1.0, 10.0, 0.5, 10.0 * (1.0 + 0.01) / 12.0)
     return four_bar(short, long, short, ground=(1.0, 0.0))
@@ -224,7 +225,7 @@ def six_bar(
     inputs: Sequence[str] = ("crank",),
     gravity: float = 9.81,
 ) -> Robot:
-    """Stephenson III: a four-bar whose coupler drives, at a point of its own, two more bars.
+    """Build a Stephenson III linkage: a four-bar whose coupler drives two more bars.
 
     Ground and coupler have three pins each; there are two loops and one degree of freedom. q = (crank, coupler, rocker,
     output, connector), absolute angles from x. The natural constraints are ``coupler pin``, ``coupler.end`` on
@@ -232,19 +233,19 @@ def six_bar(
     the first by the second.
 
     Args:
-        crank: from the origin.
-        coupler: from the crank's end to the rocker's.
-        rocker: from the pivot at ``ground``.
-        connector: from the output's end to the coupler's point.
-        output: from the pivot at ``output_ground``.
-        ground: the rocker's pivot (x, y) [m].
-        output_ground: the output's pivot (x, y) [m].
-        coupler_point: where the connector is pinned, along and across the coupler from the crank pin [m].
+        crank: link from the origin.
+        coupler: link from the crank's end to the rocker's.
+        rocker: link from the pivot at ``ground``.
+        connector: link from the output's end to the coupler's point.
+        output: link from the pivot at ``output_ground``.
+        ground: pivot of the rocker (x, y) [m].
+        output_ground: pivot of the output (x, y) [m].
+        coupler_point: pin of the connector, along and across the coupler from the crank pin [m].
         coupler_offset: centre of mass of the coupler across it, to the left [m].
         connector_offset: centre of mass of the connector across it, to the left [m].
         connector_point: a point of the connector, along and across it from the output's end [m]; becomes
             ``connector.point``.
-        inputs: which drives there are; the other joints are passive.
+        inputs: names of the driven joints; the others are passive.
         gravity: g along −y [m/s²].
 
     Raises:
@@ -268,12 +269,12 @@ def six_bar(
 
 
 def klann_leg(*, scale: float, line_density: float, gravity: float = 9.81) -> Robot:
-    """A leg of Klann's walking machine [Klann2001]_: the six-bar's ``connector``, with the foot ``connector.point``.
+    """Build a leg of Klann's walking machine [Klann2001]_: the six-bar's ``connector``, its foot ``connector.point``.
 
     The dimensions are those of the patent, in units of ``scale``: crank 0.268 about the origin, rocker 0.3206 about
     (−0.590, −0.176), output 0.5177 about (−0.233, 0.616); the coupler's pins are 0.590, 0.5221 and 1.1051 apart; hip,
-    knee and foot 0.8966, 0.8966 and 1.732. As the crank turns, the foot goes one way in a nearly straight line and
-    comes back lifted. Masses are not in the patent: every body is a chain of uniform thin rods between its pins.
+    knee and foot 0.8966, 0.8966 and 1.732. As the crank rotates, the foot moves along a nearly straight line and
+    returns lifted. Masses are not in the patent: every body is a chain of uniform thin rods between its pins.
 
     Args:
         scale: length of the patent's unit [m].
@@ -305,13 +306,13 @@ def klann_leg(*, scale: float, line_density: float, gravity: float = 9.81) -> Ro
 
 
 def _corner(side: float, from_start: float, from_end: float, turn: float) -> Point:
-    """Third corner of a triangle on a side along x, above it for a positive ``turn``."""
+    """Return the third corner of a triangle on a side along x, above it for a positive ``turn``."""
     x = (from_start**2 - from_end**2 + side**2) / (2.0 * side)
     return x, math.copysign(math.sqrt(from_start**2 - x**2), turn)
 
 
 def _rods(unit: float, density: float, corners: Sequence[Point]) -> tuple[Link, float]:
-    """One body of thin rods between corners: its link, whose length is that of the first rod, and its offset."""
+    """Return a body of thin rods between corners: its link, with the length of the first rod, and its offset."""
     pieces = [
         (
             density * unit * math.dist(a, b),
@@ -336,20 +337,20 @@ def slider_crank(
     inputs: Sequence[str] = ("crank",),
     gravity: float = 9.81,
 ) -> Robot:
-    """Crank and connecting rod in a chain from the origin, a slider on a guide along x, joined at the wrist pin.
+    """Build crank and connecting rod from the origin and a slider on a guide along x, joined at the wrist pin.
 
-    q = (crank, rod, slider): two absolute angles from x [rad] and the slider's place along x [m]. The natural
-    constraint ``wrist pin`` holds ``rod.end`` on ``slider.end``; its reaction is the force [N] of the slider on the
-    rod. The crank turns fully if it is shorter than the rod by more than the offset. With crank and rod equally long
-    and no offset the slider can stop at the origin while the crank goes on: there the linkage is singular.
+    q = (crank, rod, slider): two absolute angles from x [rad] and the slider's position along x [m]. The natural
+    constraint ``wrist pin`` joins ``rod.end`` to ``slider.end``; its reaction is the force [N] of the slider on the
+    rod. The crank can make full turns if it is shorter than the rod by more than the offset. With crank and rod equally
+    long and no offset the slider can stop at the origin while the crank continues: there the linkage is singular.
 
     Args:
-        crank: from the origin.
-        rod: from the crank's end.
-        slider_mass: [kg].
+        crank: link from the origin.
+        rod: link from the crank's end.
+        slider_mass: mass of the slider [kg].
         offset: height of the guide above the crank's pivot [m]; zero for a guide through it.
-        inputs: which drives there are: ``"crank"`` and ``"rod"`` are torques, ``"slider"`` is a force along x, such as
-            that of a gas on a piston.
+        inputs: names of the driven joints: ``"crank"`` and ``"rod"`` are torques, ``"slider"`` is a force along x, such
+            as that of a gas on a piston.
         gravity: g along −y [m/s²]; the guide carries the slider.
 
     Raises:
@@ -367,7 +368,7 @@ def slider_crank(
 
 
 def flores_slider_crank() -> Robot:
-    """The slider-crank of a benchmark for joints with clearance [Flores2010]_, with an ideal guide.
+    """Build the slider-crank of a benchmark for joints with clearance [Flores2010]_, with an ideal guide.
 
     Crank 0.153 m, 0.038 kg, 7.4e-5 kg m²; rod 0.306 m, 0.038 kg, 5.9e-4 kg m²; slider 0.076 kg; centres of mass in the
     middle of the bars; g = 9.81 m/s². The benchmark starts with both bars along x, the crank at 150 rad/s.
@@ -377,12 +378,12 @@ def flores_slider_crank() -> Robot:
 
 
 def andrews_squeezer() -> Robot:
-    """Andrews' squeezing mechanism with the numbers of Hairer and Wanner [HairerWanner1996]_, section VII.7.
+    """Build Andrews' squeezing mechanism with the numbers of Hairer and Wanner [HairerWanner1996]_, section VII.7.
 
-    Seven bars, three loops that meet in one pin, a spring, no gravity; the benchmark drives the crank K1 with 0.033 N m
-    from rest and asks for the place after 0.03 s, when the crank has made two and a half turns. One degree of freedom.
+    Seven bars, three loops that meet in one pin, a spring, no gravity, one degree of freedom; the benchmark drives the
+    crank K1 with 0.033 N m from rest and requires the position after 0.03 s, two and a half turns of the crank.
 
-    The book's coordinates are found from the absolute angles here as β = K1, Θ = K2 − K1 − π, γ = K3 + π/2, δ = K5,
+    The book's coordinates follow from the absolute angles as β = K1, Θ = K2 − K1 − π, γ = K3 + π/2, δ = K5,
     Φ = K4 − K5 + π/2, ε = K7 + π/2, Ω = K6 − K7 − π/2. Its equations are M w = f − Gᵀλ, so that the reactions of
     ``pin K3``, ``pin K4`` and ``pin K6``, in this order, are −λ.
     """
@@ -404,7 +405,7 @@ def andrews_squeezer() -> Robot:
 
 
 def hairer_wanner_angles(q: ArrayLike) -> NDArray[np.float64]:
-    """β, Θ, γ, Φ, δ, Ω, ε of the book from the absolute angles of :func:`andrews_squeezer`, shape (7,) [rad].
+    """Return β, Θ, γ, Φ, δ, Ω, ε of the book from the absolute angles of :func:`andrews_squeezer`, shape (7,) [rad].
 
     Args:
         q: coordinates, shape (7,) [rad].

@@ -1,4 +1,4 @@
-"""Magnetic levitation: a ball under an electromagnet, the gap and the charge as coordinates of one Lagrangian."""
+"""Magnetic levitation: a ball under an electromagnet, with the gap and the charge as coordinates of one Lagrangian."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def magnetic_levitation(
     resistance: float,
     gravity: float = 9.81,
 ) -> Robot:
-    """Ball that a coil with a voltage u on it draws upwards, q = (y, q_c): gap and charge through the coil.
+    """Build a ball attracted upwards by a coil with the voltage u, q = (y, q_c): gap and charge through the coil.
 
     T = ½ m ẏ² + ½ L(y) i² with the current i = q̇_c and L(y) = L₁ + L₀/(1 + y/a); V = −m g y, y pointing down;
-    D = ½ k ẏ² + ½ R i² [Khalil2002]_ exercise 1.18. So m ÿ = m g − k ẏ + ½ L′(y) i² and d(L i)/dt + R i = u: no force
-    of the magnet and no induced voltage is written down, both come from L(y). The ball hangs at y with the current
-    i² = 2 m g (a + y)²/(L₀ a), and that is unstable.
+    D = ½ k ẏ² + ½ R i² [Khalil2002]_ exercise 1.18. So m ÿ = m g − k ẏ + ½ L′(y) i² and d(L i)/dt + R i = u: the
+    magnetic force and the induced voltage both follow from L(y). The ball has an unstable equilibrium at y for the
+    current i² = 2 m g (a + y)²/(L₀ a).
 
     The input is ``u`` [V]. The point ``ball`` is (0, −y) in the plane, ``coil`` its origin. Parameters are ``m``,
     ``k``, ``L1``, ``L0``, ``a``, ``R`` and ``g``.
@@ -34,8 +34,8 @@ def magnetic_levitation(
         mass: m of the ball [kg].
         friction: k, viscous [N s/m].
         coil_inductance: L₁, without the ball [H].
-        ball_inductance: L₀, what the ball adds at y = 0 [H].
-        gap_scale: a, gap at which it adds half of that [m].
+        ball_inductance: L₀, added by the ball at y = 0 [H].
+        gap_scale: a, gap at which the ball adds half of L₀ [m].
         resistance: R of the coil [Ω].
         gravity: g along y [m/s²].
 
@@ -76,9 +76,9 @@ def magnetic_levitation(
 
 
 def khalil_suspension(*, gravity: float = 9.81) -> Robot:
-    """The ball of [Khalil2002]_ exercise 13.27: 0.1 kg, k = 0.001 N s/m, a = 5 cm, L₀ = 0.01 H, L₁ = 0.02 H, R = 1 Ω.
+    """Build the ball of [Khalil2002]_ 13.27: 0.1 kg, k = 0.001 N s/m, a = 5 cm, L₀ = 0.01 H, L₁ = 0.02 H, R = 1 Ω.
 
-    It is to be held at y = 5 cm, which takes about 6.26 A.
+    The equilibrium at y = 5 cm requires about 6.26 A.
 
     Args:
         gravity: g along y [m/s²].

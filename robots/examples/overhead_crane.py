@@ -25,10 +25,10 @@ def overhead_crane(
     gravity: float = 9.81,
     form: Form = "angle",
 ) -> Robot:
-    """Two drives for three degrees of freedom: a force on the trolley, a torque on the winch; the load swings.
+    """Build a crane with two drives for three degrees of freedom: trolley force and winch torque; the load swings.
 
-    T = ½ m_t ṡ² + ½ (J/r²) l̇² + ½ m |ṙ|², V = m g z of the load at r = (x, z). The rope is straight and has no mass;
-    nothing here notices if it were to push.
+    T = ½ m_t ṡ² + ½ (J/r²) l̇² + ½ m |ṙ|², V = m g z of the load at r = (x, z). The rope is straight and has no mass; a
+    pushing (slack) rope is not detected.
 
     ``"angle"``: q = (s, l, φ), trolley, rope length and angle from the vertical, with r = (s + l sin φ, −l cos φ).
     ``"rope"``: q = (s, l, x, z), the load's own coordinates, with the natural constraint (x − s)² + z² = l², named
@@ -44,10 +44,10 @@ def overhead_crane(
         winch_radius: r [m].
         load_mass: m [kg].
         gravity: g along −z [m/s²].
-        form: which coordinates.
+        form: coordinates, ``"angle"`` or ``"rope"``.
 
     Raises:
-        ModelError: for a value out of its range, or another form.
+        ModelError: for a value out of its range, or an unknown form.
     """
     if form not in ("angle", "rope"):
         raise ModelError(f"form must be 'angle' or 'rope', got {form!r}")
@@ -84,11 +84,11 @@ def overhead_crane(
 
 
 def altmann_heiland_crane(*, form: Form = "angle") -> Robot:
-    """The crane of [AltmannHeiland2017]_ by the code of its authors: m_t = 10 kg, J = 0.1 kg m², r = 0.1 m, m = 100 kg.
+    """Build the crane of the code of [AltmannHeiland2017]_: m_t = 10 kg, J = 0.1 kg m², r = 0.1 m, m = 100 kg.
 
     Their load starts 4 m below the trolley, at rest.
 
     Args:
-        form: which coordinates, as in :func:`overhead_crane`.
+        form: coordinates, as in :func:`overhead_crane`.
     """
     return overhead_crane(trolley_mass=10.0, winch_inertia=0.1, winch_radius=0.1, load_mass=100.0, form=form)

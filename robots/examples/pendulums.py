@@ -42,16 +42,16 @@ DESIGNS: dict[str, dict[str, float]] = {
 
 
 def realaigym_acrobot(design: Design = "C.1", *, effort: float = EFFORT) -> Robot:
-    """The identified double pendulum of [Wiebe2024]_, without friction and motor inertia, as in its simulation.
+    """Build the identified double pendulum of [Wiebe2024]_, without friction and motor inertia, as in its simulation.
 
     T = ½ (I₁ + m₂l₁²) ω₁² + ½ I₂ (ω₁+ω₂)² + m₂ l₁ r₂ cos q₂ ω₁ (ω₁+ω₂),
     V = −g (m₁r₁ + m₂l₁) cos q₁ − g m₂ r₂ cos(q₁+q₂).
 
-    q = (0, 0) hangs down and q = (π, 0) stands up; q₂ is relative to the first link, both counter-clockwise. The only
-    input is the torque ``M2`` of the elbow. Its limit stands in ``limits``, which no equation enforces.
+    q = (0, 0) hangs down and q = (π, 0) is upright; q₂ is relative to the first link, both counter-clockwise. The only
+    input is the torque ``M2`` of the elbow. Its limit is in ``limits``, which the equations do not enforce.
 
-    The identified I₂ of design C.0 is smaller than m₂r₂², which no rigid body has; the mass matrix is positive definite
-    even so, and the published numbers are those of this model.
+    The identified I₂ of design C.0 is smaller than m₂r₂², which is impossible for a rigid body; the mass matrix is
+    still positive definite, and the published numbers are those of this model.
 
     Args:
         design: ``"C.1"``, with 0.523 and 0.626 kg, of the second version of the benchmark, or ``"C.0"`` of the first.
@@ -91,10 +91,10 @@ def realaigym_acrobot(design: Design = "C.1", *, effort: float = EFFORT) -> Robo
 
 
 def spherical_pendulum(*, mass: float, length: float, gravity: float = 9.81) -> Robot:
-    """A bob on a massless rod, q = (x, y, z) from the pivot, z up, with the natural constraint x² + y² + z² = l².
+    """Build a bob on a massless rod, q = (x, y, z) from the pivot, z up, with the natural constraint x² + y² + z² = l².
 
-    No angle has a place here where it is not defined, as a pendulum's azimuth has at the bottom. The constraint
-    ``rod``, (|q|² − l²)/2l, is in metres: its multiplier is the force in the rod [N], positive where the rod pushes.
+    Unlike with angles, no coordinate is undefined at the bottom. The constraint ``rod``, (|q|² − l²)/2l, is in metres:
+    its multiplier is the force in the rod [N], positive for compression.
     With y = 0 it is the pendulum of [Larin1993]_ section 5. Points are ``pivot`` and ``bob``.
 
     Args:

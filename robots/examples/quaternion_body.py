@@ -1,4 +1,4 @@
-"""A rigid body in space whose orientation is a unit quaternion: free, or turning about a fixed point."""
+"""A rigid body in space whose orientation is a unit quaternion: free, or rotating about a fixed point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOMENTS = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 
 
 def quaternion_body(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravity: float = 9.81) -> Robot:
-    """Free rigid body, q = (x, y, z, e0, e1, e2, e3) and v = q̇, with the natural constraint eᵀe = 1.
+    """Build a free rigid body, q = (x, y, z, e0, e1, e2, e3) and v = q̇, with the natural constraint eᵀe = 1.
 
     T = ½ m |ċ|² + ½ ωᵀ I ω with the centre of mass c = x + R(e) c_B and ω = 2 G(e) ė in body axes; V = m g c_z. There
     are seven velocities for six degrees of freedom: M has rank 6, since (ẋ, ė) = (−2 R c_B, e) has no energy, and along
@@ -39,7 +39,7 @@ def quaternion_body(mass: float, inertia: ArrayLike, *, center: Sequence[float],
         gravity: g along −z [m/s²].
 
     Raises:
-        ModelError: for a mass that is not positive, an inertia that no rigid body has, or a wrong shape.
+        ModelError: for a mass that is not positive, an impossible inertia, or a wrong shape.
     """
     p, I, c_B = _declare(mass, inertia, center, gravity)
     q = _column("x", "y", "z", "e0", "e1", "e2", "e3")
@@ -69,7 +69,7 @@ def quaternion_body(mass: float, inertia: ArrayLike, *, center: Sequence[float],
 
 
 def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravity: float = 9.81) -> Robot:
-    """Rigid body that turns about a fixed point of it, q = (e0, e1, e2, e3), with the natural constraint eᵀe = 1.
+    """Build a rigid body that rotates about a fixed point, q = (e0, e1, e2, e3), with the natural constraint eᵀe = 1.
 
     T = ½ ωᵀ I₀ ω with I₀ = I + m (|c_B|² E − c_B c_Bᵀ) about the fixed point, and V = m g (R(e) c_B)_z. M has rank 3.
     Without inputs the multiplier is μ = V − 2 T. The inputs are a torque in body axes; point, frame and parameters are
@@ -82,7 +82,7 @@ def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravi
         gravity: g along −z [m/s²].
 
     Raises:
-        ModelError: for a mass that is not positive, an inertia that no rigid body has, or a wrong shape.
+        ModelError: for a mass that is not positive, an impossible inertia, or a wrong shape.
     """
     p, I, c_B = _declare(mass, inertia, center, gravity)
     e, v = _column("e0", "e1", "e2", "e3"), _column("de0", "de1", "de2", "de3")
@@ -112,14 +112,14 @@ def heavy_top(mass: float, inertia: ArrayLike, *, center: Sequence[float], gravi
 def _declare(
     mass: float, inertia: ArrayLike, center: Sequence[float], gravity: float
 ) -> tuple[Parameters, ca.SX, ca.SX]:
-    """Parameters, and of their symbols I, shape (3, 3), and c_B, shape (3,)."""
+    """Declare the parameters, and return them with I, shape (3, 3), and c_B, shape (3,), in their symbols."""
     moments = _inertia(inertia)
-    place = tuple(finite(f"center[{i}] [m]", value) for i, value in enumerate(center))
-    if len(place) != 3:
+    position = tuple(finite(f"center[{i}] [m]", value) for i, value in enumerate(center))
+    if len(position) != 3:
         raise ModelError(f"center must have shape (3,), got {center!r}")
     values = {"m": positive("mass [kg]", mass)}
     values |= {name: float(moments["xyz".index(name[1]), "xyz".index(name[2])]) for name in MOMENTS}
-    values |= dict(zip(("cx", "cy", "cz"), place, strict=True)) | {"g": finite("gravity", gravity)}
+    values |= dict(zip(("cx", "cy", "cz"), position, strict=True)) | {"g": finite("gravity", gravity)}
     p = Parameters.declare(values, ranges=dict.fromkeys(("m", "Ixx", "Iyy", "Izz"), Range.POSITIVE))
     I = ca.vertcat(
         ca.horzcat(p["Ixx"], p["Ixy"], p["Ixz"]),
@@ -130,7 +130,7 @@ def _declare(
 
 
 def _inertia(value: ArrayLike) -> NDArray[np.float64]:
-    """A copy of an inertia that a rigid body can have, shape (3, 3)."""
+    """Return a copy of a physically possible inertia, shape (3, 3)."""
     try:
         I = reals("value", value)
     except (TypeError, ValueError) as error:
@@ -153,10 +153,10 @@ def _unit(e: ca.SX) -> Constraint:
 
 
 def _body_rates(e: ca.SX) -> ca.SX:
-    """G(e) of ω = 2 G ė, in body axes, shape (3, 4); G e = 0."""
+    """Return G(e) of ω = 2 G ė, in body axes, shape (3, 4); G e = 0."""
     return ca.horzcat(-e[1:], e[0] * ca.SX.eye(3) - ca.skew(e[1:]))
 
 
 def _rotation(e: ca.SX) -> ca.SX:
-    """R(e) from body to world axes, shape (3, 3), of degree 2 in e."""
+    """Return R(e) from body to world axes, shape (3, 3), of degree 2 in e."""
     return ca.horzcat(-e[1:], e[0] * ca.SX.eye(3) + ca.skew(e[1:])) @ _body_rates(e).T

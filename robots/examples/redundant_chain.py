@@ -1,4 +1,4 @@
-"""Plane systems in more coordinates than they have degrees of freedom, with a singular mass matrix."""
+"""Plane systems in redundant coordinates, with a singular mass matrix."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..robot import Robot
 
 
 def redundant_chain(links: Sequence[Link], *, gravity: float = 9.81) -> Robot:
-    """Planar manipulator with n rigid links, each described as if it were free and by one number more than it needs.
+    """Build a planar manipulator with n rigid links, each described as a free body by one redundant coordinate more.
 
     q = (x_1, y_1, cos_1, sin_1, …): the centre of mass of each link and its direction e_i = (cos_i, sin_i) as a pair of
-    coordinates, as in the natural coordinates of [GarciaDeJalonBayo1994]_. Here T = ½ Σ (m_i |ċ_i|² + I_i ω_i²) with
-    ω_i = cos_i d(sin_i)/dt − sin_i d(cos_i)/dt knows nothing of a stretching e_i: M, of shape (4n, 4n), has rank 3n.
-    It takes the 3n natural constraints, ``unit{i}`` with |e_i|² = 1 and ``joint{i}`` that holds the links together, to
+    coordinates, as in the natural coordinates of [GarciaDeJalonBayo1994]_. T = ½ Σ (m_i |ċ_i|² + I_i ω_i²) with
+    ω_i = cos_i d(sin_i)/dt − sin_i d(cos_i)/dt does not depend on the rate of |e_i|: M, of shape (4n, 4n), has rank 3n.
+    The 3n natural constraints, ``unit{i}`` with |e_i|² = 1 and ``joint{i}`` that joins the links, are needed to
     determine the motion [Deressa2015]_ section 1.2.
 
     The motion is that of :func:`~erugin.robots.planar_manipulator` in absolute angles from the horizontal; inputs,
@@ -32,11 +32,14 @@ def redundant_chain(links: Sequence[Link], *, gravity: float = 9.81) -> Robot:
         gravity: g along −y [m/s²].
 
     Raises:
-        ModelError: for no links, or a last link whose turning has no inertia.
+        ModelError: for no links, or a last link without rotational inertia.
     """
     links, p = link_chain(links, gravity, "chain")
     if links[-1].center == 0.0 and links[-1].inertia == 0.0:
-        raise ModelError("the last link is a point mass at its own joint: nothing determines how it turns")
+        raise ModelError(
+            "the last link has no inertia about its joint, so its rotation is not determined: pass an inertia, or a "
+            "centre of mass away from the joint"
+        )
     n = len(links)
     numbers = range(1, n + 1)
     names = [f"{symbol}{i}" for i in numbers for symbol in ("x", "y", "cos", "sin")]
@@ -81,24 +84,24 @@ def redundant_chain(links: Sequence[Link], *, gravity: float = 9.81) -> Robot:
 def torn_oscillator(
     masses: tuple[float, float], stiffnesses: tuple[float, float], rest_lengths: tuple[float, float], *, width: float
 ) -> Robot:
-    """Two masses in a row on springs, torn apart into two systems, example of [UdwadiaPhohomsiri2006]_.
+    """Build two masses in a row on springs, separated into two systems, example of [UdwadiaPhohomsiri2006]_.
 
-    wall — k₁ — m₁ — k₂ — m₂, on a line. x₁ is the place of m₁ and x₂ the length of the second spring, whose near end is
-    at q₁ as if it were not tied to m₁: q = (x₁, q₁, x₂), T = ½ m₁ẋ₁² + ½ m₂(q̇₁ + ẋ₂)² with M of rank 2, and
-    V = ½ Σ k_i (x_i − l_i0)². The natural constraint q₁ = x₁ + d ties the halves; its multiplier is −k₂(x₂ − l₂₀).
+    wall — k₁ — m₁ — k₂ — m₂, on a line. x₁ is the position of m₁ and x₂ the length of the second spring, whose near end
+    q₁ is a separate coordinate: q = (x₁, q₁, x₂), T = ½ m₁ẋ₁² + ½ m₂(q̇₁ + ẋ₂)² with M of rank 2, and
+    V = ½ Σ k_i (x_i − l_i0)². The natural constraint q₁ = x₁ + d joins the halves; its multiplier is −k₂(x₂ − l₂₀).
 
     Args:
         masses: m₁, m₂ [kg].
         stiffnesses: k₁, k₂ [N/m].
         rest_lengths: l₁₀, l₂₀ [m].
-        width: d, of the first mass [m].
+        width: d, width of the first mass [m].
 
     Raises:
-        ModelError: for other than two of each, a mass or stiffness that is not positive, or a length not finite.
+        ModelError: unless there are two of each, positive masses and stiffnesses, and finite lengths.
     """
     for what, pair in (("masses", masses), ("stiffnesses", stiffnesses), ("rest_lengths", rest_lengths)):
         if len(pair) != 2:
-            raise ModelError(f"a torn oscillator has two {what}, got {pair!r}")
+            raise ModelError(f"{what} must be two numbers, got {pair!r}")
     values = {f"m{i}": positive(f"mass {i} [kg]", m) for i, m in enumerate(masses, 1)}
     values |= {f"k{i}": positive(f"stiffness {i} [N/m]", k) for i, k in enumerate(stiffnesses, 1)}
     values |= {f"l{i}": finite(f"rest length {i} [m]", l) for i, l in enumerate(rest_lengths, 1)}

@@ -1,4 +1,4 @@
-"""Two-wheel robots with published numbers, and a motor to drive one."""
+"""Two-wheel robots with published numbers, and a motor for them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Form = Literal["full", "reduced"]
 
 
 def fukao_robot(*, form: Form = "full", motors: DCMotor | tuple[DCMotor, DCMotor] | None = None) -> Robot:
-    """The platform of [Fukao2000]_, on which many controllers have been compared since: 30 kg, 1.5 m between wheels.
+    """Build the platform of [Fukao2000]_, often used to compare controllers: 30 kg, 1.5 m between wheels.
 
-    Its centre of mass is 0.3 m ahead of the axle, so that free motion shows what the offset does: a turning robot gains
-    speed as it stops turning.
+    Its centre of mass is 0.3 m ahead of the axle, so that free motion shows the effect of the offset: a turning robot
+    gains speed as it stops turning.
 
     Args:
         form: ``"full"`` or ``"reduced"``, as in :func:`~erugin.robots.two_wheel_robot`.
-        motors: what drives the wheels, such as ``maxon_re40(gear_ratio=43.0)``; torques if not given.
+        motors: motors of the wheels, such as ``maxon_re40(gear_ratio=43.0)``; torque inputs if not given.
     """
     return two_wheel_robot(
         wheel_radius=0.15,
@@ -37,15 +37,15 @@ def fukao_robot(*, form: Form = "full", motors: DCMotor | tuple[DCMotor, DCMotor
 
 
 def turtlebot3_burger(*, form: Form = "full") -> Robot:
-    """TurtleBot3 Burger, by the inertias in its maker's URDF [Robotis]_: 1 kg, 16 cm between wheels.
+    """Build TurtleBot3 Burger with the inertias of its manufacturer's URDF [Robotis]_: 1 kg, 16 cm between wheels.
 
-    The platform is base, laser scanner and caster together. The scanner behind the axle puts the centre of mass there:
-    ``com_offset`` is −4.3 mm. The axes of the wheels' tensors differ by a part in a thousand; their mean is taken.
+    The platform is base, laser scanner and caster together. The scanner moves the centre of mass behind the axle:
+    ``com_offset`` is −4.3 mm. The two diametral inertias of a wheel differ by 0.15 %; their mean is used.
 
     Args:
         form: ``"full"`` or ``"reduced"``, as in :func:`~erugin.robots.two_wheel_robot`.
     """
-    # Mass [kg], place ahead of the axle [m], inertia about the vertical through its own centre of mass [kg m²].
+    # Mass [kg], position ahead of the axle [m], inertia about the vertical through its own centre of mass [kg m²].
     bodies = ((0.82573504, 0.0, 2.0064271e-3), (0.114, -0.032, 1e-3), (0.005, -0.081, 1e-3))
     mass = sum(m for m, _, _ in bodies)
     center = sum(m * x for m, x, _ in bodies) / mass
@@ -63,10 +63,10 @@ def turtlebot3_burger(*, form: Form = "full") -> Robot:
 
 
 def maxon_re40(*, gear_ratio: float) -> DCMotor:
-    """The motor maxon RE 40, 150 W, winding for 24 V, order number 148867 [Maxon148867]_.
+    """Build the motor maxon RE 40, 150 W, winding for 24 V, order number 148867 [Maxon148867]_.
 
-    The data sheet gives no viscous friction; it follows here from idle running, 137 mA at 7580 rpm. Inertia and losses
-    of a gear are not included.
+    The data sheet does not list viscous friction; it follows from the no-load data, 137 mA at 7580 rpm. Inertia and
+    losses of a gear are not included.
 
     Args:
         gear_ratio: n, turns of the rotor for one turn of the wheel.

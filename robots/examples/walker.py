@@ -17,17 +17,17 @@ from ..variants import with_drive
 SHIN, THIGH, TRUNK = 0.43, 0.42, 0.6
 """Lengths of the links at rest [m]."""
 FEET = {"A": Contact("pole", (0.0, 1.0), "foot A"), "B": Contact("tip", (0.0, 1.0), "foot B")}
-"""The points by which the walker stands, on level ground."""
+"""Contacts of the feet with level ground."""
 STIFFNESS, DAMPING, FOOT = 2e4, 400.0, 1.2
-"""Of the springs along the links [N/m], of their dampers [N s/m], and the mass of a foot [kg]."""
+"""Stiffness [N/m] and damping [N s/m] along the links, and mass of a foot [kg]."""
 
 
 def walker() -> Robot:
-    """Five telescopic links, q = (x, y, φ₁ … φ₅, l₁ … l₅), after [ChigarevBorisov2015]_, 64.4 kg.
+    """Build five telescopic links, q = (x, y, φ₁ … φ₅, l₁ … l₅), after [ChigarevBorisov2015]_, 64.4 kg.
 
     Shin and thigh of leg A upwards from foot A at (x, y), the trunk from the hip ``end2``, thigh and shin of leg B
     downwards to foot B, the ``tip``; angles are absolute, π/2 is upright. The feet are points; each has a drive on its
-    shin, ``ankle A`` and ``ankle B``, which reacts against the ground. In the air neither may be used.
+    shin, ``ankle A`` and ``ankle B``, which reacts against the ground and must not be used in the air.
     """
 
     def link(mass: float, inertia: float, ratio: float, length: float, foot: float | None = None) -> TelescopicLink:
@@ -48,12 +48,12 @@ def walker() -> Robot:
 
 
 def walker_posture(hip: tuple[float, float], other: float, *, lean: float) -> NDArray[np.float64]:
-    """Foot A at the origin, foot B on the ground, both knees in front of their legs, all links at rest length.
+    """Return the posture with foot A at the origin, foot B on the ground, knees forward, all links at rest length.
 
     Args:
-        hip: its place x, y [m].
+        hip: position x, y of the hip [m].
         other: x of foot B [m].
-        lean: of the trunk forwards [rad].
+        lean: forward lean of the trunk [rad].
 
     Returns:
         q, shape (12,).
@@ -68,7 +68,7 @@ def walker_posture(hip: tuple[float, float], other: float, *, lean: float) -> ND
 
 
 def _leg(x: float, y: float) -> tuple[float, float]:
-    """Angles of shin and thigh, both from the foot upwards, for a hip at (x, y) from the foot."""
+    """Return the angles of shin and thigh, both from the foot upwards, for a hip at (x, y) from the foot."""
     far = math.hypot(x, y)
     shin = math.atan2(y, x) - math.acos((SHIN**2 + far**2 - THIGH**2) / (2 * SHIN * far))
     return shin, math.atan2(y - SHIN * math.sin(shin), x - SHIN * math.cos(shin))

@@ -45,35 +45,35 @@ def exoskeleton(
     q = (φ₁…φ_n, l₁…l_n), φ_i from the horizontal, counter-clockwise; a floating base puts the pole's x, y before them.
     T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²), V = Σ (g m_i y_i + ½ k_i (l_i − l_i0)²), with c_i at n_i l_i along link i.
 
-    The inputs are the joint torques M_i, by the link before on link i (the ground, for a link at the pole), so that
-    Q_φi = M_i − Σ M_j over the links j that begin at the end of link i; then, as an option, the axial forces F_i.
+    The inputs are the joint torques M_i, by the parent link on link i (the ground, for a link at the pole), so that
+    Q_φi = M_i − Σ M_j over the links j that start at the end of link i; then, as an option, the axial forces F_i.
 
-    Points are ``pole``, ``joint1`` … (where link i begins), ``end1`` …, ``center1`` …, and ``tip``, the end of the last
+    Points are ``pole``, ``joint1`` … (start of link i), ``end1`` …, ``center1`` …, and ``tip``, the end of the last
     link. Parameters are ``m1``, ``I1``, ``n1``, ``k1``, ``L1`` (the rest length l_10), …, ``h0``, ``h1``, … for masses
     of joints (``h0`` the pole's), ``d1``, … for damping, and ``g``.
 
     Args:
         links: at least one; a chain unless ``parents`` is given.
-        parents: for each link the number, from 1, of the earlier link at whose end it begins; 0 for the pole.
+        parents: for each link the number, from 1, of the earlier link at whose end it starts; 0 for the pole.
         gravity: g along −y [m/s²].
-        base: ``"pinned"``, the pole is a hinge on the ground; ``"floating"``, it is free, as in flight: the torque of a
-            link at the pole then has nothing to react against and is no input.
-        pole_mass: point mass of the joint at the pole [kg]; None for none.
-        axial_drives: whether forces F_i along the links are inputs too.
-        rigid: True, or the numbers of links, from 1, whose length is held at l_i0 by a natural constraint.
+        base: ``"pinned"``, the pole is a hinge on the ground; ``"floating"``, it is free, as in flight: a link at the
+            pole then has no joint torque.
+        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
+        axial_drives: True to add forces F_i along the links as inputs.
+        rigid: True, or the numbers of links, from 1, whose length is fixed at l_i0 by a natural constraint.
         inertia_law: ``"constant"``, I_i does not depend on l_i, as in the paper; ``"stretched"``, I_i (l_i/l_i0)².
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
         name: shown in messages.
 
     Raises:
-        ModelError: for no links, a wrong parent, or an unknown word.
+        ModelError: for no links, a wrong parent, or an unknown option.
     """
     links = tuple(links) if isinstance(links, Iterable) else (links,)
-    parents, held = check_arguments(links, parents, rigid, base, inertia_law)
+    parents, fixed = check_arguments(links, parents, rigid, base, inertia_law)
     numbers = range(1, len(links) + 1)
     p = chain_parameters(links, gravity, pole_mass)
     floating = base == "floating"
-    require_mass(links, floating, pole_mass, held, inertia_law)
+    require_mass(links, floating, pole_mass, fixed, inertia_law)
     nodes: list[Node] = []
     if floating:
         pole = (Body.planar("pole", p["h0"], ca.SX(0), ca.SX(0)),) if pole_mass is not None else ()
@@ -88,7 +88,7 @@ def exoskeleton(
     order = (*(("x", "y") if floating else ()), *(f"phi{i}" for i in numbers), *(f"l{i}" for i in numbers))
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0), order)
     c = tree.coordinates
-    at = {name: place for place, name in enumerate(order)}
+    at = {name: index for index, name in enumerate(order)}
     lengths = {i: c.q[at[f"l{i}"]] for i in numbers}
 
     torques = [i for i in numbers if not (floating and parents[i - 1] == 0)]
@@ -114,7 +114,7 @@ def exoskeleton(
         B=ca.SX(B),
         V=spring_energy(p, lengths),
         resistance=damping_forces(p, c.v, at),
-        natural=[rigid_link(p, i, lengths[i]) for i in held],
+        natural=[rigid_link(p, i, lengths[i]) for i in fixed],
         points={label: frame.position[:2] for label, frame in frames.items()},
         frames=frames,
         input_units=("N m",) * len(torques) + ("N",) * (len(names) - len(torques)),

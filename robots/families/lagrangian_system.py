@@ -38,10 +38,10 @@ def lagrangian_system(
     chain: Sequence[str] = (),
     name: str = "system",
 ) -> Robot:
-    """Robot of d/dt ∂L/∂v − ∂L/∂q + ∂D/∂v = Q, with L = T − V and v = q̇.
+    """Build the robot d/dt ∂L/∂v − ∂L/∂q + ∂D/∂v = Q, with L = T − V and v = q̇.
 
-    M = ∂²T/∂v², B = ∂Q/∂u, and h is the left side at a = 0 minus Q at u = 0. Time may occur explicitly everywhere; T
-    may have terms of degree 2, 1 and 0 in v.
+    M = ∂²T/∂v², B = ∂Q/∂u, and h is the left side at a = 0 minus Q at u = 0. Every argument may depend explicitly on
+    time; T may have terms of degree 2, 1 and 0 in v.
 
     Args:
         q: coordinates, symbols of shape (n,).
@@ -55,7 +55,7 @@ def lagrangian_system(
         natural: constraints that the world enforces.
         t: symbol of time, if T, V, D or Q use it.
         nominal: values by name when p is bare symbols.
-        points: named places for constraints and pictures.
+        points: named positions for constraints and pictures.
         frames: named poses in space.
         units: unit of each coordinate.
         input_names: name of each input; those of the symbols if not given.
@@ -69,13 +69,13 @@ def lagrangian_system(
     n = q.numel()
     for label, symbols in (("q", q), ("v", v)):
         if not (symbols.is_valid_input() and symbols.is_dense()) or symbols.shape != (n, 1) or n == 0:
-            raise ModelError(f"{name}: {label} must be a column of symbols as long as q, got {symbols}")
+            raise ModelError(f"{name}: {label} must be a column of symbols of the same length as q, got {symbols}")
     for label, given in (("p", p), ("u", u)):
         if isinstance(given, ca.SX) and not (given.is_valid_input() and given.is_dense()):
             raise ModelError(f"{name}: {label} must consist of symbols, got {given}")
     if isinstance(p, Parameters):
         if nominal is not None:
-            raise ModelError(f"{name}: declared parameters have their nominal values; nominal= is for bare symbols")
+            raise ModelError(f"{name}: nominal= requires p= of bare symbols; declared parameters have nominal values")
         parameters = p
     else:
         symbols = ca.SX(0, 1) if p is None else ca.vec(p)

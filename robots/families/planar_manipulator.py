@@ -51,11 +51,11 @@ class Link:
 
     @classmethod
     def point_mass(cls, length: float, mass: float) -> Link:
-        """A massless rod of this length [m] with a point mass [kg] at its end, as in Matukhina."""
+        """Build a massless rod of this length [m] with a point mass [kg] at its end, as in Matukhina."""
         return cls(length, mass, length, 0.0)
 
     def values(self, i: int) -> tuple[dict[str, float], dict[str, Range]]:
-        """Nominal values and ranges of the parameters of link i, ``l1``, ``m1``, ``c1``, ``I1`` for the first.
+        """Return nominal values and ranges of the parameters of link i, ``l1``, ``m1``, ``c1``, ``I1`` for the first.
 
         Args:
             i: number of the link, from 1.
@@ -65,20 +65,20 @@ class Link:
 
 
 def link_chain(links: Sequence[Link], gravity: float, what: str) -> tuple[tuple[Link, ...], Parameters]:
-    """The links as a tuple, and the parameters of a chain of them.
+    """Return the links as a tuple, and the parameters of their chain.
 
     Args:
         links: from the base to the tip, at least one.
         gravity: g [m/s²].
-        what: names the chain in messages.
+        what: name of the chain in messages.
 
     Raises:
-        ModelError: for no links, or what is none.
+        ModelError: for no links, or anything that is not a Link.
     """
     found = tuple(links) if isinstance(links, Iterable) else (links,)
     for link in found:
         if not isinstance(link, Link):
-            raise ModelError(f"a {what} is made of links, got {link!r}")
+            raise ModelError(f"the links of a {what} must be Link objects, got {link!r}")
     if not found:
         raise ModelError(f"a {what} needs at least one link, got none")
     values: dict[str, float] = {}
@@ -97,7 +97,7 @@ def planar_manipulator(
     gravity: float = 9.81,
     formulation: Formulation | None = None,
 ) -> Robot:
-    """Manipulator of n links in a vertical plane, x to the right and y up, its base joint at the origin.
+    """Build a manipulator of n links in a vertical plane, x to the right and y up, its base joint at the origin.
 
     T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the absolute angles. For two
     point masses it is Matukhina's example, with the erratum in β; in absolute angles from ``"down"`` it is the arm of
@@ -109,13 +109,13 @@ def planar_manipulator(
 
     Args:
         links: from the base to the tip, at least one.
-        angles: ``"relative"``, q_i from the link before; ``"absolute"``, all from the same direction.
+        angles: ``"relative"``, q_i from the previous link; ``"absolute"``, all from the same direction.
         zero: direction of a link at angle zero: ``"horizontal"`` along x or ``"down"`` along −y; counter-clockwise.
         gravity: g along −y [m/s²].
-        formulation: how the equations are derived; all give the same, ``Articulated()`` if not given.
+        formulation: method of deriving the equations, all equivalent; ``Articulated()`` if not given.
 
     Raises:
-        ModelError: for no links, or an unknown word.
+        ModelError: for no links, or an unknown option.
     """
     links, p = link_chain(links, gravity, "manipulator")
     if angles not in ANGLES:
@@ -133,13 +133,13 @@ def planar_manipulator(
     nodes: list[Node] = []
     for i in numbers:
         body = Body.planar(f"link {i}", p[f"m{i}"], p[f"c{i}"], p[f"I{i}"])
-        place = Frame.at(p[f"l{i - 1}"]).position if i > 1 else Frame.at().position
+        position = Frame.at(p[f"l{i - 1}"]).position if i > 1 else Frame.at().position
         start = turn if i == 1 or absolute else Frame.at().rotation
         nodes.append(
             Node(
                 name=f"q{i}",
                 parent=i - 2,
-                placement=Frame(start, place),
+                placement=Frame(start, position),
                 joint=Revolute(),
                 bodies=(body,),
                 absolute=absolute,
@@ -148,8 +148,8 @@ def planar_manipulator(
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0))
 
     frames: dict[str, Frame] = {}
-    for i, moved in zip(numbers, tree.motion.nodes, strict=True):
-        frames[f"joint{i}"] = moved.frame
+    for i, node in zip(numbers, tree.motion.nodes, strict=True):
+        frames[f"joint{i}"] = node.frame
         frames[f"center{i}"] = tree.points.attach(i - 1, Frame.at(p[f"c{i}"]))
     frames["tip"] = tree.points.attach(n - 1, Frame.at(p[f"l{n}"]))
 

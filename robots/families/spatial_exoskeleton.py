@@ -40,46 +40,47 @@ def spatial_exoskeleton(
     formulation: Formulation | None = None,
     name: str | None = None,
 ) -> Robot:
-    """Telescopic links on universal joints; x forward, y to the left and z up.
+    """Build telescopic links on universal joints; x forward, y to the left and z up.
 
     q = (φ₁…φ_n, ψ₁…ψ_n, l₁…l_n): link i points along (cos ψ cos φ, sin ψ, cos ψ sin φ). φ_i, from the horizontal, is
-    its angle in the plane of walking x, z, as in :func:`~erugin.robots.exoskeleton`, and ψ_i its tilt to the left out
+    its angle in the sagittal plane x, z, as in :func:`~erugin.robots.exoskeleton`, and ψ_i its tilt to the left out
     of that plane; with all ψ = 0 the motion is that of the plane exoskeleton. The joint is singular for a link that
-    points sideways, ψ = ±π/2. A link is slender: I acts about every axis across it and there is none along it.
+    points sideways, ψ = ±π/2. A link is slender: I acts about every axis across it, and the inertia along it is zero.
 
-    The inputs are the couples in the joints, by the link before on link i: M_i is the component about the axis −y of
-    the world and W_i that about the tilt axis of link i. The third, across both, follows: it is what keeps the link
-    from turning about its own axis, and like M_i and W_i it acts back on the link before. Q_φi = M_i − Σ M_j as in the
-    plane, but in Q_ψi are parts of all torques further out, which grow as 1/cos ψ of the links on the way. Then come,
-    as an option, the axial forces F_i.
+    The inputs are the couples in the joints, by the parent link on link i: M_i is the component about the axis −y of
+    the world and W_i that about the tilt axis of link i. The third component, across both, follows: it prevents the
+    link from rotating about its own axis, and like M_i and W_i it acts back on the parent. Q_φi = M_i − Σ M_j as in the
+    plane, but Q_ψi includes parts of all torques further out, which grow as 1/cos ψ of the links in between. The axial
+    forces F_i follow as an option.
 
-    A floating base puts the pole's x, y, z before the angles. Links at the pole have no joint torques then, but are
-    still kept from turning about their own axes, as by the universal joint on the ground: without inertia about them
-    there is no other balance. The torques further out change the angular momentum of a flight through that alone.
+    A floating base puts the pole's x, y, z before the angles. Links at the pole then have no joint torques, but are
+    still prevented from rotating about their own axes, as by a universal joint on the ground: without inertia about
+    these axes there is no other balance. Only through these couples do torques further out change the angular momentum
+    of a flight.
 
     Points, frames and parameters are named as in the plane.
 
     Args:
         links: at least one; a chain unless ``parents`` is given.
-        parents: for each link the number, from 1, of the earlier link at whose end it begins; 0 for the pole.
+        parents: for each link the number, from 1, of the earlier link at whose end it starts; 0 for the pole.
         gravity: g along −z [m/s²].
         base: ``"pinned"``, the pole is a universal joint on the ground; ``"floating"``, it is free.
-        pole_mass: point mass of the joint at the pole [kg]; None for none.
-        axial_drives: whether forces F_i along the links are inputs too.
-        rigid: True, or the numbers of links, from 1, whose length is held at l_i0 by a natural constraint.
+        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
+        axial_drives: True to add forces F_i along the links as inputs.
+        rigid: True, or the numbers of links, from 1, whose length is fixed at l_i0 by a natural constraint.
         inertia_law: ``"constant"`` or ``"stretched"``, as in the plane.
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
         name: shown in messages.
 
     Raises:
-        ModelError: for no links, a wrong parent, an unknown word, or a floating base that moves without any mass.
+        ModelError: for no links, a wrong parent, an unknown option, or a floating base that can move without any mass.
     """
     links = tuple(links) if isinstance(links, Iterable) else (links,)
-    parents, held = check_arguments(links, parents, rigid, base, inertia_law)
+    parents, fixed = check_arguments(links, parents, rigid, base, inertia_law)
     numbers = range(1, len(links) + 1)
     p = chain_parameters(links, gravity, pole_mass)
     floating = base == "floating"
-    require_mass(links, floating, pole_mass, held, inertia_law)
+    require_mass(links, floating, pole_mass, fixed, inertia_law)
     nodes: list[Node] = []
     for axis in range(3 if floating else 0):
         direction = tuple(1.0 if k == axis else 0.0 for k in range(3))
@@ -99,7 +100,7 @@ def spatial_exoskeleton(
     order = (*(("x", "y", "z") if floating else ()), *(f"{letter}{i}" for letter in letters for i in numbers))
     tree = Tree(tuple(nodes), ca.vertcat(0, 0, -p["g"]), order)
     c = tree.coordinates
-    at = {label: place for place, label in enumerate(order)}
+    at = {label: index for index, label in enumerate(order)}
     lengths = {i: c.q[at[f"l{i}"]] for i in numbers}
 
     torques = [i for i in numbers if not (floating and parents[i - 1] == 0)]
@@ -124,7 +125,7 @@ def spatial_exoskeleton(
         B=B,
         V=spring_energy(p, lengths),
         resistance=damping_forces(p, c.v, at),
-        natural=[rigid_link(p, i, lengths[i]) for i in held],
+        natural=[rigid_link(p, i, lengths[i]) for i in fixed],
         points={label: frame.position for label, frame in frames.items()},
         frames=frames,
         input_units=("N m",) * 2 * len(torques) + ("N",) * (len(names) - 2 * len(torques)),
@@ -135,11 +136,11 @@ def spatial_exoskeleton(
 
 
 def _couples(tree: Tree, root: int, parents: Sequence[int], i: int) -> Iterator[tuple[int, ca.SX]]:
-    """Numbers of the links that M_i and W_i act on, and what these add to Q_φ and Q_ψ there, each of shape (2, 2)."""
+    """Yield the numbers of the links that M_i and W_i act on, and their coefficients in Q_φ and Q_ψ, shape (2, 2)."""
     nodes = tree.motion.nodes
 
     def axes(j: int) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Axes of φ̇ and ψ̇ as columns; what is across both, along which the joint takes any torque; the link's own."""
+        """Return the axes of φ̇ and ψ̇ as columns, the axis across both (of the reaction), and that of the link."""
         pitch, tilt = nodes[root + 3 * j - 2], nodes[root + 3 * j - 1]
         turning = ca.horzcat(pitch.subspace.angular, tilt.subspace.angular)
         return turning, pitch.frame.rotation[:, 0], tilt.frame.rotation[:, 0]
@@ -151,6 +152,6 @@ def _couples(tree: Tree, root: int, parents: Sequence[int], i: int) -> Iterator[
     while j:
         turning, across, along = axes(j)
         yield j, -turning.T @ couple
-        # A link without inertia about its axis is in balance about it, whatever acts: the rest is for the link before.
+        # A link without inertia about its axis is in balance about it: the remaining couple acts on its parent.
         couple = across @ (along.T @ couple) / ca.dot(across, along)
         j = parents[j - 1]

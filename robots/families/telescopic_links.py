@@ -1,4 +1,4 @@
-"""Telescopic links, and what exoskeletons in the plane and in space share: parameters, springs, dampers, outline."""
+"""Telescopic links, and common parts of plane and spatial exoskeletons: parameters, springs, dampers, outline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAWS = ("constant", "stretched")
 
 @dataclass(frozen=True)
 class TelescopicLink:
-    """A link of variable length l, its centre of mass at n l from its beginning, with a spring along it.
+    """A link of variable length l with a spring along it, its centre of mass at n l from its start.
 
     Attributes:
         mass: m [kg], greater than zero.
@@ -29,7 +29,7 @@ class TelescopicLink:
         stiffness: k of the spring, whose force is −k (l − l₀) [N/m], not negative.
         rest_length: l₀ [m], greater than zero.
         hinge_mass: point mass of the joint at the far end [kg]; None for a joint without mass.
-        damping: of the change of length [N s/m]; None for none.
+        damping: damping coefficient of the change of length [N s/m]; None for no damper.
 
     Raises:
         ModelError: for a number out of its range.
@@ -61,7 +61,7 @@ class TelescopicLink:
             object.__setattr__(self, "damping", not_negative("damping of a telescopic link [N s/m]", self.damping))
 
     def values(self, i: int) -> tuple[dict[str, float], dict[str, Range]]:
-        """Nominal values and ranges of the parameters of link i, named as in the papers, with i at the end.
+        """Return nominal values and ranges of the parameters of link i, named as in the papers, with i at the end.
 
         Args:
             i: number of the link, from 1.
@@ -77,17 +77,17 @@ class TelescopicLink:
 
 
 def link_bodies(p: Parameters, i: int, law: Literal["constant", "stretched"], *, plane: bool) -> tuple[Body, ...]:
-    """What the slide of link i carries: the link's own mass, and the joint at its end.
+    """Return the bodies moved by the slide of link i: the link's own mass, and the joint at its end.
 
-    With ``"constant"`` the inertia I does not change with the length, as in the paper. With ``"stretched"`` the link's
-    matter moves apart in proportion, I(l) = I (l/l₀)²: two masses m/2 at (n ± √(I/m)/l₀) l, which also have the kinetic
+    With ``"constant"`` the inertia I does not change with the length, as in the paper. With ``"stretched"`` the mass of
+    the link spreads in proportion, I(l) = I (l/l₀)²: two masses m/2 at (n ± √(I/m)/l₀) l, which also have the kinetic
     energy ½ I (l̇/l₀)² of that motion.
 
     Args:
-        p: the robot's parameters.
+        p: parameters of the robot.
         i: number of the link, from 1.
-        law: how the inertia depends on the length.
-        plane: whether the inertia acts in the plane only, or about both axes across the link.
+        law: dependence of the inertia on the length.
+        plane: True if the inertia acts in the plane only, False for both axes across the link.
     """
     m, moment, n = p[f"m{i}"], p[f"I{i}"], p[f"n{i}"]
     bodies: list[Body] = []
@@ -103,10 +103,10 @@ def link_bodies(p: Parameters, i: int, law: Literal["constant", "stretched"], *,
 
 
 def spring_energy(p: Parameters, lengths: Mapping[int, ca.SX]) -> ca.SX:
-    """V = ½ Σ k_i (l_i − l_i0)² [J].
+    """Return V = ½ Σ k_i (l_i − l_i0)² [J].
 
     Args:
-        p: the robot's parameters.
+        p: parameters of the robot.
         lengths: l_i by number of the link.
     """
     total = ca.SX(0)
@@ -130,12 +130,12 @@ BASES = ("pinned", "floating")
 
 
 def chain_parameters(links: Sequence[TelescopicLink], gravity: float, pole_mass: float | None) -> Parameters:
-    """Parameters of all links, then the pole's mass and gravity.
+    """Declare the parameters of all links, then the pole's mass and gravity.
 
     Args:
         links: the links, in order.
         gravity: g [m/s²].
-        pole_mass: of the joint at the pole [kg]; None for none.
+        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
     """
     values: dict[str, float] = {}
     ranges: dict[str, Range] = {}
@@ -150,21 +150,21 @@ def chain_parameters(links: Sequence[TelescopicLink], gravity: float, pole_mass:
 def check_arguments(
     links: Sequence[TelescopicLink], parents: Sequence[int] | None, rigid: bool | Sequence[int], base: str, law: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Parents, and numbers of the rigid links, after all arguments have been looked at.
+    """Check all arguments, and return the parents and the numbers of the rigid links.
 
     Args:
-        links: what must be telescopic links.
-        parents: numbers from 1; None for a chain.
-        rigid: all, none, or numbers from 1.
-        base: a word of ``BASES``.
-        law: a word of ``LAWS``.
+        links: telescopic links, at least one.
+        parents: numbers of the parents, from 1; None for a chain.
+        rigid: True for all, False for no link, or numbers from 1.
+        base: one of ``BASES``.
+        law: one of ``LAWS``.
 
     Raises:
-        ModelError: naming what is wrong.
+        ModelError: for an invalid argument.
     """
     for link in links:
         if not isinstance(link, TelescopicLink):
-            raise ModelError(f"an exoskeleton is made of telescopic links, got {link!r}")
+            raise ModelError(f"the links of an exoskeleton must be TelescopicLink objects, got {link!r}")
     count = len(links)
     if count == 0:
         raise ModelError("an exoskeleton needs at least one link, got none")
@@ -178,55 +178,55 @@ def check_arguments(
     for i, parent in enumerate(before, 1):
         if not 0 <= parent < i:
             raise ModelError(
-                f"link {i} must begin at the end of an earlier link, 1 to {i - 1}, or at the pole, 0; got {parent!r}"
+                f"the parent of link {i} must be 0, the pole, or the number of an earlier link, got {parent!r}"
             )
     every = tuple(range(1, count + 1))
-    held = (every if rigid else ()) if isinstance(rigid, bool) else _numbers("rigid", rigid)
-    if len(set(held)) < len(held):
-        raise ModelError(f"rigid must name each link once, got {held}")
-    for i in held:
+    fixed = (every if rigid else ()) if isinstance(rigid, bool) else _numbers("rigid", rigid)
+    if len(set(fixed)) < len(fixed):
+        raise ModelError(f"rigid must list each link once, got {fixed}")
+    for i in fixed:
         if not 1 <= i <= count:
-            raise ModelError(f"rigid must name links from 1 to {count}, got {i!r}")
-    return before, held
+            raise ModelError(f"rigid must list links from 1 to {count}, got {i!r}")
+    return before, fixed
 
 
-def _numbers(what: str, given: Sequence[int]) -> tuple[int, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ModelError(f"{what} must be numbers of links, got {given!r}")
-    found = tuple(given)
-    for i in found:
+def _numbers(name: str, values: Sequence[int]) -> tuple[int, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ModelError(f"{name} must be numbers of links, got {values!r}")
+    numbers = tuple(values)
+    for i in numbers:
         if isinstance(i, bool) or not isinstance(i, SupportsIndex):
-            raise ModelError(f"{what} must be whole numbers, got {i!r}")
-    return tuple(operator.index(i) for i in found)
+            raise ModelError(f"{name} must be integers, got {i!r}")
+    return tuple(operator.index(i) for i in numbers)
 
 
 def require_mass(
-    links: Sequence[TelescopicLink], floating: bool, pole_mass: float | None, held: Sequence[int], law: str
+    links: Sequence[TelescopicLink], floating: bool, pole_mass: float | None, fixed: Sequence[int], law: str
 ) -> None:
-    """Raise ModelError if a floating pole can move while no matter does, whenever the links are in line.
+    """Raise ModelError if a floating pole can move without moving any mass when the links are in line.
 
     Args:
         links: the links, in order.
-        floating: whether the pole is free.
-        pole_mass: of the joint at the pole [kg]; None for none.
-        held: numbers of the links whose length is held.
-        law: how the inertia of a link depends on its length.
+        floating: True if the pole is free.
+        pole_mass: point mass of the joint at the pole [kg]; None for no mass.
+        fixed: numbers of the links of constant length.
+        law: dependence of the inertia of a link on its length.
     """
     if pole_mass is not None and not floating:
-        raise ModelError("a pinned pole does not move, and its mass changes nothing: pole_mass= is for base='floating'")
+        raise ModelError("pole_mass= requires base='floating': a pinned pole does not move, so its mass has no effect")
     hinged = any(link.hinge_mass or (law == "stretched" and link.inertia) for link in links)
-    if floating and not (pole_mass or hinged or held):
+    if floating and not (pole_mass or hinged or fixed):
         raise ModelError(
-            "a floating exoskeleton without any mass at a joint can move its massless pole while no matter moves, "
-            "whenever its links are in line: give pole_mass=, the hinge_mass of a link, or inertia_law='stretched'"
+            "the massless pole of this floating exoskeleton can move without moving any mass when the links are in "
+            "line: pass pole_mass=, hinge_mass= of a link, or inertia_law='stretched'"
         )
 
 
 def rigid_link(p: Parameters, i: int, length: ca.SX) -> Constraint:
-    """Natural constraint l_i = l_i0.
+    """Build the natural constraint l_i = l_i0.
 
     Args:
-        p: the robot's parameters.
+        p: parameters of the robot.
         i: number of the link, from 1.
         length: l_i.
     """
@@ -234,26 +234,26 @@ def rigid_link(p: Parameters, i: int, length: ca.SX) -> Constraint:
 
 
 def damping_forces(p: Parameters, v: ca.SX, at: dict[str, int]) -> ca.SX:
-    """Damping forces d_i l̇_i, shape (nv,).
+    """Return the damping forces d_i l̇_i, shape (nv,).
 
     Args:
-        p: the robot's parameters.
-        v: velocities.
-        at: place of each coordinate by name.
+        p: parameters of the robot.
+        v: velocities, shape (nv,).
+        at: index of each coordinate by name.
     """
     forces = ca.SX(ca.DM.zeros(v.numel()))
-    for name, place in at.items():
+    for name, index in at.items():
         damping = f"d{name[1:]}"
         if name[0] == "l" and damping in p.names:
-            forces[place] = p[damping] * v[place]
+            forces[index] = p[damping] * v[index]
     return forces
 
 
 def outline_points(parents: Sequence[int]) -> tuple[str, ...]:
-    """Names of points along which a pen draws all links, going back over those with several branches.
+    """Return the names of points of a continuous line along all links, which retraces links with several branches.
 
     Args:
-        parents: of each link, numbers from 1; 0 for the pole.
+        parents: parent of each link, numbers from 1; 0 for the pole.
     """
     followers: dict[int, list[int]] = {i: [] for i in range(len(parents) + 1)}
     for i, parent in enumerate(parents, 1):
@@ -267,6 +267,6 @@ def outline_points(parents: Sequence[int]) -> tuple[str, ...]:
             path.append(f"end{i}" if i else "pole")
 
     draw(0)
-    # The way back from the last branch draws nothing new.
+    # The return from the last branch draws nothing new.
     last = max(path.index(f"end{i}") for i in range(1, len(parents) + 1))
     return tuple(path[: last + 1])

@@ -36,23 +36,23 @@ def tree_system(
     formulation: Formulation | None = None,
     name: str = "tree",
 ) -> Robot:
-    """Robot of M(q) a + h = B u, with M and the rigid bodies' share of h derived from a tree.
+    """Build a robot M(q) a + h = B u, with M and the rigid-body terms of h derived from a tree.
 
     Args:
         tree: bodies, joints and gravity.
-        parameters: every symbol in the tree that is not a coordinate.
+        parameters: all symbols in the tree that are not coordinates.
         u: inputs, symbols of shape (nu,); one force or torque per velocity if not given.
         B: input matrix, shape (nv, nu); the identity if ``u`` is not given.
-        V: potential energy besides gravity's, such as springs [J].
+        V: potential energy besides that of gravity, such as springs [J].
         resistance: forces that oppose the motion, such as dampers and friction, shape (nv,), in the units of the
             inputs; or zero.
         natural: constraints that the world enforces.
-        points: named places.
+        points: named positions.
         frames: named poses.
         input_units: unit of each input; those of the joints if ``u`` is not given.
         chain: names of points that a picture joins by lines.
         limits: bounds on coordinates, velocities and inputs.
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
         name: shown in messages.
 
     Raises:
@@ -60,14 +60,14 @@ def tree_system(
     """
     c = tree.coordinates
     if (u is None) != (B is None):
-        raise ModelError(f"{name}: u and B belong together; got only {'B' if u is None else 'u'}")
+        raise ModelError(f"{name}: u and B must be given together, got only {'B' if u is None else 'u'}")
     if u is None or B is None:
         u = ca.vertcat(*(ca.SX.sym(f"u_{c.v[i].name()[2:]}") for i in range(c.nv)))
         B = ca.SX(ca.DM.eye(c.nv))
         units = [""] * c.nv
-        for node, places in zip(tree.nodes, tree.places, strict=True):
-            for place, unit in zip(places, node.joint.input_units, strict=True):
-                units[place] = unit
+        for node, indices in zip(tree.nodes, tree.velocity_indices, strict=True):
+            for index, unit in zip(indices, node.joint.input_units, strict=True):
+                units[index] = unit
         input_units = units if input_units is None else input_units
     if not (u.is_valid_input() and u.is_dense()) or u.size2() != 1:
         raise ModelError(f"{name}: u must be a column of symbols, got {u}")
@@ -83,7 +83,7 @@ def tree_system(
         )
     if ca.depends_on(extra, ca.vertcat(c.v, c.a, u)) or ca.depends_on(opposing, ca.vertcat(c.a, u)):
         raise ModelError(
-            f"{name}: V must depend on time, coordinates and parameters alone, and resistance must not depend on "
+            f"{name}: V must depend on time, coordinates and parameters only, and resistance must not depend on "
             "accelerations or inputs"
         )
     pull = c.N.T @ ca.gradient(extra, c.q) if ca.depends_on(extra, c.q) else ca.SX(ca.DM.zeros(c.nv))
@@ -118,6 +118,6 @@ def tree_system(
         limits=limits or NO_LIMITS,
         tree=tree,
     )
-    # The equations are derived later, but what they are made of is known now.
+    # The equations are derived later, but their symbols can be checked now.
     robot.own_symbols.require({**tree.parts, "V": extra, "resistance": opposing})
     return robot

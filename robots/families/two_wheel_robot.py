@@ -21,7 +21,7 @@ from .lagrangian_system import lagrangian_system
 
 FORMS = ("full", "reduced")
 ROUNDING = 1e-9
-"""Relative slack of the triangle inequality: a thin disc sits exactly on it."""
+"""Relative tolerance of the triangle inequality: a thin disc satisfies it with equality."""
 
 
 def two_wheel_robot(
@@ -38,17 +38,17 @@ def two_wheel_robot(
     form: Literal["full", "reduced"] = "full",
     perturbation: Perturbation | None = None,
 ) -> Robot:
-    """Robot on a horizontal plane with q = (x, y, θ, φ_r, φ_l), (x, y) the middle of the axle [Deressa2015]_.
+    """Build a robot on a horizontal plane with q = (x, y, θ, φ_r, φ_l), (x, y) the middle of the axle [Deressa2015]_.
 
     With e = (cos θ, sin θ) along the heading, n = (−sin θ, cos θ) to its left, the platform's centre of mass at
     c = (x, y) + d e, the wheels' at w_r = (x, y) − b n and w_l = (x, y) + b n, each wheel an upright disc of radius r,
 
         T = ½ m_p |ċ|² + ½ I_p θ̇² + Σ (½ m_w |ẇ_i|² + ½ I_d θ̇² + ½ I_a φ̇_i²),    V = 0.
 
-    Casters carry the rest of the weight and weigh nothing. A wheel that turns forward has φ̇ > 0.
+    Casters support the rest of the weight and have no mass. A wheel that rolls forward has φ̇ > 0.
 
-    ``form="full"``: velocities q̇; the wheels roll by three natural constraints, whose reactions μ are forces of the
-    ground on the robot [N]:
+    ``form="full"``: velocities q̇; rolling is described by three natural constraints, whose reactions μ are forces of
+    the ground on the robot [N]:
 
     ==============  ==================================  ==============================================
     name            residual [m/s]                      reaction
@@ -58,11 +58,11 @@ def two_wheel_robot(
     ``left wheel``  e · ẇ_l − r φ̇_l                     the same on the left wheel
     ==============  ==================================  ==============================================
 
-    A motion that starts without slip has none but for the integrator's error, which the perturbation equation removes.
-    From a start with slip the reactions pull the robot to rolling at that equation's rate, as no friction would.
+    A motion that starts without slip stays so up to integration errors, which the perturbation equation removes. From a
+    start with slip the reactions bring the robot to rolling at the rate of that equation, unlike real friction.
 
     ``form="reduced"``: velocities w = (v, ω), the speed of the axle's middle and the turning rate, with q̇ = N(q) w and
-    no constraint left, because A N = 0. NᵀM N ẇ + Nᵀ(M Ṅ w + h) = NᵀB u are, as in [DhaouadiAbuHatab2013]_,
+    no constraints, because A N = 0. NᵀM N ẇ + Nᵀ(M Ṅ w + h) = NᵀB u are, as in [DhaouadiAbuHatab2013]_,
 
         (m + 2 I_a/r²) v̇ − m_p d ω² = (τ_r + τ_l)/r,
         (I + 2 b² I_a/r²) ω̇ + m_p d v ω = (τ_r − τ_l) b/r,
@@ -70,31 +70,31 @@ def two_wheel_robot(
     m = m_p + 2 m_w and I = I_p + m_p d² + 2 m_w b² + 2 I_d. The reactions are those of the full form.
 
     The inputs are the torques τ_r, τ_l by the platform on its wheels about the axle [N m]. With ``motors`` each wheel
-    is driven by a :class:`DCMotor` instead: q gets the charges that passed through them, v (in either form) the
-    currents, the inputs are the voltages, and ``kinetic_energy`` includes the energy of the magnetic fields and of the
-    rotors' spin. The rotors' mass, and their inertia about the vertical, belong to the platform.
+    is driven by a :class:`DCMotor` instead: the charges of the motors are appended to q, their currents to v (in either
+    form), the inputs are the voltages, and ``kinetic_energy`` includes the energy of the magnetic fields and of the
+    rotors' spin. The mass of the rotors, and their inertia about the vertical, belong to the platform.
 
     Points are ``axle`` (its middle), ``center`` (of mass of the platform), ``right wheel``, ``left wheel`` and
-    ``nose``, as far ahead of the axle as a wheel is beside it; the frame ``platform`` is at the axle. Parameters have
-    the names of the arguments; a motor's are ``right motor.resistance`` and so on.
+    ``nose``, half a track ahead of the axle; the frame ``platform`` is at the axle. Parameters have the names of the
+    arguments; those of a motor are ``right motor.resistance`` and so on.
 
     Args:
         wheel_radius: r [m].
         half_track: b, from the middle of the axle to a wheel [m].
         com_offset: d, from the axle to the platform's centre of mass along the heading; negative behind it [m].
-        platform_mass: m_p, of everything but the wheels [kg].
+        platform_mass: m_p, of everything except the wheels [kg].
         platform_inertia: I_p about the vertical through the platform's own centre of mass [kg m²].
         wheel_mass: m_w of one wheel [kg].
         wheel_inertia_axle: I_a of one wheel about the axle [kg m²].
         wheel_inertia_diameter: I_d of one wheel about a diameter [kg m²], at least ½ I_a as for any body of revolution.
-        motors: one for two of its kind, or (right, left); none if not given.
+        motors: one motor for both wheels, or (right, left); torque inputs if not given.
         form: ``"full"`` or ``"reduced"``.
-        perturbation: equation of order 1 for the deviations of the three natural constraints;
-            ``FirstOrder()`` if not given. Its gains are numbers. The reduced form takes none.
+        perturbation: perturbation equation of order 1 for the three natural constraints, ``FirstOrder()`` if not given;
+            its gains are numbers. Not allowed for the reduced form.
 
     Raises:
-        ModelError: for a number out of its range, an inertia that no wheel has, an unknown form, motors of another
-            type, or a perturbation equation of another order or for the reduced form.
+        ModelError: for a number out of its range, an impossible inertia of the wheels, an unknown form, motors of
+            another type, or a perturbation equation of another order or for the reduced form.
     """
     values = {
         "wheel_radius": positive("wheel_radius [m]", wheel_radius),
@@ -108,13 +108,13 @@ def two_wheel_robot(
     }
     if values["wheel_inertia_axle"] > 2 * values["wheel_inertia_diameter"] * (1 + ROUNDING):
         raise ModelError(
-            f"no wheel has wheel_inertia_axle = {wheel_inertia_axle:g} kg m² and wheel_inertia_diameter = "
-            f"{wheel_inertia_diameter:g} kg m²: the first is at most twice the second, as for a thin disc"
+            "wheel_inertia_axle must be at most twice wheel_inertia_diameter, as for a thin disc, got "
+            f"{wheel_inertia_axle:g} kg m² and {wheel_inertia_diameter:g} kg m²"
         )
     if form not in FORMS:
         raise ModelError(f"form must be one of {', '.join(map(repr, FORMS))}, got {form!r}")
     if form == "reduced" and perturbation is not None:
-        raise ModelError("the reduced form has no constraint to stabilise: leave out perturbation=")
+        raise ModelError("perturbation= requires form='full': the reduced form has no constraints to stabilise")
     signed = {name: Range.POSITIVE for name in values if name != "com_offset"}
     p = Parameters.declare(values, ranges=signed | {"platform_inertia": Range.NOT_NEGATIVE})
     q = ca.vertcat(*(ca.SX.sym(name) for name in ("x", "y", "theta", "phi_r", "phi_l")))
@@ -135,7 +135,7 @@ def two_wheel_robot(
     mass = p["platform_mass"] + 2 * p["wheel_mass"]
     inertia = p["platform_inertia"] + p["platform_mass"] * d**2
     inertia += 2 * (p["wheel_mass"] * b**2 + p["wheel_inertia_diameter"])
-    # The sum of T above: with ẋ² + ẏ² as it stands M holds no sin² + cos², and the hubs' ± b ω (ẋ, ẏ)·e cancel.
+    # The sum T above, written in ẋ² + ẏ² so that M contains no sin² + cos²; the terms ± b ω (ẋ, ẏ)·e cancel.
     energy = (
         mass * ca.sumsqr(v[:2])
         + 2 * p["platform_mass"] * d * omega * across
@@ -176,14 +176,14 @@ def two_wheel_robot(
         chain=("left wheel", "right wheel", "nose", "left wheel"),
         name="two-wheel robot" + " with motors" * bool(drives),
     )
-    # The coupling of the motors belongs to the Lagrangian and is no energy.
+    # The coupling of the motors is part of the Lagrangian but not of the energy.
     dynamics = Dynamics.given(full.mass_matrix, full.bias, energy, full.potential_energy)
     full = dataclasses.replace(full, dynamics=dynamics)
     return full if form == "full" else _reduce(full)
 
 
 def _circuits(motors: DCMotor | tuple[DCMotor, DCMotor], q: ca.SX, v: ca.SX) -> list[MotorCircuit]:
-    """The right and the left motor on the wheels' angles φ, φ̇."""
+    """Build the circuits of the right and the left motor for the wheels' angles φ, φ̇."""
     pair = (motors, motors) if isinstance(motors, DCMotor) else motors
     if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(motor, DCMotor) for motor in pair)):
         raise ModelError(f"motors must be a DCMotor, or two of them as (right, left), got {motors!r}")
@@ -194,7 +194,7 @@ def _circuits(motors: DCMotor | tuple[DCMotor, DCMotor], q: ca.SX, v: ca.SX) -> 
 
 
 def _reduce(full: Robot) -> Robot:
-    """The same robot in w = (v, ω, currents), q̇ = N w with A N = 0: NᵀM N ẇ + Nᵀ(M Ṅ w + h) = NᵀB u."""
+    """Reduce the robot to w = (v, ω, currents), q̇ = N w with A N = 0: NᵀM N ẇ + Nᵀ(M Ṅ w + h) = NᵀB u."""
     c, p = full.coordinates, full.parameters
     theta, r, b = c.q[2], p["wheel_radius"], p["half_track"]
     rolling = ca.vertcat(
@@ -208,11 +208,11 @@ def _reduce(full: Robot) -> Robot:
     w = ca.vertcat(ca.SX.sym("speed"), ca.SX.sym("turning_rate"), *ca.vertsplit(c.v)[5:])
     a = ca.vertcat(*(ca.SX.sym(f"a_{symbol.name()}") for symbol in ca.vertsplit(w)))
     coordinates = Coordinates(c.t, c.q, w, a, N, c.names, c.units)
-    drift = ca.substitute(coordinates.rate(N @ w), a, ca.SX.zeros(a.numel()))  # Ṅ w
+    N_rate_w = ca.substitute(coordinates.rate(N @ w), a, ca.SX.zeros(a.numel()))  # Ṅ w
     bias, kinetic = (ca.substitute(part, c.v, N @ w) for part in (full.bias, full.kinetic_energy))
 
     def facing_x(expression: ca.SX) -> ca.SX:
-        """The same at θ = 0: the plane has no direction, so what is measured along the heading does not hold θ."""
+        """Evaluate at θ = 0: by symmetry, quantities along the heading do not depend on θ."""
         return ca.densify(ca.substitute(expression, theta, ca.SX(0)))
 
     return Robot(
@@ -222,7 +222,7 @@ def _reduce(full: Robot) -> Robot:
         u=full.u,
         dynamics=Dynamics.given(
             mass_matrix=facing_x(N.T @ full.mass_matrix @ N),
-            bias=facing_x(N.T @ (full.mass_matrix @ drift + bias)),
+            bias=facing_x(N.T @ (full.mass_matrix @ N_rate_w + bias)),
             kinetic_energy=facing_x(kinetic),
             potential_energy=full.potential_energy,
         ),

@@ -18,7 +18,6 @@ __all__ = [
 ]
 
 FORMULATIONS: tuple[Formulation, ...] = (NewtonEuler(), Lagrange(), LocalFrames(), Recurrent(), Articulated())
-
-"""One of each."""
+"""One formulation of each kind."""
 
 check_exports(globals())

@@ -18,9 +18,9 @@ from .recursive_algorithms import bias_forces, composite_mass_matrix
 class Articulated(Formulation):
     """Articulated-body recursion, O(n) for chains and trees in the plane and in space.
 
-    M⁻¹ is never formed: a joint's own inertia D = Sᵀ I S, k × k for its k velocities, is all that is ever divided by.
-    h comes from the recursive Newton–Euler sweep, and M, where it is asked for, from composite inertias.
-    [Featherstone2008]_ chapters 5 to 7, written in world axes and for joints whose orientation may be absolute.
+    M⁻¹ is never formed: the only divisor is the inertia of each joint, D = Sᵀ I S, k × k for its k velocities. h comes
+    from the recursive Newton–Euler sweep, and M, if needed, from composite inertias. [Featherstone2008]_ chapters 5 to
+    7, extended to joints whose orientation may be absolute.
     """
 
     name = "articulated recursion"
@@ -28,57 +28,57 @@ class Articulated(Formulation):
     eliminates = "joint by joint"
 
     def mass_matrix(self, tree: Tree) -> ca.SX:
-        """M from composite inertias."""
+        """Derive M from composite inertias."""
         return composite_mass_matrix(tree)
 
     def bias(self, tree: Tree) -> ca.SX:
-        """The vector h from two sweeps."""
+        """Derive the vector h by two sweeps."""
         return bias_forces(tree)
 
     def factor(self, tree: Tree, mass_matrix: Callable[[], ca.SX]) -> Factor:
-        """Articulated inertias in place of a factorized M."""
+        """Return articulated inertias in place of a factorized M."""
         del mass_matrix
         return ArticulatedFactor.of(tree)
 
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedJoint:
-    """What a joint lets through to its parent.
+    """Factorized articulated inertia of a joint.
 
     Attributes:
         inertia: D = Sᵀ I S, factorized.
         weighted: U D⁻¹, with U the force per unit acceleration of the joint.
-        within: whether U is meant at the node's own origin, in its own axes; else at its parent's.
-        units: which columns of S are axes of coordinates, where U is at the node's own origin.
+        at_own_origin: True if U is at the node's own origin, in its own axes; False at its parent's.
+        units: columns of S that are coordinate axes, if U is at the node's own origin.
     """
 
     inertia: Ldl
     weighted: Twist
-    within: bool
+    at_own_origin: bool
     units: AxisColumns
 
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedFactor:
-    """What one inward sweep leaves: M = L D Lᵀ with L and Lᵀ as maps that cost O(n) per right side.
+    """M = L D Lᵀ by one inward sweep, with L and Lᵀ as maps that cost O(n) per right side.
 
-    Forward, L⁻¹ is a sweep inward: what is left of each joint's force when all joints beyond give way freely. Backward,
-    L⁻ᵀ is a sweep outward. Products right₁ᵀ M⁻¹ right₂ need the sweep inward only; [Rodriguez1992]_.
+    L⁻¹ is an inward sweep: the part of each joint's force that remains when all joints beyond are free. L⁻ᵀ is an
+    outward sweep. Products right₁ᵀ M⁻¹ right₂ need the inward sweep only; [Rodriguez1992]_.
 
     Attributes:
-        tree: whose M.
-        passages: of each node.
+        tree: tree whose M is factorized.
+        articulated_joints: articulated inertia of each node's joint.
     """
 
     tree: Tree
-    passages: tuple[ArticulatedJoint, ...]
+    articulated_joints: tuple[ArticulatedJoint, ...]
 
     @classmethod
     def of(cls, tree: Tree) -> ArticulatedFactor:
         """Sweep from the leaves to the root."""
         sweep, count = tree.sweep, len(tree.nodes)
         articulated = [step.inertia for step in sweep.nodes]
-        passages: list[ArticulatedJoint] = []
+        joints: list[ArticulatedJoint] = []
         for k in reversed(range(count)):
             node, shared, parent = sweep.nodes[k], sweep.shared[k], tree.nodes[k].parent
             inertia = articulated[k]
@@ -91,36 +91,36 @@ class ArticulatedFactor:
             if not shared:
                 units = AxisColumns.of(node.subspace)
                 weighted = units.ones(_divided(joint, force))
-                left = inertia.without(force, weighted)
-                outward = node.felt(left) if parent >= 0 else left
+                free = inertia.without(force, weighted)
+                outward = node.inward_inertia(free) if parent >= 0 else free
             elif parent >= 0:
-                passed, outward = node.inward(force), node.felt(inertia)
+                passed, outward = node.inward(force), node.inward_inertia(inertia)
                 for step, own in zip(shared, forces, strict=True):
-                    passed, outward = passed + step.inward(own), outward + step.felt(step.inertia)
+                    passed, outward = passed + step.inward(own), outward + step.inward_inertia(step.inertia)
                 weighted = _divided(joint, passed)
                 outward = outward.without(passed, weighted)
             else:
                 weighted, outward = force, inertia
-            passages.insert(0, ArticulatedJoint(joint, weighted, not shared, units))
+            joints.insert(0, ArticulatedJoint(joint, weighted, not shared, units))
             if parent >= 0:
                 articulated[parent] = articulated[parent] + outward
-        return cls(tree, tuple(passages))
+        return cls(tree, tuple(joints))
 
     @property
     def joints(self) -> tuple[Ldl, ...]:
         """Factorized D of each node."""
-        return tuple(passage.inertia for passage in self.passages)
+        return tuple(joint.inertia for joint in self.articulated_joints)
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """x with M x = right, for a right side of shape (nv, k)."""
+        """Return x with M x = right, for a right side of shape (nv, k)."""
         return self.backward(self.weighted(self.forward(right)))
 
     def forward(self, right: ca.SX) -> ca.SX:
-        """L⁻¹ right, for a right side of shape (nv, k)."""
+        """Return L⁻¹ right, for a right side of shape (nv, k)."""
         return self._inward(right, [Twist.zero(right.size2()) for _ in self.tree.nodes], bodies=False)
 
     def half_acceleration(self, force: ca.SX) -> ca.SX:
-        """L⁻¹ (force − h) with the velocity products and gravity of the tree in h, in one sweep.
+        """Return L⁻¹ (force − h) with the velocity products and gravity of the tree in h, by one sweep.
 
         Args:
             force: all other generalized forces, shape (nv,).
@@ -128,71 +128,71 @@ class ArticulatedFactor:
         return self._inward(force, self.tree.sweep.forces, bodies=True)
 
     def weighted(self, half: ca.SX) -> ca.SX:
-        """D⁻¹ y.
+        """Return D⁻¹ y.
 
         Args:
             half: y, shape (nv, k).
         """
-        parts = zip(self.passages, self.tree.split_v(half), strict=True)
-        return self.tree.join_v([passage.inertia.solve(own) for passage, own in parts])
+        parts = zip(self.articulated_joints, self.tree.split_v(half), strict=True)
+        return self.tree.join_v([joint.inertia.solve(own) for joint, own in parts])
 
     def rooted(self, half: ca.SX) -> ca.SX:
-        """D^(−½) y, D being factorized for each joint.
+        """Return D^(−½) y, with D factorized for each joint.
 
         Args:
             half: y, shape (nv, k).
         """
-        parts = zip(self.passages, self.tree.split_v(half), strict=True)
-        return self.tree.join_v([passage.inertia.rooted(passage.inertia.forward(own)) for passage, own in parts])
+        parts = zip(self.articulated_joints, self.tree.split_v(half), strict=True)
+        return self.tree.join_v([joint.inertia.rooted(joint.inertia.forward(own)) for joint, own in parts])
 
     def backward(self, half: ca.SX) -> ca.SX:
-        """L⁻ᵀ y.
+        """Return L⁻ᵀ y.
 
         Args:
             half: y, shape (nv, k).
         """
         tree, sweep = self.tree, self.tree.sweep
-        moved: list[Twist] = []
-        found: list[ca.SX] = []
+        motions: list[Twist] = []
+        rows: list[ca.SX] = []
         for k, own in enumerate(tree.split_v(half)):
-            passage, step, parent = self.passages[k], sweep.nodes[k], tree.nodes[k].parent
+            joint, step, parent = self.articulated_joints[k], sweep.nodes[k], tree.nodes[k].parent
             if parent < 0:
-                moved.append(step.subspace @ own)
-                found.append(own)
+                motions.append(step.subspace @ own)
+                rows.append(own)
                 continue
-            carried = step.outward(moved[parent])
-            if passage.within:
-                units = passage.units
-                rest = own - units.others(passage.weighted).dot(carried)
-                # Along these axes the node moves as ``rest`` says, whatever its parent does.
+            carried = step.outward(motions[parent])
+            if joint.at_own_origin:
+                units = joint.units
+                rest = own - units.others(joint.weighted).dot(carried)
+                # Along these axes the motion of the node is ``rest``, whatever its parent does.
                 own = rest - units.along(carried) if units.rows else rest
-                moved.append(units.set(carried, rest) if units.rows else carried + step.subspace @ own)
+                motions.append(units.set(carried, rest) if units.rows else carried + step.subspace @ own)
             else:
-                own = own - passage.weighted.dot(moved[parent])
-                moved.append(carried + step.subspace @ own)
-            found.append(own)
-        return tree.join_v(found)
+                own = own - joint.weighted.dot(motions[parent])
+                motions.append(carried + step.subspace @ own)
+            rows.append(own)
+        return tree.join_v(rows)
 
-    def _inward(self, right: ca.SX, felt: list[Twist], *, bodies: bool) -> ca.SX:
-        tree, sweep, felt = self.tree, self.tree.sweep, list(felt)
-        left = tree.split_v(right)
+    def _inward(self, right: ca.SX, forces: list[Twist], *, bodies: bool) -> ca.SX:
+        tree, sweep, forces = self.tree, self.tree.sweep, list(forces)
+        rows = tree.split_v(right)
         for k in reversed(range(len(tree.nodes))):
-            passage, step, parent = self.passages[k], sweep.nodes[k], tree.nodes[k].parent
-            asked = left[k]
-            left[k] = asked - step.subspace.dot(felt[k])
+            joint, step, parent = self.articulated_joints[k], sweep.nodes[k], tree.nodes[k].parent
+            applied = rows[k]
+            rows[k] = applied - step.subspace.dot(forces[k])
             others = list(zip(sweep.shared[k], sweep.shared_forces(k), strict=True)) if bodies else []
             for other, force in others:
-                left[k] = left[k] - other.subspace.dot(force)
+                rows[k] = rows[k] - other.subspace.dot(force)
             if parent < 0:
                 continue
-            if passage.within:
-                passed = step.inward(passage.units.set(felt[k] + passage.weighted @ left[k], asked))
+            if joint.at_own_origin:
+                passed = step.inward(joint.units.set(forces[k] + joint.weighted @ rows[k], applied))
             else:
-                passed = step.inward(felt[k]) + passage.weighted @ left[k]
+                passed = step.inward(forces[k]) + joint.weighted @ rows[k]
             for other, force in others:
                 passed = passed + other.inward(force)
-            felt[parent] = felt[parent] + passed
-        return tree.join_v(left)
+            forces[parent] = forces[parent] + passed
+        return tree.join_v(rows)
 
 
 def _divided(joint: Ldl, force: Twist) -> Twist:

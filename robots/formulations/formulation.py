@@ -13,23 +13,23 @@ from ..tree.tree import Tree
 
 
 class Formulation(ABC):
-    """A way to derive the equations of motion M(q) v̇ + h(q, v) = forces of a tree.
+    """A method of deriving the equations of motion M(q) v̇ + h(q, v) = forces of a tree.
 
-    h holds the velocity products and gravity; springs, dampers and drives are added by what builds the robot.
+    h includes the velocity products and gravity; springs, dampers and drives are added when a robot is built.
     """
 
     name: str
-    """What the method is called in a table."""
+    """Name of the method in tables."""
 
     differentiates: str
-    """What has to be differentiated to get M and h; a dash for nothing."""
+    """Quantities that are differentiated to derive M and h; a dash for none."""
 
     eliminates: str
-    """What has to be eliminated on the way; a dash for nothing."""
+    """Quantities that are eliminated; a dash for none."""
 
     @abstractmethod
     def mass_matrix(self, tree: Tree) -> ca.SX:
-        """M, shape (nv, nv).
+        """Derive M, shape (nv, nv).
 
         Args:
             tree: the bodies and joints.
@@ -37,18 +37,18 @@ class Formulation(ABC):
 
     @abstractmethod
     def bias(self, tree: Tree) -> ca.SX:
-        """Velocity products and gravity: h, shape (nv,).
+        """Derive h, velocity products and gravity, shape (nv,).
 
         Args:
             tree: the bodies and joints.
         """
 
     def factor(self, tree: Tree, mass_matrix: Callable[[], ca.SX]) -> Factor:
-        """Factorized M.
+        """Factorize M.
 
         Args:
             tree: the bodies and joints.
-            mass_matrix: derives M, for those who need it.
+            mass_matrix: function that derives M; called only if the method needs M.
         """
         del tree
         return Ldl.of(mass_matrix())

@@ -12,10 +12,10 @@ from .recursive_algorithms import kinetic_energy, potential_energy
 
 
 def quasi_velocity_force(momentum: ca.SX, c: Coordinates) -> ca.SX:
-    """Nᵀ (Ẇᵀ − (∂(W q̇)/∂q)ᵀ) p of quasi-velocities v = W q̇, [Lurie1961]_; zero where v = q̇.
+    """Return Nᵀ (Ẇᵀ − (∂(W q̇)/∂q)ᵀ) p of quasi-velocities v = W q̇, [Lurie1961]_; zero where v = q̇.
 
-    W is the left inverse of N that is orthogonal to it; the columns of N must span all velocities that the coordinates
-    can have, so that nothing is lost in T. With it Lagrange's equations hold for v:
+    W = (NᵀN)⁻¹Nᵀ is the left inverse of N; the columns of N must span all velocities that the coordinates can have, so
+    that T is complete. With it Lagrange's equations hold for v:
     d/dt ∂T/∂v − Nᵀ ∂(T − V)/∂q + this force of p = ∂T/∂v equals the generalized forces.
 
     Args:
@@ -35,7 +35,7 @@ def quasi_velocity_force(momentum: ca.SX, c: Coordinates) -> ca.SX:
 
 
 class Lagrange(Formulation):
-    """d/dt ∂L/∂v − Nᵀ ∂L/∂q + Nᵀ (Ẇᵀ − (∂(W q̇)/∂q)ᵀ) ∂T/∂v, the velocities in T handed on from node to node.
+    """d/dt ∂L/∂v − Nᵀ ∂L/∂q + Nᵀ (Ẇᵀ − (∂(W q̇)/∂q)ᵀ) ∂T/∂v, with recursive velocities in T.
 
     The last term appears for quasi-velocities v = W q̇, W the left inverse of N, [Lurie1961]_, and is zero where v = q̇.
     """
@@ -45,16 +45,16 @@ class Lagrange(Formulation):
     eliminates = "–"
 
     def mass_matrix(self, tree: Tree) -> ca.SX:
-        """M = ∂²T/∂v²."""
+        """Derive M = ∂²T/∂v²."""
         return ca.hessian(kinetic_energy(tree), tree.coordinates.v)[0]
 
     def bias(self, tree: Tree) -> ca.SX:
-        """The Lagrange operator at a = 0."""
+        """Derive the Lagrange operator at a = 0."""
         return lagrange_operator(kinetic_energy(tree), potential_energy(tree), tree.coordinates)
 
 
 def lagrange_operator(T: ca.SX, V: ca.SX, c: Coordinates) -> ca.SX:
-    """Lagrange's operator of L = T − V at a = 0, shape (nv,), for velocities or quasi-velocities.
+    """Return Lagrange's operator of L = T − V at a = 0, shape (nv,), for velocities or quasi-velocities.
 
     Args:
         T: kinetic energy in t, q, v.

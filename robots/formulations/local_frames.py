@@ -14,7 +14,7 @@ from .recursive_algorithms import potential_energy
 class LocalFrames(Formulation):
     """Steps 1 to 7 of [ChigarevBorisov2015]_, for any tree in the plane or in space.
 
-    Each body has a local frame; its rotation Γ and the place of its pole follow from the frame before (3.1, 3.4); the
+    Each body has a local frame; its rotation Γ and the position of its pole follow from the parent's (3.1, 3.4); the
     centre of mass r = pole + Γ r_C (3.5, 3.6); its velocity is the *time derivative* of r (3.7), its angular velocity
     is read off Γ̇ Γᵀ (3.2, 3.3); T and P are summed (3.9, 3.10, 5) and go into Lagrange's equations (6, 7).
     """
@@ -24,11 +24,11 @@ class LocalFrames(Formulation):
     eliminates = "–"
 
     def mass_matrix(self, tree: Tree) -> ca.SX:
-        """M = ∂²T/∂v²."""
+        """Derive M = ∂²T/∂v²."""
         return ca.hessian(self._kinetic_energy(tree), tree.coordinates.v)[0]
 
     def bias(self, tree: Tree) -> ca.SX:
-        """The Lagrange operator at a = 0."""
+        """Derive the Lagrange operator at a = 0."""
         return lagrange_operator(self._kinetic_energy(tree), potential_energy(tree), tree.coordinates)
 
     def _kinetic_energy(self, tree: Tree) -> ca.SX:

@@ -13,8 +13,7 @@ class NewtonEuler(Formulation):
     """m c̈ = forces and d/dt (I ω) = moments for each body; the reactions of the joints are then eliminated.
 
     The accelerations are second derivatives of the positions. From the leaves to the root, the reaction at each joint
-    is what its body and all joints beyond need; it does work only along the joint's own motion, and its projection on
-    that is the equation of the joint.
+    balances its body and all joints beyond; its projection on the joint's own motion is the equation of the joint.
     """
 
     name = "general theorems"
@@ -22,11 +21,11 @@ class NewtonEuler(Formulation):
     eliminates = "reactions"
 
     def mass_matrix(self, tree: Tree) -> ca.SX:
-        """M: what the equations hold of a."""
+        """Derive M, the coefficients of a in the equations."""
         return ca.jacobian(self._equations(tree), tree.coordinates.a)
 
     def bias(self, tree: Tree) -> ca.SX:
-        """What is left at a = 0."""
+        """Derive h, the equations at a = 0."""
         c = tree.coordinates
         return ca.substitute(self._equations(tree), c.a, ca.SX.zeros(c.nv))
 

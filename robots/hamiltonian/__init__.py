@@ -1,4 +1,4 @@
-"""The canonical form of robots and the Legendre transform: velocities from momenta, as a quadratic programme."""
+"""The canonical form of robots, and the Legendre transform from momenta to velocities as a quadratic programme."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .canonical_form import CanonicalForm, canonical_form

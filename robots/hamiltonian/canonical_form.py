@@ -17,7 +17,7 @@ from ..evaluator import Evaluator
 from ..robot import Robot
 
 MISFIT = 1e-6
-"""Largest relative error of the velocities that come back from their own momenta when a form is built."""
+"""Largest relative error of velocities recovered from their momenta when a form is built."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +33,15 @@ class CanonicalForm:
     q̇ = N ∂H/∂p still hold, while φ = −Nᵀ∂H/∂q + Q plus gyroscopic terms of no power. In both cases
     dH/dt = −∂L/∂t + (Q + B u + Aᵀμ)ᵀz*. H is T + V only if T is a quadratic form of v.
 
-    Where M is singular in every position, and natural constraints A v = c determine what it leaves open, the maximum is
-    over the velocities that they admit: K = M + AᵀCA and s = a − AᵀC c stand for M and a in z* = K⁻¹(p − s), for any
-    C > 0; see :attr:`Robot.augmentation`. Elsewhere K = M and s = a.
+    If M is singular in every position, and natural constraints A v = c make the motion unique, the maximum is over the
+    velocities that they admit: K = M + AᵀCA and s = a − AᵀC c replace M and a in z* = K⁻¹(p − s), for any C > 0; see
+    :attr:`Robot.augmentation`. Otherwise K = M and s = a.
 
     Expressions marked (velocities) are in the robot's own symbols, those marked (momenta) in ``momenta`` instead of v.
     See [DunskayaPyatnitsky1996]_ eqs. (2.1)–(2.9).
 
     Attributes:
-        robot: whose form it is; gives t, q, v, u and the parameters.
+        robot: robot with t, q, v, u and the parameters.
         momenta: symbols of the momenta, shape (nv,), each in the unit of the action divided by that of its coordinate.
     """
 
@@ -57,43 +57,43 @@ class CanonicalForm:
     def momentum(self) -> ca.SX:
         """p = ∂L/∂v = M v + a (velocities), shape (nv,).
 
-        By reverse differentiation of T: as cheap as T itself up to a small factor, so O(n) for a chain.
+        By reverse differentiation of T, at a small multiple of the cost of T, so O(n) for a chain.
         """
         return ca.densify(ca.gradient(self.robot.kinetic_energy, self.robot.v))
 
     @functools.cached_property
     def linear(self) -> ca.SX:
-        """a(t, q), the coefficients of v in L, shape (nv,); zero where time does not move the frame."""
+        """a(t, q), the coefficients of v in L, shape (nv,); zero unless the reference frame moves in time."""
         return ca.densify(self._at_rest(self.momentum))
 
     @functools.cached_property
     def constant(self) -> ca.SX:
-        """L₀(t, q), what is left of L at v = 0 [J]."""
+        """L₀(t, q) = L at v = 0 [J]."""
         return self._at_rest(self.lagrangian)
 
     @functools.cached_property
     def matrix(self) -> ca.SX:
         """K of the quadratic programme, shape (nv, nv); M unless that is singular."""
-        if self.held is None:
+        if self.inertia_constraints is None:
             return self.robot.mass_matrix
-        A, _, C = self.held
+        A, _, C = self.inertia_constraints
         return self.robot.mass_matrix + A.T @ ca.diag(C) @ A
 
     @functools.cached_property
     def shift(self) -> ca.SX:
-        """Momenta of z* = 0: s, shape (nv,); a unless M is singular."""
-        if self.held is None:
+        """s, the momenta of z* = 0, shape (nv,); a unless M is singular."""
+        if self.inertia_constraints is None:
             return self.linear
-        A, c, C = self.held
+        A, c, C = self.inertia_constraints
         return self.linear - A.T @ (C * c)
 
     @functools.cached_property
     def product(self) -> ca.SX:
         """K v (velocities), shape (nv,), from ∂T/∂v without the matrix."""
         moved = self.momentum if self.linear.is_zero() else self.momentum - self.linear
-        if self.held is None:
+        if self.inertia_constraints is None:
             return moved
-        A, _, C = self.held
+        A, _, C = self.inertia_constraints
         return moved + A.T @ (C * (A @ self.robot.v))
 
     @functools.cached_property
@@ -114,10 +114,10 @@ class CanonicalForm:
         return ca.densify(moving - self.robot.bias)
 
     def rate_under(self, forces: ca.SX) -> ca.SX:
-        """ṗ = φ + forces + Aᵀμ (velocities), shape (nv,).
+        """Return ṗ = φ + forces + Aᵀμ (velocities), shape (nv,).
 
         Args:
-            forces: generalized forces that act beside the robot's own, shape (nv,).
+            forces: generalized forces in addition to those in h, shape (nv,).
         """
         A, _ = self.robot.natural_form
         rate = self.free_rate + forces
@@ -136,7 +136,7 @@ class CanonicalForm:
         return self.in_momenta(self.rate_under(self.robot.input_matrix @ self.robot.u))
 
     def in_momenta(self, expression: ca.SX) -> ca.SX:
-        """An expression in velocities, of any shape, with z* in place of v."""
+        """Replace v by z* in an expression in velocities of any shape."""
         return ca.substitute(expression, self.robot.v, self.velocity)
 
     @property
@@ -155,7 +155,7 @@ class CanonicalForm:
         u: ArrayLike | None = None,
         p: Mapping[str, float] | ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Value of an expression in momenta; for loops build a :class:`~erugin.symbolic.Kernel` of :attr:`symbols`.
+        """Evaluate an expression in momenta; for loops build a :class:`~erugin.symbolic.Kernel` of :attr:`symbols`.
 
         Args:
             expression: such as ``form.hamiltonian``. Those in velocities are for :meth:`Robot.evaluate`.
@@ -173,7 +173,7 @@ class CanonicalForm:
             ModelError: if the expression uses a symbol that the form does not have.
         """
         if not isinstance(expression, ca.SX):
-            raise ModelError(f"only a CasADi SX expression can be evaluated, got {expression!r}")
+            raise ModelError(f"the expression must be a CasADi SX, got {expression!r}")
         known = {symbol.element_hash() for symbol in ca.vertsplit(ca.vertcat(*self.symbols.values()))}
         foreign = sorted({symbol.name() for symbol in ca.symvar(expression) if symbol.element_hash() not in known})
         if foreign:
@@ -191,8 +191,8 @@ class CanonicalForm:
         return ca.substitute(expression, self.robot.v, ca.SX.zeros(self.robot.coordinates.nv))
 
     @functools.cached_property
-    def held(self) -> tuple[ca.SX, ca.SX, ca.SX] | None:
-        """A, c and the diagonal of C where natural constraints A v = c take the place of inertia; None elsewhere.
+    def inertia_constraints(self) -> tuple[ca.SX, ca.SX, ca.SX] | None:
+        """A, c and the diagonal of C if natural constraints A v = c replace missing inertia; else None.
 
         Raises:
             ModelError: if those constraints are not linear in the velocities.
@@ -210,31 +210,30 @@ class CanonicalForm:
         A, _ = robot.natural_form
         if any(constraint.order == 2 for constraint in robot.natural) or ca.depends_on(A, robot.v):
             raise ModelError(
-                f"{robot.name} has no canonical form: its mass matrix is singular, and the natural constraints that "
-                "determine the motion are not linear in the velocities"
+                f"{robot.name} has no canonical form: its mass matrix is singular, and natural constraints that "
+                "replace missing inertia must be linear in the velocities"
             )
         return A, -self._at_rest(velocities), ca.SX(C)
 
 
 def canonical_form(robot: Robot) -> CanonicalForm:
-    """The equations of motion of any robot in coordinates and momenta.
+    """Build the equations of motion of a robot in coordinates and momenta.
 
     Explicit time, terms of T linear in the velocities, dissipation, inputs, natural constraints, quasi-velocities, and
-    mass matrices whose singularity natural constraints make good, are all covered. The expressions are derived when
-    they are first asked for.
+    singular mass matrices completed by natural constraints are supported. The expressions are derived on first use.
 
     Args:
-        robot: any.
+        robot: robot in coordinates and velocities.
 
     Raises:
-        ModelError: if V depends on the velocities, M is singular and no constraint helps, or M is not ∂²T/∂v²; the
-            last two are looked for at one place.
+        ModelError: if V depends on the velocities, M is singular and not completed by constraints, or M is not ∂²T/∂v²;
+            the last two are checked at one position.
     """
     c = robot.coordinates
     if ca.depends_on(robot.potential_energy, robot.v):
         raise ModelError(
-            f"{robot.name}: the potential energy depends on the velocities, so h and L = T − V do not belong together. "
-            "Put that part into T (terms linear in v are allowed there) or into the forces"
+            f"{robot.name}: the potential energy must not depend on the velocities. Put that part into T, with the "
+            "other sign (terms linear in v are allowed there), or into the forces"
         )
     names = c.names if c.are_rates else tuple(robot.v[i].name() for i in range(c.nv))
     form = CanonicalForm(robot, ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"p_{name}") for name in names)))
@@ -243,28 +242,30 @@ def canonical_form(robot: Robot) -> CanonicalForm:
 
 
 def _require_inverse(form: CanonicalForm) -> None:
-    """Raise ModelError unless the velocities come back from their momenta at a place that is in no way special."""
+    """Raise ModelError unless velocities are recovered from their momenta at one random position."""
     robot = form.robot
     rng = np.random.default_rng(1996)
     sizes = (1, robot.q.numel(), robot.v.numel())
     t, q, v = (rng.uniform(0.2, 0.9, size) for size in sizes)
     p = sample_parameters(robot.parameters, rng)
-    place = {"t": robot.t, "q": robot.q, "v": robot.v, "p": robot.p}
-    A, c = (ca.SX(0, robot.v.numel()), ca.SX(0, 1)) if form.held is None else form.held[:2]
-    there = Kernel("momentum", place, {"m": form.momentum, "A": A, "c": c}, compiled=False)
-    back = Kernel("velocity", dict(form.symbols), {"v": form.velocity}, compiled=False)
-    _, rows, right = there(t, q, v, p)
+    state = {"t": robot.t, "q": robot.q, "v": robot.v, "p": robot.p}
+    A, c = (
+        (ca.SX(0, robot.v.numel()), ca.SX(0, 1)) if form.inertia_constraints is None else form.inertia_constraints[:2]
+    )
+    to_momenta = Kernel("momentum", state, {"m": form.momentum, "A": A, "c": c}, compiled=False)
+    to_velocities = Kernel("velocity", dict(form.symbols), {"v": form.velocity}, compiled=False)
+    _, rows, right = to_momenta(t, q, v, p)
     if right.size:
-        # Only velocities that the constraints admit come back.
+        # Only velocities that the constraints admit can be recovered.
         rows = rows.reshape(right.size, v.size)
         v = v + np.linalg.lstsq(rows, right.reshape(-1) - rows @ v, rcond=None)[0]
-    momenta = np.atleast_1d(there(t, q, v, p)[0])
+    momenta = np.atleast_1d(to_momenta(t, q, v, p)[0])
     if not np.isfinite(momenta).all():
         return
-    miss = np.abs(back(t, q, momenta, np.zeros(robot.u.numel()), p)[0] - v).max() / np.abs(v).max()
+    miss = np.abs(to_velocities(t, q, momenta, np.zeros(robot.u.numel()), p)[0] - v).max() / np.abs(v).max()
     if not miss <= MISFIT:
         raise ModelError(
-            f"{robot.name} has no canonical form: velocities do not come back from their momenta ∂T/∂v (relative "
-            f"error {miss:.1g}). Either its mass matrix is singular: give a mass to what has none, or add a natural "
-            "constraint; or it is not ∂²T/∂v²: T and M must be of the same bodies"
+            f"{robot.name} has no canonical form: velocities cannot be recovered from their momenta ∂T/∂v (relative "
+            f"error {miss:.1g}). Either the mass matrix is singular: add a mass or a natural constraint; or it is not "
+            "∂²T/∂v²: T and M must belong to the same bodies"
         )

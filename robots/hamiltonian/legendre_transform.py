@@ -1,4 +1,4 @@
-"""The numerical Legendre transform of a robot: velocities from momenta, by any solver."""
+"""The numerical Legendre transform of a robot: velocities from momenta by a chosen solver."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from .quadratic_form import FactoredForm
 
 Array = NDArray[np.float64]
 SINGULAR = 1e-13
-"""Relative pivots that are not above this are taken for zero."""
+"""Relative pivot up to which it counts as zero."""
 
 
 class LegendreTransform:
-    """z* = arg max_z [(p − s)ᵀz − ½ zᵀK z] of a robot, with K and s as functions of time, place and parameters.
+    """z* = arg max_z [(p − s)ᵀz − ½ zᵀK z] of a robot, with K and s as functions of time, position and parameters.
 
     K = M and s = a, unless M is singular; see :class:`~erugin.robots.hamiltonian.canonical_form.CanonicalForm`.
 
-    Kernels are built when a solver first needs them.
+    Kernels are built on first use by a solver.
 
     Attributes:
-        canonical: the expressions.
-        matrix_free: whether a product K z comes from ∂T/∂v, which is O(n) for chains and trees, instead of from K.
+        canonical: canonical form of the robot.
+        matrix_free: True if products K z are computed from ∂T/∂v, O(n) for chains and trees, instead of K.
     """
 
     def __init__(self, canonical: CanonicalForm, *, matrix_free: bool = False) -> None:
-        """Keep the expressions.
+        """Store the expressions.
 
         Args:
-            canonical: form of the robot.
-            matrix_free: for iterative solvers and many links; False to evaluate K once per place.
+            canonical: canonical form of the robot.
+            matrix_free: True for iterative solvers and many links; False to evaluate K once per position.
         """
         self.canonical, self.matrix_free = canonical, matrix_free
         robot = canonical.robot
-        self._place = {"t": robot.t, "q": robot.q, "p": robot.p}
+        self._inputs = {"t": robot.t, "q": robot.q, "p": robot.p}
         self._right = ca.SX.sym("b", robot.coordinates.nv)
 
     def solve(
         self, solver: LegendreSolver, t: float, q: Array, momenta: Array, p: Array, start: ArrayLike | None = None
     ) -> LegendreSolution:
-        """Velocities from momenta.
+        """Compute velocities from momenta.
 
         Args:
-            solver: how.
+            solver: solver of the quadratic programme.
             t: time [s].
             q: coordinates, shape (nq,).
             momenta: shape (nv,).
@@ -62,16 +62,16 @@ class LegendreTransform:
 
         Raises:
             ShapeError: for a wrong shape, or a number that is not finite.
-            NotConvergedError, NotPositiveDefiniteError: as the solver does.
+            NotConvergedError, NotPositiveDefiniteError: raised by the solver.
         """
         c = self.canonical.robot.coordinates
-        place, right = vector("q", q, c.nq), vector("momenta", momenta, c.nv)
+        position, right = vector("q", q, c.nq), vector("momenta", momenta, c.nv)
         if self._shift is not None:
-            right = right - np.atleast_1d(self._shift(t, place, p)[0])
-        return solver.solve(self.form(t, place, p), right, start)
+            right = right - np.atleast_1d(self._shift(t, position, p)[0])
+        return solver.solve(self.form(t, position, p), right, start)
 
     def form(self, t: float, q: Array, p: Array) -> RobotForm:
-        """The kinetic energy at one place.
+        """Return the kinetic energy at one position.
 
         Args:
             t: time [s].
@@ -83,49 +83,49 @@ class LegendreTransform:
     @functools.cached_property
     def matrix(self) -> Kernel:
         """t, q, p → K."""
-        return Kernel("kinetic_matrix", self._place, {"K": self.canonical.matrix})
+        return Kernel("kinetic_matrix", self._inputs, {"K": self.canonical.matrix})
 
     @functools.cached_property
     def product(self) -> Kernel:
         """t, q, p, z → K z."""
-        return Kernel("kinetic_product", self._place | {"z": self.canonical.robot.v}, {"Kz": self.canonical.product})
+        return Kernel("kinetic_product", self._inputs | {"z": self.canonical.robot.v}, {"Kz": self.canonical.product})
 
     @functools.cached_property
     def elimination(self) -> Kernel:
         """t, q, p, b → z with K z = b, by the robot's factorized mass matrix, and its relative pivots."""
         factor = self.canonical.robot.factor
-        # Of an articulated recursion the pivots are the joints' own inertias: they show the sign, not the size.
+        # The pivots of an articulated recursion are the joints' own inertias, so only their signs are meaningful.
         parts = (factor,) if isinstance(factor, Ldl) else factor.joints if isinstance(factor, ArticulatedFactor) else ()
         pivots = ca.vertcat(ca.SX(0, 1), *(part.relative_pivots for part in parts))
         outputs = {"z": factor.solve(self._right), "pivots": pivots}
-        return Kernel("kinetic_elimination", self._place | {"b": self._right}, outputs)
+        return Kernel("kinetic_elimination", self._inputs | {"b": self._right}, outputs)
 
     @functools.cached_property
     def matrix_cost(self) -> OperationCount:
         """Operations of K."""
-        return OperationCount.of_expression(self._place, self.canonical.matrix)
+        return OperationCount.of_expression(self._inputs, self.canonical.matrix)
 
     @functools.cached_property
     def product_cost(self) -> OperationCount:
-        """Operations of one product from ∂T/∂v; what depends on q alone is evaluated, and counted, every time."""
-        return OperationCount.of_expression(self._place | {"z": self.canonical.robot.v}, self.canonical.product)
+        """Operations of one product from ∂T/∂v, including terms in q alone, which are evaluated every time."""
+        return OperationCount.of_expression(self._inputs | {"z": self.canonical.robot.v}, self.canonical.product)
 
     @functools.cached_property
     def elimination_cost(self) -> OperationCount:
         """Operations of the robot's factorization and its solution."""
         return OperationCount.of_expression(
-            self._place | {"b": self._right}, self.canonical.robot.factor.solve(self._right)
+            self._inputs | {"b": self._right}, self.canonical.robot.factor.solve(self._right)
         )
 
     @functools.cached_property
     def _shift(self) -> Kernel | None:
         s = self.canonical.shift
-        return None if s.is_zero() else Kernel("kinetic_shift", self._place, {"s": s})
+        return None if s.is_zero() else Kernel("kinetic_shift", self._inputs, {"s": s})
 
 
 @dataclass(frozen=True, eq=False)
 class RobotForm(FactoredForm):
-    """½ zᵀK z of a robot at one place.
+    """½ zᵀK z of a robot at one position.
 
     Attributes:
         transform: kernels of the robot.
@@ -141,38 +141,38 @@ class RobotForm(FactoredForm):
 
     @property
     def size(self) -> int:
-        """nv."""
+        """Number of velocities nv."""
         return self.transform.canonical.robot.coordinates.nv
 
     def product(self, z: Array) -> Array:
-        """By the matrix, or by ∂T/∂v if the transform is matrix-free."""
+        """Return K z, by the matrix, or by ∂T/∂v if the transform is matrix-free."""
         if self.transform.matrix_free:
             return np.atleast_1d(self.transform.product(self.t, self.q, self.p, z)[0])
         return np.asarray(self._matrix @ z, dtype=np.float64)
 
     @property
     def product_cost(self) -> OperationCount:
-        """n² multiplications, or those of ∂T/∂v."""
+        """Operations of a full matrix product, or of ∂T/∂v."""
         return (
             self.transform.product_cost if self.transform.matrix_free else OperationCount.of_matrix_product(self.size)
         )
 
     @property
     def product_setup(self) -> OperationCount:
-        """The matrix, unless it is not needed."""
+        """Operations of the matrix, unless it is not needed."""
         return OperationCount() if self.transform.matrix_free else self.transform.matrix_cost
 
     def matrix(self) -> Array:
-        """K, evaluated once."""
+        """Return K, evaluated once."""
         return self._matrix
 
     @property
     def matrix_cost(self) -> OperationCount:
-        """Counted in its expressions."""
+        """Operations of K, counted in its expressions."""
         return self.transform.matrix_cost
 
     def eliminate(self, right: Array) -> Array:
-        """By the robot's own factorization."""
+        """Solve by the factorization of the robot."""
         z, pivots = self.transform.elimination(self.t, self.q, self.p, right)
         if not (np.isfinite(z).all() and (pivots > SINGULAR).all()):
             raise not_positive_definite(
@@ -182,7 +182,7 @@ class RobotForm(FactoredForm):
 
     @property
     def eliminate_cost(self) -> OperationCount:
-        """Counted in its expressions."""
+        """Operations of the elimination, counted in its expressions."""
         return self.transform.elimination_cost
 
     @functools.cached_property

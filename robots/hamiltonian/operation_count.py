@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import casadi as ca
 
 FREE_OPERATIONS = frozenset({ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER, ca.OP_NEG})
-"""What is not counted."""
+"""Operations that are not counted."""
 
 
 @dataclass(frozen=True)
 class OperationCount:
-    """How much arithmetic a computation takes.
+    """Arithmetic operations of a computation.
 
     Attributes:
-        multiplications: with divisions and square roots.
-        additions: with subtractions; a change of sign is free.
-        functions: sines, cosines and all other functions.
+        multiplications: number of multiplications, divisions and square roots.
+        additions: number of additions and subtractions; a change of sign is free.
+        functions: number of sines, cosines and all other functions.
     """
 
     multiplications: int = 0
@@ -26,7 +26,7 @@ class OperationCount:
     functions: int = 0
 
     def __add__(self, other: OperationCount) -> OperationCount:
-        """One computation after the other."""
+        """Add the operations of two computations."""
         return OperationCount(
             self.multiplications + other.multiplications,
             self.additions + other.additions,
@@ -34,40 +34,40 @@ class OperationCount:
         )
 
     def __rmul__(self, times: int) -> OperationCount:
-        """The same computation several times."""
+        """Return the operations of a repeated computation."""
         return OperationCount(times * self.multiplications, times * self.additions, times * self.functions)
 
     @classmethod
     def of_inner_product(cls, n: int) -> OperationCount:
-        """Inner product of two vectors of length n."""
+        """Count an inner product of two vectors of length n."""
         return cls(n, max(n - 1, 0))
 
     @classmethod
     def of_matrix_product(cls, n: int) -> OperationCount:
-        """Product of a full matrix (n, n) and a vector."""
+        """Count a product of a full matrix (n, n) and a vector."""
         return n * cls.of_inner_product(n)
 
     @classmethod
     def of_update(cls, n: int) -> OperationCount:
-        """x + γ y for vectors of length n."""
+        """Count x + γ y for vectors of length n."""
         return cls(n, n)
 
     @classmethod
     def of_expression(cls, inputs: Mapping[str, ca.SX], expression: ca.SX) -> OperationCount:
-        """Evaluation of an expression, with common subexpressions found, as a kernel does it.
+        """Count one evaluation of an expression with common subexpressions eliminated, as in a kernel.
 
         Args:
             inputs: the symbols in it, by name.
-            expression: of any shape.
+            expression: expression of any shape.
         """
         return cls.of_function(ca.Function("count", list(inputs.values()), [ca.densify(expression)], {"cse": True}))
 
     @classmethod
     def of_function(cls, function: ca.Function) -> OperationCount:
-        """One evaluation of a function of scalars.
+        """Count one evaluation of a function of scalars.
 
         Args:
-            function: made of SX expressions.
+            function: function of SX expressions.
         """
         x, y = ca.SX.sym("x"), ca.SX.sym("y")
         products = {e.op() for e in (x * y, x / y, 1 / x, x**2, 2 * x, ca.sqrt(x))}

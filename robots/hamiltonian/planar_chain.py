@@ -41,10 +41,10 @@ class PlanarChain:
     gravity: float
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the links and gravity."""
         links = tuple(self.links)
         if not links or not all(isinstance(link, Link) for link in links):
-            raise ModelError(f"a chain is made of at least one link, got {self.links!r}")
+            raise ModelError(f"links must be one or more Link objects, got {self.links!r}")
         object.__setattr__(self, "links", links)
         object.__setattr__(self, "gravity", finite("gravity", self.gravity))
 
@@ -66,11 +66,11 @@ class PlanarChain:
 
     @property
     def eigenvalue_bound(self) -> float:
-        """min J_i ≤ λ_min(A) at every place, since 2T ≥ Σ J_i z_i²; zero if a link has no inertia [kg m²]."""
+        """min J_i ≤ λ_min(A) at every position, since 2T ≥ Σ J_i z_i²; zero if a link has no inertia [kg m²]."""
         return min(link.inertia for link in self.links)
 
     def form(self, q: ArrayLike) -> ChainForm:
-        """The kinetic energy at one place.
+        """Return the kinetic energy at one position.
 
         Args:
             q: angles from the vertical, shape (n,) [rad].
@@ -86,7 +86,7 @@ class PlanarChain:
 
 @dataclass(frozen=True, eq=False)
 class ChainForm(FactoredForm):
-    """½ zᵀA z of a planar chain at one place.
+    """½ zᵀA z of a planar chain at one position.
 
     Attributes:
         chain: lengths, masses and inertias.
@@ -102,7 +102,7 @@ class ChainForm(FactoredForm):
         return len(self.chain.links)
 
     def sums(self, z: Array) -> tuple[Array, Array]:
-        """Σ_{j<i} L_j z_j e_j and Σ_{j>i} k_j z_j e_j, each of shape (2, n).
+        """Return Σ_{j<i} L_j z_j e_j and Σ_{j>i} k_j z_j e_j, each of shape (2, n).
 
         Args:
             z: velocities, shape (n,) [rad/s].
@@ -113,7 +113,7 @@ class ChainForm(FactoredForm):
         return before, after
 
     def product(self, z: Array) -> Array:
-        """(A z)_i = d_i z_i + k_i e_iᵀ Σ_{j<i} L_j z_j e_j + L_i e_iᵀ Σ_{j>i} k_j z_j e_j."""
+        """Return (A z)_i = d_i z_i + k_i e_iᵀ Σ_{j<i} L_j z_j e_j + L_i e_iᵀ Σ_{j>i} k_j z_j e_j."""
         before, after = self.sums(z)
         coupled = (self._moments * before + self._lengths * after).sum(axis=0)
         return np.asarray(self.chain.inertias * z + coupled, dtype=np.float64)
@@ -126,11 +126,11 @@ class ChainForm(FactoredForm):
 
     @property
     def product_setup(self) -> OperationCount:
-        """L_i e_i and k_i e_i."""
+        """Operations of L_i e_i and k_i e_i."""
         return OperationCount(4 * self.size, 0, 2 * self.size)
 
     def rate(self, z: Array) -> Array:
-        """∂L/∂q of [DunskayaPyatnitsky1996]_ eq. (3.8), shape (n,) [N m].
+        """Return ∂L/∂q of [DunskayaPyatnitsky1996]_ eq. (3.8), shape (n,) [N m].
 
         ∂L/∂q_i = z_i (−sin q_i, cos q_i)ᵀG_i − g k_i sin q_i; the joint torques add M_i − M_{i+1}.
 
@@ -143,7 +143,7 @@ class ChainForm(FactoredForm):
         return np.asarray(z * (c * y - s * x) - self.chain.gravity * self.chain.moments * s, dtype=np.float64)
 
     def matrix(self) -> Array:
-        """Entry by entry above the diagonal."""
+        """Return A, computed entry by entry above the diagonal."""
         upper = np.triu(self._lengths.T @ self._moments, 1)
         return np.asarray(upper + upper.T + np.diag(self.chain.inertias), dtype=np.float64)
 
@@ -154,7 +154,7 @@ class ChainForm(FactoredForm):
         return self.product_setup + OperationCount(2 * pairs, pairs)
 
     def eliminate(self, right: Array) -> Array:
-        """A = U D Uᵀ from the tip to the base, then back: what is eliminated is kept in a symmetric 2 × 2 matrix P.
+        """Solve by A = U D Uᵀ from the tip to the base, then back, with a symmetric 2 × 2 matrix P.
 
         With u_i = L_i e_i and w_i = k_i e_i, A_ij = u_iᵀ w_j for i < j. Elimination of the links after j leaves
         A_ij = u_iᵀ w̃_j and A_jj = d̃_j with w̃_j = w_j − P u_j, d̃_j = d_j − u_jᵀP u_j, and adds w̃_j w̃_jᵀ/d̃_j to P.
@@ -164,7 +164,7 @@ class ChainForm(FactoredForm):
             raise ShapeError(f"right must have shape ({n},), got {right.shape}")
         u, w = self._lengths.T.tolist(), self._moments.T.tolist()
         d, b = self.chain.inertias.tolist(), right.tolist()
-        kept: list[tuple[float, float, float]] = []
+        rows: list[tuple[float, float, float]] = []
         xx = xy = yy = gx = gy = 0.0
         for j in reversed(range(n)):
             (ux, uy), (wx, wy) = u[j], w[j]
@@ -176,10 +176,10 @@ class ChainForm(FactoredForm):
             hx, hy, rest = wx / pivot, wy / pivot, (b[j] - ux * gx - uy * gy)
             xx, xy, yy = xx + wx * hx, xy + wx * hy, yy + wy * hy
             gx, gy = gx + hx * rest, gy + hy * rest
-            kept.append((hx, hy, rest / pivot))
+            rows.append((hx, hy, rest / pivot))
         z = np.empty(n)
         sx = sy = 0.0
-        for j, (hx, hy, own) in enumerate(reversed(kept)):
+        for j, (hx, hy, own) in enumerate(reversed(rows)):
             turn = own - hx * sx - hy * sy
             z[j] = turn
             sx, sy = sx + u[j][0] * turn, sy + u[j][1] * turn

@@ -1,4 +1,4 @@
-"""Quadratic forms ½ zᵀA z of the velocities, and how much it costs to work with them."""
+"""Quadratic forms ½ zᵀA z of the velocities, and the cost of their operations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .operation_count import OperationCount
 
 Array = NDArray[np.float64]
 ASYMMETRY = 1e-9
-"""Largest difference of A and Aᵀ beside the largest entry of A."""
+"""Largest difference of A and Aᵀ, relative to the largest entry of A."""
 
 
 class NotPositiveDefiniteError(EruginError, RuntimeError):
-    """The kinetic energy is not a positive definite form of the velocities here, so no maximum exists."""
+    """The kinetic energy is not a positive definite form of the velocities, so no maximum exists."""
 
 
 class QuadraticForm(ABC):
@@ -32,7 +32,7 @@ class QuadraticForm(ABC):
 
     @abstractmethod
     def product(self, z: Array) -> Array:
-        """A z, shape (n,).
+        """Return A z, shape (n,).
 
         Args:
             z: velocities, shape (n,).
@@ -45,31 +45,31 @@ class QuadraticForm(ABC):
 
     @property
     def product_setup(self) -> OperationCount:
-        """Operations before the first product: whatever depends on the place alone."""
+        """Operations before the first product, for terms that depend on the position alone."""
         return OperationCount()
 
     @abstractmethod
     def matrix(self) -> Array:
-        """A, shape (n, n)."""
+        """Return A, shape (n, n)."""
 
     @property
     @abstractmethod
     def matrix_cost(self) -> OperationCount:
-        """Operations until the whole matrix is there."""
+        """Operations of the whole matrix."""
 
 
 class FactoredForm(QuadraticForm):
-    """A form that brings its own factorization, which uses what is known of its structure."""
+    """A form that provides a factorization, which uses its structure."""
 
     @abstractmethod
     def eliminate(self, right: Array) -> Array:
-        """z with A z = right, shape (n,).
+        """Return z with A z = right, shape (n,).
 
         Args:
-            right: shape (n,).
+            right: right side, shape (n,).
 
         Raises:
-            NotPositiveDefiniteError: if A is found not to be positive definite.
+            NotPositiveDefiniteError: if A is not positive definite.
         """
 
     @property
@@ -110,21 +110,21 @@ class DenseForm(QuadraticForm):
         return len(self.values)
 
     def product(self, z: Array) -> Array:
-        """By all n² entries."""
+        """Return A z, by all n² entries."""
         return np.asarray(self.values @ z, dtype=np.float64)
 
     @property
     def product_cost(self) -> OperationCount:
-        """n² multiplications."""
+        """Operations of a full matrix product, n² multiplications."""
         return OperationCount.of_matrix_product(self.size)
 
     def matrix(self) -> Array:
-        """As given."""
+        """Return the given matrix."""
         return self.values
 
     @property
     def matrix_cost(self) -> OperationCount:
-        """Nothing."""
+        """No operations."""
         return OperationCount()
 
 
@@ -134,8 +134,8 @@ class ProductForm(QuadraticForm):
 
     Attributes:
         length: number of velocities n.
-        function: A z for z of shape (n,).
-        cost: of one call.
+        function: function that returns A z for z of shape (n,).
+        cost: operations of one call.
     """
 
     length: int
@@ -144,23 +144,23 @@ class ProductForm(QuadraticForm):
 
     @property
     def size(self) -> int:
-        """As given."""
+        """Number of velocities n."""
         return self.length
 
     def product(self, z: Array) -> Array:
-        """One call."""
+        """Return A z, by one call."""
         return vector("the product A z", self.function(z), self.length)
 
     @property
     def product_cost(self) -> OperationCount:
-        """As given."""
+        """Operations of one call."""
         return self.cost
 
     def matrix(self) -> Array:
-        """Column by column, from n products."""
+        """Return A, column by column, from n products."""
         return np.column_stack([self.product(unit) for unit in np.eye(self.length)])
 
     @property
     def matrix_cost(self) -> OperationCount:
-        """n products."""
+        """Operations of n products."""
         return self.length * self.cost

@@ -30,27 +30,27 @@ Array = NDArray[np.float64]
 
 
 MOST_STEPS = 10**7
-"""More would take hours."""
+"""Largest number of steps; more would take hours."""
 
 
 @dataclass(frozen=True)
 class LegendreRow:
-    """What one solver took on one chain, per step of the motion.
+    """Cost and accuracy of one solver on one chain, per step of the motion.
 
     Attributes:
         n: number of links.
-        solver: name of its class; of minimal residuals, which condition ended it.
+        solver: name of its class; for minimal residuals also the stopping condition.
         tolerance: ε [rad/s].
         condition: median condition number of A along the motion.
         iterations: mean number; 0 for a direct method.
         most: largest number of iterations.
-        multiplications: mean, with divisions and roots, from the angles and momenta to the velocities.
-        additions: mean, likewise.
+        multiplications: mean number, with divisions and roots, from the angles and momenta to the velocities.
+        additions: mean number, likewise.
         printed: multiplications by the formula in the paper, 6n² + 13n or 12n + 16nN with N the mean iterations, for
-            the whole step of their scheme; None for a method that the paper does not have.
+            the whole step of its scheme; None for a method that is not in the paper.
         seconds: mean time of the implementation in NumPy and Python [s].
         error: largest ‖z − z*‖, z* by elimination along the chain [rad/s].
-        converged: share of the steps at which the residual met its target.
+        converged: fraction of the steps at which the residual met its target.
     """
 
     n: int
@@ -68,7 +68,7 @@ class LegendreRow:
 
     @property
     def accurate(self) -> bool:
-        """Whether every error is within ε."""
+        """True if every error is within ε."""
         return self.error <= self.tolerance
 
 
@@ -88,19 +88,19 @@ def compare_legendre(
 
     The chain starts straight and at rest, and falls freely. Both iterative methods stop at ‖A z − b‖ ≤ ε min J, which
     makes ‖z − z*‖ ≤ ε, [DunskayaPyatnitsky1996]_ eq. (3.4) with γ̄ = 1/min J; their products take O(n). Minimal
-    residuals are tried once more with the condition that (3.4) is derived from, ‖ξ_{m+1} − ξ_m‖ ≤ ε.
+    residuals are also run with the condition from which (3.4) is derived, ‖ξ_{m+1} − ξ_m‖ ≤ ε.
 
     Args:
         n_values: numbers of links.
-        link: of which all are made; its inertia must be greater than zero.
-        step: between two programmes [s].
-        steps: how many.
+        link: link used for all; its inertia must be greater than zero.
+        step: time between two programmes [s].
+        steps: number of steps.
         tolerance: ε [rad/s].
-        angle: of all links at the start, from the vertical [rad].
-        gravity: [m/s²].
+        angle: initial angle of all links, from the vertical [rad].
+        gravity: g [m/s²].
         limit: largest number of iterations of minimal residuals at one step.
-        start: guess of z: ``"last"``, z of the step before, as in the paper; ``"extrapolated"``, linearly from the two
-            steps before.
+        start: guess of z: ``"last"``, z of the previous step, as in the paper; ``"extrapolated"``, linearly from the
+            two previous steps.
 
     Returns:
         Five rows for each n: Cholesky, Factored, ConjugateDirections, MinimalResiduals by the residual and by the step.
@@ -115,7 +115,7 @@ def compare_legendre(
     if steps < 1:
         raise ModelError(f"a comparison needs at least one step, got {steps!r}")
     if link.inertia <= 0.0:
-        raise ModelError("the inertia of the link bounds the eigenvalues of A: it must be greater than zero")
+        raise ModelError("the inertia of the link must be greater than zero: it bounds the eigenvalues of A")
     rows: list[LegendreRow] = []
     for n in n_values:
         chain = PlanarChain([link] * n, gravity)
@@ -134,10 +134,10 @@ def compare_legendre(
 
 
 def fewest_multiplications(rows: Iterable[LegendreRow]) -> dict[int, str]:
-    """The solver that takes fewest multiplications for each n, among those whose error is within ε.
+    """Return the solver with the fewest multiplications for each n, among those whose error is within ε.
 
     Args:
-        rows: from :func:`compare_legendre`.
+        rows: rows of :func:`compare_legendre`.
     """
     best: dict[int, LegendreRow] = {}
     for row in rows:
@@ -147,7 +147,7 @@ def fewest_multiplications(rows: Iterable[LegendreRow]) -> dict[int, str]:
 
 
 def _fall(chain: PlanarChain, angle: float, h: float, steps: int) -> Iterator[tuple[ChainForm, Array, Array]]:
-    """The form, the momenta and the velocities after each step."""
+    """Yield the form, the momenta and the velocities after each step."""
     n = len(chain.links)
     x = np.concatenate([np.full(n, angle), np.zeros(n)])
 
@@ -176,7 +176,7 @@ def _row(
     seconds = 0.0
     z = before = np.zeros(n)
     for form, momenta, truth in motion:
-        # A form of its own, so that no solver finds what another one has left there.
+        # A separate form, so that no solver benefits from results cached by another.
         fresh = ChainForm(form.chain, form.directions)
         began = time.perf_counter()
         solution = solver.attempt(fresh, momenta, z if start == "last" else 2 * z - before)

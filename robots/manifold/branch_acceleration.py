@@ -1,4 +1,4 @@
-"""Accelerations along the branch of a motion, at singular positions too."""
+"""Accelerations along the branch of a motion, including singular positions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def branch_acceleration(
     u: ArrayLike | None = None,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> Array:
-    """Accelerations with which a motion goes on along the branch that its velocities are on.
+    """Compute the accelerations that continue a motion along the branch selected by its velocities.
 
     Where A has full rank these are ``robot.acceleration`` without stabilisation. At a singular position, where branches
-    meet, A a = b leaves accelerations open that lead off every branch, and least-norm multipliers give such ones as a
-    rule. The branch's own satisfy the next derivative too, nᵀ d/dt(A a + Ȧ v) = 0 for nᵀA = 0.
+    meet, A a = b also admits accelerations that leave every branch, and least-norm multipliers usually select such
+    ones. Those of the branch also satisfy the next derivative, nᵀ d/dt(A a + Ȧ v) = 0 for nᵀA = 0.
 
     Args:
-        robot: with natural constraints of order 0 and 1.
+        robot: robot with natural constraints of order 0 and 1.
         q: coordinates on the natural constraints, shape (nq,).
         v: velocities that they admit, shape (nv,).
         t: time [s].
@@ -52,65 +52,66 @@ def branch_acceleration(
         a, shape (nv,).
 
     Raises:
-        SingularProgramError: where velocities do not tell the branch; or if V₂ᵀM V₂ is singular.
+        SingularProgramError: if the velocities do not determine the branch, or V₂ᵀM V₂ is singular.
         NotFiniteError: if a gradient of the constraints is NaN or infinite.
         ModelError: for natural constraints of order 2.
         ShapeError, ParameterError: for bad input.
     """
     c = robot.coordinates
-    place, speeds, time = vector("q", q, c.nq), vector("v", v, c.nv), finite("t", t)
+    position, velocity, time = vector("q", q, c.nq), vector("v", v, c.nv), finite("t", t)
     inputs = np.zeros(robot.u.numel()) if u is None else vector("u", u, robot.u.numel())
     numbers = robot.parameters.values(p)
     branch = MotionBranch(Manifold.of(robot), numbers)
-    here = branch_geometry(branch, initial_chart(branch, time, place, speeds), time, place, speeds, sharp=True)
+    chart = initial_chart(branch, time, position, velocity)
+    geometry = branch_geometry(branch, chart, time, position, velocity, sharp=True)
     state = {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}
     outputs = {"M": robot.mass_matrix, "f": robot.input_matrix @ robot.u - robot.bias}
-    M, f = Kernel("branch_dynamics", state, outputs, compiled=False)(time, here.q, here.v, inputs, numbers)
-    return acceleration_along(here, M.reshape(c.nv, c.nv), f.reshape(-1), robot.name)
+    M, f = Kernel("branch_dynamics", state, outputs, compiled=False)(time, geometry.q, geometry.v, inputs, numbers)
+    return acceleration_along(geometry, M.reshape(c.nv, c.nv), f.reshape(-1), robot.name)
 
 
-def acceleration_along(here: BranchGeometry, M: Array, f: Array, name: str) -> Array:
-    """a = G ẇ + γ with GᵀM G ẇ = Gᵀ(f − M γ), shape (nv,).
+def acceleration_along(geometry: BranchGeometry, M: Array, f: Array, name: str) -> Array:
+    """Return a = G ẇ + γ with GᵀM G ẇ = Gᵀ(f − M γ), shape (nv,).
 
     Args:
-        here: G and γ.
+        geometry: G and γ.
         M: mass matrix, shape (nv, nv).
         f: generalized force less h, shape (nv,).
-        name: of the robot, for messages.
+        name: name of the robot, for messages.
 
     Raises:
         SingularProgramError: if GᵀM G is not positive definite.
     """
-    G = here.tangent
+    G, bias = geometry.tangent, geometry.bias_acceleration
     mass = G.T @ M @ G
     try:
         np.linalg.cholesky(mass)
-        return np.asarray(here.bias_acceleration + G @ np.linalg.solve(mass, G.T @ (f - M @ here.bias_acceleration)))
+        return np.asarray(bias + G @ np.linalg.solve(mass, G.T @ (f - M @ bias)))
     except np.linalg.LinAlgError as error:
         raise SingularProgramError(
-            f"{name}: V₂ᵀM V₂ is not positive definite, so that a motion which the constraints admit has no inertia; "
-            "give what moves there a mass, or constrain it"
+            f"{name}: V₂ᵀM V₂ is not positive definite, so that a motion admitted by the constraints has no inertia; "
+            "add a mass or a constraint"
         ) from error
 
 
-MET = 1e-9
-"""What natural constraints may miss, or their rates, where redundant rows are told from independent ones."""
+CONSISTENT = 1e-9
+"""Largest residual of natural constraints, and of their rates, for a state on the constraints."""
 
 
 class BranchModels:
-    """Models of one robot whose natural constraints are replaced by rows that hold the branch of a motion.
+    """Models of one robot whose natural constraints are replaced by rows of the motion's branch.
 
-    Near a singular position A a = b determines accelerations only up to the rounding of its smallest singular value,
-    and at the position not at all. A motion goes on along its branch, a = G ẇ + γ. With W the orthogonal complement of
-    the tangent, WᵀG = 0, the rows Wᵀa = Wᵀγ have full rank and admit just these accelerations. Their numbers are
-    parameters of the model, so that laws are built for it once and serve every state.
+    Near a singular position A a = b determines accelerations only up to rounding errors amplified by its smallest
+    singular value, and at the position not at all. A motion continues along its branch, a = G ẇ + γ. With W the
+    orthogonal complement of the tangent, WᵀG = 0, the rows Wᵀa = Wᵀγ have full rank and admit exactly these
+    accelerations. Their coefficients are parameters of the model, so that a controller is built once for all states.
     """
 
     def __init__(self, robot: Robot) -> None:
         """Prepare the equations of the branch.
 
         Args:
-            robot: with natural constraints of order 0 and 1.
+            robot: robot with natural constraints of order 0 and 1.
 
         Raises:
             ModelError: for natural constraints of order 2.
@@ -121,9 +122,9 @@ class BranchModels:
         self._models: dict[int, Robot] = {}
 
     def rank(self, t: float, q: Array, v: Array, p: Array) -> int | None:
-        """Number of independent natural rows along the branch of a state; None for one off the constraints.
+        """Return the number of independent natural rows along the branch of a state; None off the constraints.
 
-        Where rows that depend on each other are not met, what is left of them is no row.
+        If dependent rows are not satisfied, their rank has no meaning.
 
         Args:
             t: time [s].
@@ -132,16 +133,16 @@ class BranchModels:
             p: parameters of the robot.
 
         Raises:
-            SingularProgramError: where velocities do not tell the branch.
+            SingularProgramError: if the velocities do not determine the branch.
             NotFiniteError: if a gradient of the constraints is NaN or infinite.
         """
-        phi, rho = self._kernels.place(t, q, p)[0], self._kernels.speed(t, q, v, p)[0]
-        if not np.abs(np.concatenate([phi, rho])).max(initial=0.0) <= MET:
+        phi, rho = self._kernels.position(t, q, p)[0], self._kernels.velocity(t, q, v, p)[0]
+        if not np.abs(np.concatenate([phi, rho])).max(initial=0.0) <= CONSISTENT:
             return None
         return int(initial_chart(MotionBranch(self._manifold, p, self._kernels), t, q, v).rank)
 
     def at(self, t: float, q: Array, v: Array, p: Array) -> tuple[Robot, Array] | None:
-        """The model for a state near a singular position, and the numbers of its rows; None for another state.
+        """Return the model for a state near a singular position, and the coefficients of its rows; else None.
 
         Args:
             t: time [s].
@@ -150,20 +151,20 @@ class BranchModels:
             p: parameters of the robot.
 
         Returns:
-            The model, whose parameters are those of the robot and then Wᵀ, row by row, and Wᵀγ; and these numbers,
-            shape (r (nv + 1),) for r independent natural rows.
+            The model, whose parameters are those of the robot, then Wᵀ, row by row, and Wᵀγ; and the values of the
+            latter, shape (r (nv + 1),) for r independent natural rows.
 
         Raises:
-            SingularProgramError: where velocities do not tell the branch.
+            SingularProgramError: if the velocities do not determine the branch.
             NotFiniteError: if a gradient of the constraints is NaN or infinite.
         """
         branch = MotionBranch(self._manifold, p, self._kernels)
         chart = initial_chart(branch, t, q, v)
         if not is_near_singularity(branch, chart, t, q, v):
             return None
-        here = branch_geometry(branch, chart, t, q, v, sharp=True)
-        rows = np.linalg.qr(here.tangent, mode="complete").Q[:, here.tangent.shape[1] :].T
-        numbers = np.concatenate([rows.reshape(-1), rows @ here.bias_acceleration])
+        geometry = branch_geometry(branch, chart, t, q, v, sharp=True)
+        rows = np.linalg.qr(geometry.tangent, mode="complete").Q[:, geometry.tangent.shape[1] :].T
+        numbers = np.concatenate([rows.reshape(-1), rows @ geometry.bias_acceleration])
         if len(rows) not in self._models:
             self._models[len(rows)] = self._model(len(rows), numbers)
         return self._models[len(rows)], numbers
@@ -178,6 +179,6 @@ class BranchModels:
         def residual(c: Coordinates) -> ca.SX:
             return W.T @ c.a - right
 
-        held = (Constraint(2, residual, Exact(), NO_PARAMETERS, "branch"),) if rank else ()
+        natural = (Constraint(2, residual, Exact(), NO_PARAMETERS, "branch"),) if rank else ()
         parameters = Parameters.collect([robot.parameters, symbols])
-        return dataclasses.replace(robot, natural=held, parameters=parameters, redundant="refused")
+        return dataclasses.replace(robot, natural=natural, parameters=parameters, redundant="refused")

@@ -19,81 +19,81 @@ Array = NDArray[np.float64]
 class Chart:
     """v = U w + W σ and q = q₀ + N₀U₀ ξ + N₀W₀ η: w and ξ are free, σ and η follow from the constraints.
 
-    [U W] and [U₀ W₀] are orthogonal matrices, chosen where the chart is, so that U = V₂ there. U₀ leaves out the
-    nonholonomic rows, which hold velocities only.
+    [U W] and [U₀ W₀] are orthogonal matrices with U = V₂ at the origin of the chart. U₀ ignores the nonholonomic rows,
+    which restrict velocities only.
 
     Attributes:
         free: U, shape (nv, k).
-        free_places: U₀, shape (nv, k₀).
+        free_positions: U₀, shape (nv, k₀).
         lift: N₀, shape (nq, nv).
         parts: the same for each part of the manifold, if there are several.
     """
 
     free: Array
-    free_places: Array
+    free_positions: Array
     lift: Array
     parts: tuple[Chart, ...] = ()
 
     @functools.cached_property
-    def held(self) -> Array:
+    def constrained(self) -> Array:
         """W, shape (nv, r)."""
         return _complement(self.free)
 
     @functools.cached_property
-    def held_places(self) -> Array:
+    def constrained_positions(self) -> Array:
         """W₀, shape (nv, r₀)."""
-        return self.held if self.free_places is self.free else _complement(self.free_places)
+        return self.constrained if self.free_positions is self.free else _complement(self.free_positions)
 
     @functools.cached_property
     def is_plain(self) -> bool:
-        """Whether velocities are rates of coordinates, N₀ = E."""
+        """True if velocities are rates of coordinates, N₀ = E."""
         return self.lift.shape[0] == self.lift.shape[1] and bool((self.lift == np.eye(len(self.lift))).all())
 
     @property
     def lift_free(self) -> Array:
         """N₀U₀, shape (nq, k₀)."""
-        return np.asarray(self.lift @ self.free_places)
+        return np.asarray(self.lift @ self.free_positions)
 
     @property
     def rank(self) -> int:
-        """r, how many rows of A are independent along the branch."""
+        """r, number of rows of A that are independent along the branch."""
         return len(self.free) - int(self.free.shape[1])
 
     @property
-    def rank_of_places(self) -> int:
-        """r₀, how many of its holonomic rows are."""
-        return len(self.free_places) - int(self.free_places.shape[1])
+    def position_rank(self) -> int:
+        """r₀, number of holonomic rows of A that are independent along the branch."""
+        return len(self.free_positions) - int(self.free_positions.shape[1])
 
     @property
     def each(self) -> tuple[Chart, ...]:
-        """The chart of every part, this one if there is but one."""
+        """The chart of every part; this chart if there is only one part."""
         return self.parts or (self,)
 
     @classmethod
-    def along(cls, tangent: Array, place_tangent: Array, N: Array, previous: Chart | None = None) -> Chart:
-        """The chart along given directions, turned towards an earlier one.
+    def along(cls, tangent: Array, position_tangent: Array, N: Array, previous: Chart | None = None) -> Chart:
+        """Build a chart along given directions, with bases aligned to those of an earlier chart.
 
         Args:
-            tangent: directions in which velocities are free, shape (nv, k), independent.
-            place_tangent: directions in which places are, shape (nv, k₀), independent.
+            tangent: independent directions in which velocities are free, shape (nv, k).
+            position_tangent: independent directions in which positions are free, shape (nv, k₀).
             N: kinematic matrix of q̇ = N v, shape (nq, nv).
-            previous: chart whose free directions the new ones are to continue.
+            previous: chart whose free directions the new ones continue.
         """
         free = _orthonormal(tangent)
-        free_places = free if place_tangent is tangent else _orthonormal(place_tangent)
+        free_positions = free if position_tangent is tangent else _orthonormal(position_tangent)
         if previous is not None:
-            same = free_places is free
+            same = free_positions is free
             free = align_basis(free, previous.free)
-            free_places = free if same else align_basis(free_places, previous.free_places)
-        return cls(free, free_places, N)
+            free_positions = free if same else align_basis(free_positions, previous.free_positions)
+        return cls(free, free_positions, N)
 
     @classmethod
-    def joined(cls, charts: Sequence[Chart], parts: Sequence[ManifoldPart]) -> Chart:
-        """The chart of a manifold from those of its parts.
+    def join(cls, charts: Sequence[Chart], parts: Sequence[ManifoldPart]) -> Chart:
+        """Join the charts of the parts of a manifold.
 
         Args:
-            charts: of the parts.
-            parts: of the manifold.
+            charts: charts of the parts.
+            parts: parts of the manifold.
         """
         if len(charts) == 1:
             return charts[0]
@@ -110,16 +110,16 @@ class Chart:
         free, lift = whole("free", v), np.zeros((sum(map(len, q)), sum(map(len, v))))
         for chart, part in zip(charts, parts, strict=True):
             lift[np.ix_(part.q, part.v)] = chart.lift
-        same = all(chart.free_places is chart.free for chart in charts)
-        return cls(free, free if same else whole("free_places", v), lift, tuple(charts))
+        same = all(chart.free_positions is chart.free for chart in charts)
+        return cls(free, free if same else whole("free_positions", v), lift, tuple(charts))
 
 
 def _orthonormal(directions: Array) -> Array:
-    """Orthonormal basis of a span of independent columns."""
+    """Return an orthonormal basis of the span of independent columns."""
     return np.asarray(np.linalg.qr(directions).Q)
 
 
 def _complement(basis: Array) -> Array:
-    """Orthonormal basis of what is at right angles to the columns, shape (n, n − k)."""
+    """Return an orthonormal basis of the orthogonal complement of the columns, shape (n, n − k)."""
     n, k = basis.shape
     return np.asarray(np.linalg.qr(basis, mode="complete").Q[:, k:]) if k else np.eye(n)

@@ -1,4 +1,4 @@
-"""The chart of an initial state; at a singular position its velocities select the branch."""
+"""The chart of an initial state; at a singular position the velocities select the branch."""
 
 from __future__ import annotations
 
@@ -16,78 +16,78 @@ from .singular_positions import AT_REST
 Array = NDArray[np.float64]
 
 STILL = 1e-7
-"""Dependent rows that turn more slowly than this with unit velocities stay dependent."""
+"""Rate of change of dependent rows at unit velocities below which they stay dependent."""
 CONTRADICTION = 1e-6
-"""What dependent rows may ask of the accelerations, relative to the squared speed: more, and none has them."""
+"""Right side of dependent rows, relative to the squared speed, above which they contradict each other."""
 NEARLY = 1e-3
-"""Share of the largest singular value of A below which velocities across a row mean that its direction is rounding."""
+"""Relative singular value of A below which, for velocities across a row, its direction is rounding error."""
 ACROSS = 0.01
-"""Share of the speed that velocities on a branch cannot have across its rows."""
+"""Velocity across rows, relative to the speed, that cannot occur on a branch."""
 CURVED = 10.0
-"""Accelerations across dependent rows that a branch may have, relative to the squared speed."""
+"""Largest acceleration across dependent rows on a branch, relative to the squared speed."""
 
 
 def initial_chart(branch: MotionBranch, t: float, q: Array, v: Array) -> Chart:
-    """The chart of a start, which may be a singular position.
+    """Build the chart of an initial state, which may be a singular position.
 
     Along a branch with tangents G, A G = 0 and so Ȧ G + A Ġ = 0. Where rows of A depend on others, n its left null
-    vectors with nᵀA = 0, that leaves nᵀȦ G = 0: [A; nᵀȦ] annuls the branch's tangents, and v, in Ȧ, chooses the branch.
-    It is the row by which the next derivative, nᵀ d/dt(A a + Ȧ v) = 0, determines the accelerations. Rows that are
-    dependent all along add nothing.
+    vectors with nᵀA = 0, this becomes nᵀȦ G = 0: [A; nᵀȦ] annihilates the branch's tangents, and v, in Ȧ, selects the
+    branch. With this row the next derivative, nᵀ d/dt(A a + Ȧ v) = 0, determines the accelerations. Rows that are
+    dependent everywhere add nothing.
 
     Args:
-        branch: of the robot.
+        branch: motion branch of the robot.
         t: time [s].
         q: coordinates on the natural constraints, shape (nq,).
         v: velocities that they admit, shape (nv,).
 
     Raises:
-        SingularProgramError: for a start at rest in a singular position, or along more than one branch, which does not
-            tell how the motion goes on; or if dependent rows contradict one another.
+        SingularProgramError: for a start at rest in a singular position, or with velocities along more than one branch,
+            so that the motion is not unique; or if dependent rows contradict each other.
         NotFiniteError: if A is NaN or infinite.
     """
-    branch.look_around(t, q, v)
+    branch.update_lengths(t, q, v)
     A, N = branch.scaled_rows(t, q, v), branch.kinematic_matrix(t, q)
     charts = list[Chart]()
     for part in branch.manifold.parts:
         tangent = _tangent(branch, part, len(part.rows), A, t, q, v)
-        whole = part.places == len(part.rows)
-        place_tangent = tangent if whole else _tangent(branch, part, part.places, A, t, q, v)
-        charts.append(Chart.along(tangent, place_tangent, N[np.ix_(part.q, part.v)]))
-    chart = Chart.joined(charts, branch.manifold.parts)
+        whole = part.holonomic == len(part.rows)
+        position_tangent = tangent if whole else _tangent(branch, part, part.holonomic, A, t, q, v)
+        charts.append(Chart.along(tangent, position_tangent, N[np.ix_(part.q, part.v)]))
+    chart = Chart.join(charts, branch.manifold.parts)
     for i, part in enumerate(branch.manifold.parts):
-        branch.nearness(t, q, v, chart, i)
-        # A start near a singular position must not take the singular values there for the usual ones.
+        branch.smallest_singular_value(t, q, v, chart, i)
+        # Near a singular position the singular values at the start are not typical, so look farther away.
         for direction in charts[i].lift_free.T:
             for distance in (-0.3, -0.1, 0.1, 0.3):
                 beside = q.copy()
                 beside[part.q] += distance * direction / np.abs(direction).max()
-                branch.nearness(t, beside, v, chart, i)
+                branch.smallest_singular_value(t, beside, v, chart, i)
     return chart
 
 
 def _tangent(branch: MotionBranch, part: ManifoldPart, m: int, A: Array, t: float, q: Array, v: Array) -> Array:
-    """Directions along the branch that the first m rows of a part leave free."""
+    """Return the directions along the branch that the first m rows of a part leave free."""
     if m == 0:
         return np.eye(len(part.v))
     block = np.ix_(part.rows[:m], part.v)
     U, values, Vt = np.linalg.svd(A[block])
     name, speed = branch.manifold.robot.name, float(np.linalg.norm(v[part.v]))
-    # A state beside the branch, by no more than a loop is open, has a short row whose direction means nothing; the
-    # velocities are across it, where those of a branch never are.
+    # A state slightly off the branch, by a loop that is not quite closed, has a short row without a meaningful
+    # direction; the velocities are across it, which never occurs on a branch.
     across = np.abs(Vt[: len(values)] @ v[part.v]) > ACROSS * speed
-    held = values > np.where(across, NEARLY, RANK_TOLERANCE) * max(1.0, values[0])
-    rank = int(held.argmin()) if not held.all() else len(values)
+    significant = values > np.where(across, NEARLY, RANK_TOLERANCE) * max(1.0, values[0])
+    rank = int(significant.argmin()) if not significant.all() else len(values)
     left, free = np.asarray(U[:, rank:]), np.asarray(Vt[rank:].T)
     if left.shape[1] == 0 or free.shape[1] == 0:
         return free
-    asked = float(np.abs(left.T @ branch.right_side(t, q, v)[part.rows[:m]]).max())
+    mismatch = float(np.abs(left.T @ branch.right_side(t, q, v)[part.rows[:m]]).max())
     dropped = float(values[rank] / max(1.0, values[0])) if rank < len(values) else 0.0
-    if asked > (CONTRADICTION + CURVED * dropped) * max(speed**2, 1.0):
+    if mismatch > (CONTRADICTION + CURVED * dropped) * max(speed**2, 1.0):
         raise SingularProgramError(
-            f"{name} is where rows of its natural constraints are dependent, and these ask for accelerations that "
-            f"contradict one another by {asked:.3g}: its velocities are not along a branch of the motion, or the "
-            "constraints cannot be met together. assemble_velocities at a place beside it finds velocities that fit"
+            f"{name} is at a position with dependent natural constraints, which require contradictory accelerations "
+            f"(mismatch {mismatch:.3g}): the velocities are not along a branch of the motion, or the constraints "
+            "contradict each other. assemble_velocities at a nearby position finds consistent velocities"
         )
     still = branch.rows_rate(t, q, np.zeros_like(v))[block]
     expected = 0
@@ -99,10 +99,10 @@ def _tangent(branch: MotionBranch, part: ManifoldPart, m: int, A: Array, t: floa
     found = int((turning > 1e-6 * speed).sum()) if speed > AT_REST else 0
     if found < expected:
         raise SingularProgramError(
-            f"{name} is in a singular position, where branches of its motion meet, and "
-            f"{'at rest' if speed <= AT_REST else 'its velocities are along more than one of them, which touch'}: they "
-            f"tell {found} of the {expected} directions that a branch has less there. Give it velocities along one "
-            "branch only, or a place beside the position"
+            f"{name} is at a singular position, where branches of its motion meet, and "
+            f"{'at rest' if speed <= AT_REST else 'its velocities are along several branches that touch'}: the "
+            f"velocities determine {found} of the {expected} directions that a branch excludes there. Start with "
+            "velocities along one branch only, or from a nearby position"
         )
     return np.asarray(free @ directions[found:].T)
 
@@ -113,11 +113,11 @@ def _rank(rate: Array) -> int:
 
 
 def _probes(free: Array) -> list[Array]:
-    """A few unit velocities that the rows admit."""
-    found: list[Array] = []
+    """Return a few unit velocities that the rows admit."""
+    probes: list[Array] = []
     for i in range(4):
-        # Directions without symmetries, and always the same.
+        # Fixed directions without symmetries.
         numbers = np.arange(1.0, free.shape[1] + 1.0, dtype=np.float64)
         probe = np.asarray(np.cos(math.sqrt(2.0 + i) * numbers + i))
-        found.append(free @ (probe / np.linalg.norm(probe)))
-    return found
+        probes.append(free @ (probe / np.linalg.norm(probe)))
+    return probes

@@ -1,4 +1,4 @@
-"""Closed chains: loops of any robot closed by natural constraints."""
+"""Closed chains: loops of a robot closed by natural constraints."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ..constrained_factor import Redundant
 from ..robot import Robot
 
 ClosurePoint = ca.SX | str | float | Sequence[float] | NDArray[np.float64]
-"""An expression in the robot's symbols, the name of one of its points, or numbers: a place that does not move."""
+"""An expression in the robot's symbols, the name of one of its points, or numbers for a fixed position."""
 
 AXES = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """Two places that are held together.
+    """Two positions that coincide.
 
     Attributes:
         first: an expression, shape (n,), or the name of a point.
         second: another of the same shape, or fixed numbers; these become parameters ``name.x``, ``name.y``, … or, for
-            a scalar, ``name.value``, so that a study can move the place.
-        name: of the natural constraint; made from the points if not given, such as ``"closure tip-joint1"``.
-        rows: which components are held, all if not given: ``(1,)`` lets a point slide along x.
+            a scalar, ``name.value``, so that a study can vary them.
+        name: name of the natural constraint; from the points if not given, such as ``"closure tip-joint1"``.
+        rows: indices of the constrained components, all if not given: ``(1,)`` lets a point slide along x.
     """
 
     first: ClosurePoint
@@ -51,35 +51,34 @@ def mechanism(
     perturbation: Perturbation | None = None,
     redundant: Redundant | None = None,
 ) -> Robot:
-    """The robot with loops closed, as Larin builds closed chains: the open chain first, then C(q) = 0.
+    """Close loops of a robot, as Larin builds closed chains: the open chain first, then C(q) = 0.
 
-    Each closure adds the natural constraint first − second = 0, so that M a + h = B u + Aᵀμ with A = ∂C/∂q N. Where the
-    two are points in metres, μ is the force [N] of the pin that holds the first on the second. Everything else of the
-    robot is kept.
+    Each closure adds the natural constraint first − second = 0, so that M a + h = B u + Aᵀμ with A = ∂C/∂q N. If the
+    two are points in metres, μ is the force [N] of the pin on the first point. Everything else of the robot is
+    unchanged.
 
-    Points are enough for pins and spherical joints; ``rows`` or a pair of scalars for guides and gears, such as
-    ``(robot.points["tip"][1], 0.0)``; a product of two axes' components, held at zero, keeps the axes at right angles.
-    A closure whose rows depend on others (a parallelogram with a third crank) makes A M⁻¹ Aᵀ singular:
-    :func:`~erugin.robots.assemble` names such rows, :func:`without_rows` leaves them out. With ``redundant`` they may
-    stay: the motion, which is unique, is the same, and of the reactions, which are not, those of least norm are taken.
-    That holds where the rank stays what it is; a position in which it falls further, such as a parallelogram that lies
-    flat, is singular with or without spare rows, and a motion through it is not to be trusted.
+    Points are sufficient for pins and spherical joints; ``rows`` or a pair of scalars describe guides and gears, such
+    as ``(robot.points["tip"][1], 0.0)``; the scalar product of two axes, set to zero, keeps them at right angles. A
+    closure whose rows depend on others (a parallelogram with a third crank) makes A M⁻¹ Aᵀ singular:
+    :func:`~erugin.robots.assemble` names such rows, :func:`without_rows` removes them. With ``redundant="least-norm"``
+    they may stay: the motion is unique and unchanged; of the reactions, which are not unique, those of least norm are
+    computed. This requires a constant rank; a position in which the rank falls further, such as a parallelogram that
+    lies flat, is singular with or without redundant rows, and a motion through it is not reliable.
 
     Args:
-        robot: with open chains, or some loops closed already.
-        closures: pairs of places, or :class:`Closure` for a name or a choice of rows; at least one.
-        name: of the mechanism, shown in messages.
-        perturbation: what deviations obey, Baumgarte's equation with its usual gains if not given; its gains are the
-            world's, and numbers.
-        redundant: ``"least-norm"`` where rows may depend on each other, ``"refused"`` where not; as ``robot`` has it if
-            not given.
+        robot: robot with open chains, or with some loops already closed.
+        closures: pairs of positions, or :class:`Closure` for a name or a choice of rows; at least one.
+        name: name of the mechanism, shown in messages.
+        perturbation: perturbation equation, Baumgarte's with its default gains if not given; its gains become numbers.
+        redundant: ``"least-norm"`` if rows may depend on each other, ``"refused"`` if not; that of ``robot`` if not
+            given.
 
     Raises:
         ModelError: for no closure, an unknown point, shapes that differ, foreign symbols, velocities, accelerations
             or inputs in a closure, or rows in which nothing moves; the message names the closure.
     """
     if isinstance(closures, Closure | str | ca.SX):
-        raise ModelError(f"closures must be a list of pairs of places, got {closures!r}")
+        raise ModelError(f"closures must be a list of pairs of points, got {closures!r}")
     given = list(closures)
     if not given:
         raise ModelError(f"{robot.name}: a mechanism needs at least one closure, got none")
@@ -102,37 +101,37 @@ def mechanism(
 
 
 def without_rows(robot: Robot, rows: Iterable[str]) -> Robot:
-    """The robot without some rows of its natural constraints, such as the redundant ones of an assembly.
+    """Return the robot without some rows of its natural constraints, such as the redundant ones of an assembly.
 
-    Leaving out a row that depends on others everywhere changes no motion, and makes the remaining reactions unique.
-    The rows that stay are numbered anew.
+    Removing a row that depends on others everywhere changes no motion, and makes the remaining reactions unique.
+    The remaining rows are renumbered.
 
     Args:
-        robot: with natural constraints.
+        robot: robot with natural constraints.
         rows: names such as ``"closure tip-joint1[1]"``, as in :attr:`~erugin.robots.Assembly.rows`.
 
     Raises:
         ModelError: for a row that the robot does not have.
     """
-    leaving = {rows} if isinstance(rows, str) else set(rows)
+    removed = {rows} if isinstance(rows, str) else set(rows)
     natural: list[Constraint] = []
     known: list[str] = []
     for constraint in robot.natural:
         names = row_names(constraint.name, constraint.residual(robot.coordinates).numel())
         known.extend(names)
-        kept = [i for i, name in enumerate(names) if name not in leaving]
-        if kept:
-            natural.append(constraint if len(kept) == len(names) else _part(constraint, kept))
-    for name in leaving:
+        remaining = [i for i, name in enumerate(names) if name not in removed]
+        if remaining:
+            natural.append(constraint if len(remaining) == len(names) else _part(constraint, remaining))
+    for name in removed:
         if name not in known:
             raise ModelError(f"{robot.name}: {unknown_name('row of a natural constraint', name, known)}")
     return dataclasses.replace(robot, natural=tuple(natural))
 
 
-def _part(constraint: Constraint, kept: Sequence[int]) -> Constraint:
+def _part(constraint: Constraint, rows: Sequence[int]) -> Constraint:
     def residual(coordinates: Coordinates) -> ca.SX:
         whole = constraint.residual(coordinates)
-        return ca.vertcat(*(whole[i] for i in kept))
+        return ca.vertcat(*(whole[i] for i in rows))
 
     return dataclasses.replace(constraint, residual=residual)
 
@@ -141,41 +140,38 @@ def _closure(item: Closure | tuple[ClosurePoint, ClosurePoint], number: int) -> 
     if isinstance(item, Closure):
         return item
     if not isinstance(item, tuple | list) or len(item) != 2:
-        raise ModelError(f"closure {number} must be a pair of places or a Closure, got {item!r}")
+        raise ModelError(f"closure {number} must be a pair of points or a Closure, got {item!r}")
     return Closure(*item)
 
 
-def _label(robot: Robot, closure: Closure, number: int, taken: set[str]) -> str:
+def _label(robot: Robot, closure: Closure, number: int, used: set[str]) -> str:
     if closure.name is None:
-        names = [_place_name(robot, place) for place in (closure.first, closure.second)]
+        names = [_point_name(robot, point) for point in (closure.first, closure.second)]
         label = f"closure {'-'.join(n for n in names if n)}" if all(names) else f"closure {number}"
-        return (
-            label
-            if label not in taken
-            else next(x for k in range(2, len(taken) + 3) if (x := f"{label} {k}") not in taken)
-        )
-    if closure.name in taken:
-        raise ModelError(f"{robot.name} already has a natural constraint {closure.name!r}; name the closure otherwise")
+        numbered = (f"{label} {k}" for k in range(2, len(used) + 3))
+        return label if label not in used else next(x for x in numbered if x not in used)
+    if closure.name in used:
+        raise ModelError(f"{robot.name} already has a natural constraint {closure.name!r}; rename the closure")
     return closure.name
 
 
-def _place_name(robot: Robot, place: ClosurePoint) -> str:
-    """Name of a point, ``"ground"`` for numbers, nothing for other expressions."""
-    if isinstance(place, str):
-        return place
-    if not isinstance(place, ca.SX):
+def _point_name(robot: Robot, point: ClosurePoint) -> str:
+    """Return the name of a point, ``"ground"`` for numbers, an empty string for other expressions."""
+    if isinstance(point, str):
+        return point
+    if not isinstance(point, ca.SX):
         return "ground"
-    same = (n for n, x in robot.points.items() if x.shape == place.shape and ca.is_equal(x, place))
+    same = (n for n, x in robot.points.items() if x.shape == point.shape and ca.is_equal(x, point))
     return next(same, "")
 
 
 def _residual(robot: Robot, closure: Closure, label: str) -> tuple[ca.SX, Parameters]:
-    """first − second, and the parameters of a place given by numbers."""
-    sides = [_expression(robot, place, label) for place in (closure.first, closure.second)]
+    """Return first − second, and the parameters of a fixed position."""
+    sides = [_expression(robot, point, label) for point in (closure.first, closure.second)]
     shapes = [side.shape if isinstance(side, ca.SX) else (len(side), 1) for side in sides]
     if shapes[0] != shapes[1] or shapes[0][1] != 1 or shapes[0][0] == 0:
         raise ModelError(
-            f"{label}: the two places must be columns of equal length, got shapes {shapes[0]} and {shapes[1]}"
+            f"{label}: the two points must be columns of equal length, got shapes {shapes[0]} and {shapes[1]}"
         )
     size = shapes[0][0]
     rows = tuple(range(size)) if closure.rows is None else tuple(closure.rows)
@@ -191,35 +187,37 @@ def _residual(robot: Robot, closure: Closure, label: str) -> tuple[ca.SX, Parame
             new = Parameters.declare({names[i]: side[i] for i in rows}, label)
             columns.append([new.symbols[k] for k in range(len(rows))])
     if not any(isinstance(side, ca.SX) for side in sides):
-        raise ModelError(f"{label}: both places are fixed, so there is nothing to close")
+        raise ModelError(f"{label}: at least one of the two points must move, but both are numbers")
     residual = ca.vertcat(*(columns[0][k] - columns[1][k] for k in range(len(rows))))
     robot.require_own_symbols(label, residual, new)
     c = robot.coordinates
     for what, symbols in (("velocities", c.v), ("accelerations", c.a), ("inputs", robot.u)):
         if ca.depends_on(residual, symbols):
-            raise ModelError(f"{label} depends on {what}; a closure holds places, so it may use t, q and p only")
-    kept = [k for k, row in enumerate(ca.vertsplit(residual)) if not row.is_zero()]
-    if kept and len(kept) < len(rows):
-        # Rows of two points that never leave a common plane hold by themselves.
-        residual, rows = ca.vertcat(*(residual[k] for k in kept)), tuple(rows[k] for k in kept)
+            raise ModelError(f"{label} depends on {what}; a closure is a position constraint in t, q and p only")
+    nonzero = [k for k, row in enumerate(ca.vertsplit(residual)) if not row.is_zero()]
+    if nonzero and len(nonzero) < len(rows):
+        # Rows of two points that never leave a common plane are satisfied identically.
+        residual, rows = ca.vertcat(*(residual[k] for k in nonzero)), tuple(rows[k] for k in nonzero)
     still = [names[i] for i, row in zip(rows, ca.vertsplit(residual), strict=True) if not ca.depends_on(row, c.q)]
     if still:
         raise ModelError(
-            f"{label} has nothing to close in {', '.join(still)}: no coordinate moves one place against the other "
-            "there. Leave such rows out with Closure(..., rows=...)"
+            f"{label}: no coordinate moves one point relative to the other along {', '.join(still)}. Leave out such "
+            "rows with Closure(..., rows=...)"
         )
     return residual, new
 
 
-def _expression(robot: Robot, place: ClosurePoint, label: str) -> ca.SX | list[float]:
-    if isinstance(place, ca.SX):
-        return place
-    if isinstance(place, str):
-        if place not in robot.points:
-            raise ModelError(f"{label}: {unknown_name('point', place, robot.points)}")
-        return robot.points[place]
+def _expression(robot: Robot, point: ClosurePoint, label: str) -> ca.SX | list[float]:
+    if isinstance(point, ca.SX):
+        return point
+    if isinstance(point, str):
+        if point not in robot.points:
+            raise ModelError(f"{label}: {unknown_name('point', point, robot.points)}")
+        return robot.points[point]
     try:
-        numbers = [place] if isinstance(place, float | int) else list(place)
+        numbers = [point] if isinstance(point, float | int) else list(point)
     except TypeError as error:
-        raise ModelError(f"{label}: a place is an expression, a point's name, or numbers; got {place!r}") from error
-    return [finite(f"{label}: a coordinate of the fixed place", number) for number in numbers]
+        raise ModelError(
+            f"{label}: a point must be an expression, the name of a point, or numbers; got {point!r}"
+        ) from error
+    return [finite(f"{label}: a coordinate of the fixed point", number) for number in numbers]

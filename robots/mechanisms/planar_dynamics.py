@@ -1,12 +1,12 @@
 """Kinematics and equations of motion of bodies in a plane, without differentiation of the kinetic energy.
 
-A point is reached by displacements r_j, each of which turns with one bar or with none. Its velocity per unit of the
-rate φ̇_j of a bar's absolute angle is i r_j, a quarter turn, and its acceleration at a = 0 is the sum of −r_j φ̇_j².
-Sliders make displacements longer.
+The path to a point consists of displacements r_j, each of which rotates with one bar or is fixed. The velocity of the
+point per unit of the rate φ̇_j of a bar's absolute angle is i r_j, a quarter turn, and its acceleration at a = 0 is the
+sum of −r_j φ̇_j². Sliders make displacements longer.
 
-All that the equations of two bars have of each other are the products r·s and r × s of one displacement r of the first
-bar and the first moment s = Σ m_b s_b of all that hangs at its end. The square of a displacement that turns as a whole
-is a number: there the derivatives of sin² + cos², which no expression knows to be one, never appear.
+The coupling between two bars consists of the products r·s and r × s of one displacement r of the first bar and the
+first moment s = Σ m_b s_b of all bodies beyond its end. The square of a displacement that rotates as a whole is a
+constant, so that derivatives of sin² + cos², which would not cancel symbolically, never appear.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..tree.body_points import PointRates
 
 @dataclass(frozen=True, eq=False)
 class Displacement:
-    """A vector that turns with one bar.
+    """A vector that rotates with one bar.
 
     Attributes:
-        bar: place in q of the bar's angle; None for one that does not turn.
+        bar: index in q of the bar's angle; None for a fixed direction.
         vector: in the bar's axes, shape (2,) [m]; it may depend on the coordinates of sliders.
     """
 
@@ -36,7 +36,7 @@ class Displacement:
     vector: ca.SX
 
     def in_world(self, q: ca.SX) -> ca.SX:
-        """The vector in the world's axes, shape (2,) [m].
+        """Return the vector in the world's axes, shape (2,) [m].
 
         Args:
             q: coordinates, shape (n,).
@@ -45,15 +45,15 @@ class Displacement:
 
 
 Path = tuple[Displacement, ...]
-"""The displacements from the origin to a place, no two of which turn with the same bar."""
+"""The displacements from the origin to a point, no two of which rotate with the same bar."""
 
 
 def extend_path(path: Path, bar: int | None, vector: ca.SX) -> Path:
-    """The path with one displacement more, added to its last one if that turns with the same bar.
+    """Return the path with one more displacement, added to its last one if that rotates with the same bar.
 
     Args:
-        path: from the origin.
-        bar: place in q of the bar's angle; None for no bar.
+        path: path from the origin.
+        bar: index in q of the bar's angle; None for no bar.
         vector: in the bar's axes, shape (2,) [m].
     """
     if path and path[-1].bar == bar:
@@ -62,11 +62,11 @@ def extend_path(path: Path, bar: int | None, vector: ca.SX) -> Path:
 
 
 def rotate_vector(angle: ca.SX, vector: ca.SX) -> ca.SX:
-    """A vector turned counter-clockwise, shape (2,).
+    """Rotate a vector counter-clockwise, shape (2,).
 
     Args:
-        angle: [rad].
-        vector: shape (2,).
+        angle: angle of rotation [rad].
+        vector: vector, shape (2,).
     """
     if angle.is_zero():
         return vector
@@ -75,26 +75,26 @@ def rotate_vector(angle: ca.SX, vector: ca.SX) -> ca.SX:
 
 
 def path_end(path: Path, q: ca.SX) -> ca.SX:
-    """Where a path ends, shape (2,) [m].
+    """Return the end of a path, shape (2,) [m].
 
     Args:
-        path: from the origin.
+        path: path from the origin.
         q: coordinates, shape (n,).
     """
-    place = ca.SX.zeros(2)
+    end = ca.SX.zeros(2)
     for step in path:
-        place = place + step.in_world(q)
-    return place
+        end = end + step.in_world(q)
+    return end
 
 
 @dataclass(frozen=True, eq=False)
 class RotatedVector:
-    """A vector times a number, turned by right angles: products of the same two vectors are then the same expression.
+    """A scaled vector rotated by right angles, so that products of the same two vectors are the same expression.
 
     Attributes:
-        quarters: by how many right angles it is turned.
-        factor: the number.
-        vector: shape (2,).
+        quarters: number of right angles of the rotation.
+        factor: scalar factor.
+        vector: vector before the rotation, shape (2,).
     """
 
     quarters: int
@@ -103,16 +103,16 @@ class RotatedVector:
 
     @property
     def value(self) -> ca.SX:
-        """What all this makes, shape (2,)."""
+        """The scaled and rotated vector, shape (2,)."""
         x, y = ca.vertsplit(self.vector)
         quarter = ((x, y), (-y, x), (-x, -y), (y, -x))[self.quarters]
         return self.factor * ca.vertcat(*quarter)
 
     def dot(self, other: RotatedVector) -> ca.SX:
-        """Inner product.
+        """Return the inner product.
 
         Args:
-            other: in the same axes.
+            other: another vector in the same axes.
         """
         x, y = self.vector, other.vector
         quarters = (other.quarters - self.quarters) % 4
@@ -122,11 +122,11 @@ class RotatedVector:
 
 @dataclass(frozen=True, eq=False)
 class DisplacementMotion:
-    """What the motion of a displacement consists of.
+    """Velocity and acceleration terms of a displacement.
 
     Attributes:
-        columns: its velocity per unit of each coordinate's rate, by the coordinate's place in q.
-        bias_acceleration: terms of its acceleration at a = 0.
+        columns: velocity per unit of each coordinate's rate, by the index of the coordinate in q.
+        bias_acceleration: terms of the acceleration at a = 0.
     """
 
     columns: Mapping[int, RotatedVector]
@@ -134,24 +134,24 @@ class DisplacementMotion:
 
     @classmethod
     def of(cls, step: Displacement, q: ca.SX, v: ca.SX, *, in_world: bool = True) -> DisplacementMotion:
-        """In the world's axes, or in the bar's own.
+        """Build the terms of a displacement, in the axes of the world or of the bar.
 
         Args:
             step: the displacement.
             q: coordinates, shape (n,).
             v: their rates, shape (n,).
-            in_world: which axes.
+            in_world: True for the axes of the world, False for those of the bar.
         """
 
-        def seen(vector: ca.SX) -> ca.SX:
+        def in_axes(vector: ca.SX) -> ca.SX:
             return Displacement(step.bar, vector).in_world(q) if in_world else vector
 
         slopes = ca.jacobian(step.vector, q)
         sliders = sorted({int(j) for j in slopes.sparsity().get_triplet()[1]})
-        columns = {j: RotatedVector(0, ca.SX(1), seen(ca.densify(slopes[:, j]))) for j in sliders}
+        columns = {j: RotatedVector(0, ca.SX(1), in_axes(ca.densify(slopes[:, j]))) for j in sliders}
         if step.bar is None:
             return cls(columns, [])
-        whole, spin = seen(step.vector), v[step.bar]
+        whole, spin = in_axes(step.vector), v[step.bar]
         bias_acceleration = [RotatedVector(2, spin**2, whole)]
         bias_acceleration += [RotatedVector(1, 2 * spin * v[j], column.vector) for j, column in columns.items()]
         return cls({step.bar: RotatedVector(1, ca.SX(1), whole), **columns}, bias_acceleration)
@@ -164,7 +164,7 @@ class PlanarBody:
     Attributes:
         mass: [kg].
         inertia: about its centre of mass [kg m²].
-        center: the path to its centre of mass; its last displacement turns as the body does.
+        center: path to its centre of mass, whose last displacement rotates with the body.
     """
 
     mass: ca.SX
@@ -175,13 +175,13 @@ class PlanarBody:
 def planar_dynamics(
     bodies: Sequence[PlanarBody], coordinates: Coordinates, gravity: ca.SX, elastic: ca.SX | float = 0.0
 ) -> Dynamics:
-    """M, h and the energies of bodies that move in a vertical plane.
+    """Derive M, h and the energies of bodies that move in a vertical plane.
 
     Args:
         bodies: at least one.
         coordinates: angles of bars [rad] and distances of sliders [m]; v = q̇.
         gravity: g along −y [m/s²].
-        elastic: potential energy besides gravity's [J].
+        elastic: potential energy besides that of gravity [J].
     """
     q, v, n = coordinates.q, coordinates.v, coordinates.nv
     M, h, height = ca.SX(ca.DM.zeros(n, n)), ca.gradient(ca.SX(elastic), q), ca.SX(0)
@@ -210,18 +210,18 @@ def planar_dynamics(
 
 
 def _add_own(M: ca.SX, h: ca.SX, mass: ca.SX, bar: int | None, parts: DisplacementMotion) -> None:
-    """What a body feels of the motion of one displacement along that same motion."""
+    """Add the inertial terms of a body for one displacement with itself."""
     for i, column in parts.columns.items():
         for j, other in parts.columns.items():
             M[i, j] += mass * column.dot(other)
         for term in parts.bias_acceleration:
-            # What pulls towards the pin has no moment about it.
+            # A centripetal force has no moment about the pin.
             if i != bar or term.quarters != 2:
                 h[i] += mass * column.dot(term)
 
 
 def _add_mutual(M: ca.SX, h: ca.SX, before: DisplacementMotion, after: DisplacementMotion) -> None:
-    """What the motions of two displacements feel of each other, the second with masses in it; M below its diagonal."""
+    """Add the coupling terms of two displacements, the second of which includes masses; M below its diagonal."""
     for i, column in before.columns.items():
         for j, other in after.columns.items():
             M[max(i, j), min(i, j)] += column.dot(other)
@@ -233,7 +233,7 @@ def _add_mutual(M: ca.SX, h: ca.SX, before: DisplacementMotion, after: Displacem
 
 
 class PlanarPoint:
-    """Where a path ends, and how that moves.
+    """The end of a path, with its velocity and acceleration.
 
     Attributes:
         position: in the world's axes, shape (2,) [m].
@@ -243,8 +243,8 @@ class PlanarPoint:
         """Place the point.
 
         Args:
-            path: from the origin.
-            coordinates: that its displacements turn and slide by.
+            path: path from the origin.
+            coordinates: coordinates of the path.
         """
         self._coordinates = coordinates
         self._path = path
@@ -252,12 +252,12 @@ class PlanarPoint:
 
     @functools.cached_property
     def velocity(self) -> ca.SX:
-        """Shape (2,) [m/s]."""
+        """Velocity, shape (2,) [m/s]."""
         return self._along(self._coordinates.v)
 
     @functools.cached_property
     def acceleration(self) -> ca.SX:
-        """Shape (2,) [m/s²]."""
+        """Acceleration, shape (2,) [m/s²]."""
         bias = ca.SX.zeros(2)
         for parts in self._parts:
             for term in parts.bias_acceleration:
@@ -269,37 +269,37 @@ class PlanarPoint:
         return [DisplacementMotion.of(step, self._coordinates.q, self._coordinates.v) for step in self._path]
 
     def _along(self, rates: ca.SX) -> ca.SX:
-        moved = ca.SX.zeros(2)
+        total = ca.SX.zeros(2)
         for parts in self._parts:
             for i, column in parts.columns.items():
-                moved = moved + column.value * rates[i]
-        return moved
+                total = total + column.value * rates[i]
+        return total
 
 
 class PlanarPoints:
-    """The points of planar bodies that are known."""
+    """The registered points of planar bodies."""
 
     def __init__(self, coordinates: Coordinates) -> None:
-        """Know none yet.
+        """Start without points.
 
         Args:
-            coordinates: of the robot.
+            coordinates: coordinates of the robot.
         """
         self._known = PointRates()
         self._coordinates = coordinates
 
     def attach(self, path: Path) -> ca.SX:
-        """Where a path ends, known from then on, shape (2,) [m].
+        """Register the end of a path, and return its position, shape (2,) [m].
 
         Args:
-            path: from the origin.
+            path: path from the origin.
         """
-        place = PlanarPoint(path, self._coordinates)
-        self._known.learn(place.position, lambda: place.velocity, lambda: place.acceleration)
-        return place.position
+        point = PlanarPoint(path, self._coordinates)
+        self._known.add(point.position, lambda: point.velocity, lambda: point.acceleration)
+        return point.position
 
     def rate(self, element: ca.SX) -> ca.SX | None:
-        """The rate of a coordinate of a known point, or of its velocity; None for anything else.
+        """Return the rate of a coordinate of a registered point, or of its velocity; None for anything else.
 
         Args:
             element: a scalar expression.

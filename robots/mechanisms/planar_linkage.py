@@ -1,4 +1,4 @@
-"""Open chains of bars and sliders in a plane, which planar mechanisms are closed from."""
+"""Open chains of bars and sliders in a plane, from which planar mechanisms are closed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Bar:
-    """A rigid body that turns about a pin.
+    """A rigid body that rotates about a pin.
 
     Its own axes start at the pin: x along the bar, y to its left.
 
     Attributes:
         link: length to its end, mass, centre of mass along the bar, and inertia about that centre.
-        at: the pin: a fixed place (x, y) [m], or a point of an earlier member, such as ``"crank.end"``.
+        at: the pin: a fixed position (x, y) [m], or a point of an earlier member, such as ``"crank.end"``.
         offset: centre of mass across the bar, along its y [m].
-        points: further points of the body in its own axes [m], by name.
+        points: additional points of the body in its own axes [m], by name.
 
     Raises:
-        ModelError: for numbers that are not finite, a place that is not one, or a point named like one that it has.
+        ModelError: for numbers that are not finite, an invalid position, or a reserved name of a point.
     """
 
     link: Link
@@ -48,7 +48,7 @@ class Bar:
     def __post_init__(self) -> None:
         """Check and freeze."""
         if not isinstance(self.link, Link):
-            raise ModelError(f"a bar is made from a Link, got {self.link!r}")
+            raise ModelError(f"link of a bar must be a Link, got {self.link!r}")
         object.__setattr__(self, "offset", finite("offset of a bar [m]", self.offset))
         object.__setattr__(self, "at", _at(self.at))
         object.__setattr__(self, "points", _points(self.points))
@@ -60,15 +60,15 @@ class Slider:
 
     Attributes:
         mass: [kg], greater than zero.
-        at: where the guide starts: a fixed place (x, y) [m], or a point of an earlier member, which then carries
-            the guide.
+        at: start of the guide: a fixed position (x, y) [m], or a point of an earlier member, which then carries the
+            guide.
         direction: angle of the guide, from x if fixed, else from the member that carries it [rad].
-        inertia: about the centre of mass [kg m²]; it matters only where the guide turns, and must be given there.
-        points: further points of the body [m], in axes along and across the guide, by name.
+        inertia: about the centre of mass [kg m²]; required if another member carries the guide, else without effect.
+        points: additional points of the body [m], in axes along and across the guide, by name.
 
     Raises:
-        ModelError: for a number out of its range, a place that is not one, a point named like one that it has, or no
-            inertia on a guide that another member carries.
+        ModelError: for a number out of its range, an invalid position, a reserved name of a point, or a missing inertia
+            on a guide that another member carries.
     """
 
     mass: float
@@ -86,7 +86,7 @@ class Slider:
         if self.inertia is not None:
             object.__setattr__(self, "inertia", not_negative("inertia of a slider [kg m²]", self.inertia))
         elif isinstance(self.at, str):
-            raise ModelError(f"a slider on {self.at!r} turns with it, so its inertia [kg m²] must be given")
+            raise ModelError(f"a slider on {self.at!r} rotates with it and requires inertia= [kg m²]")
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class Spring:
     """A linear spring between two points, with V = ½ c (|Δ| − l₀)².
 
     Attributes:
-        start: a point of a member, or a fixed place (x, y) [m].
-        end: the other one.
+        start: a point of a member, or a fixed position (x, y) [m].
+        end: the other end, likewise.
         stiffness: c [N/m], greater than zero.
         rest_length: l₀ [m], not negative.
 
     Raises:
-        ModelError: for a number out of its range, or a place that is not one.
+        ModelError: for a number out of its range, or an invalid position.
     """
 
     start: str | Point
@@ -124,36 +124,36 @@ def planar_linkage(
     chain: Sequence[str] = (),
     name: str = "planar linkage",
 ) -> Robot:
-    """Open chains of bars and sliders in a vertical plane, x to the right and y up.
+    """Build open chains of bars and sliders in a vertical plane, x to the right and y up.
 
     Lagrange's equations with T = ½ Σ (m_i |ċ_i|² + I_i φ̇_i²) and V = g Σ m_i y_i, c_i the centres of mass and φ_i the
-    directions of the bodies; how they are written down, see :mod:`erugin.robots.mechanisms.planar_dynamics`. A bar has
-    one coordinate, its *absolute* angle φ_i from x [rad]; a slider has its distance along the guide [m]; both are named
-    after the member. So are the inputs: the torque [N m] on a bar about its pin, or the force [N] on a slider along its
-    guide, by what carries it, which takes the reaction.
+    directions of the bodies, derived in :mod:`erugin.robots.mechanisms.planar_dynamics`. A bar has one coordinate, its
+    *absolute* angle φ_i from x [rad]; a slider has its distance along the guide [m]; both are named after the member.
+    So are the inputs: the torque [N m] on a bar about its pin, or the force [N] on a slider along its guide; the
+    member that carries it receives the reaction.
 
     Points are ``name.base`` (pin or start of the guide), ``name.center``, ``name.end``, and the member's own,
     ``name.point``; the frame of each member, with its orientation, is ``name``.
 
     Parameters are ``name.length``, ``.mass``, ``.center``, ``.offset``, ``.inertia``; ``.direction``;
-    ``.x`` and ``.y`` of a fixed place; ``name.point.x`` and ``.y``; ``name.stiffness`` and ``.rest_length`` of springs,
-    ``name.start.x``, … of their fixed ends; and ``g``.
+    ``.x`` and ``.y`` of a fixed position; ``name.point.x`` and ``.y``; ``name.stiffness`` and ``.rest_length`` of
+    springs, ``name.start.x``, … of their fixed ends; and ``g``.
 
     Args:
-        members: by name, each after the one that carries it.
-        springs: by name.
+        members: bars and sliders by name, each after the member that carries it.
+        springs: springs by name.
         gravity: g along −y [m/s²].
         chain: names of points that a picture joins by lines.
         name: shown in messages.
 
     Raises:
-        ModelError: for no member, something that is neither bar nor slider, a point that no (earlier) member has, or a
-            member and a spring of one name.
+        ModelError: for no member, a member that is neither a bar nor a slider, a point that no earlier member has, or a
+            member and a spring of the same name.
     """
     if not members:
         raise ModelError(f"{name}: a linkage needs at least one member, got none")
     for key in (springs or {}).keys() & members.keys():
-        raise ModelError(f"{name}: a member and a spring are both called {key!r}")
+        raise ModelError(f"{name}: a member and a spring have the same name {key!r}")
     parts = [_parameters(key, member) for key, member in members.items()]
     parts += [_elastic(key, spring) for key, spring in (springs or {}).items()]
     p = Parameters.collect([*parts, Parameters.declare({"g": finite("gravity", gravity)})])
@@ -211,7 +211,7 @@ def planar_linkage(
         stretch = ca.sqrt(ca.sumsqr(ends[1] - ends[0])) - p[f"{key}.rest_length"]
         elastic += p[f"{key}.stiffness"] * stretch**2 / 2
 
-    # The same bodies as bodies in space: what other programs are told.
+    # The same bodies as bodies in space, for the export to other programs.
     tree = Tree(tuple(nodes), ca.vertcat(0, -p["g"], 0), symbols=coordinates)
     return Robot(
         name=name,
@@ -219,7 +219,7 @@ def planar_linkage(
         parameters=p,
         u=u,
         dynamics=planar_dynamics(bodies, coordinates, p["g"], elastic),
-        # The drives do work on what they turn or push against its carrier.
+        # Each drive does work on the motion of a member relative to its carrier.
         input_matrix=ca.densify(ca.jacobian(ca.vertcat(*reach), q).T),
         points=points,
         frames=frames,
@@ -232,7 +232,7 @@ def planar_linkage(
 
 @dataclass(frozen=True, eq=False)
 class _Lean:
-    """How the axes of a member lie: by ``tilt`` [rad] from those of the bar that they turn with, or of the ground."""
+    """Direction of a member's axes: ``tilt`` [rad] from those of the bar that they rotate with, or of the ground."""
 
     bar: int | None
     tilt: ca.SX
@@ -244,7 +244,7 @@ class _Lean:
 def _node(
     key: str, member: Bar | Slider, p: Parameters, seat: tuple[int, ca.SX], center: ca.SX, inertia: ca.SX
 ) -> Node:
-    """The frame of a member on the node and at the place where it sits."""
+    """Build the node of a member on its carrier."""
     moment = ca.SX(ca.DM.zeros(3, 3))
     moment[2, 2] = inertia
     body = Body(name=key, mass=p[f"{key}.mass"], center=ca.vertcat(center, 0), inertia=moment)
@@ -284,13 +284,13 @@ def _elastic(key: str, spring: Spring) -> Parameters:
 
 
 def _at(at: str | Point) -> str | Point:
-    return at if isinstance(at, str) else _pair("a fixed place", at)
+    return at if isinstance(at, str) else _pair("a fixed position", at)
 
 
 def _points(points: Mapping[str, Point]) -> Mapping[str, Point]:
     for name in points:
         if name in ("base", "center", "end"):
-            raise ModelError(f"every member has a point {name!r} of its own; name the further point otherwise")
+            raise ModelError(f"every member already has a point {name!r}; choose another name for the additional point")
     return MappingProxyType({name: _pair(f"point {name!r}", xy) for name, xy in points.items()})
 
 

@@ -20,39 +20,39 @@ from ..robot import Robot
 Array = NDArray[np.float64]
 
 STEP = 0.5
-"""Largest change of a coordinate in one step of Newton's method [rad or m]: beyond it a sine is no longer a line."""
+"""Largest change of a coordinate in one step of Newton's method [rad or m], within which sines are nearly linear."""
 SUBSTEPS = 8
-"""Runge–Kutta steps along q̇ = N(q) δ that make one move, where N is not constant."""
+"""Runge–Kutta steps along q̇ = N(q) δ for one move, if N is not constant."""
 TURN = 2.0 * np.pi
 SHARPENINGS = 3
-"""Newton steps from within 1e-8 of a multiple root."""
+"""Number of Newton steps that refine a multiple root from within 1e-8."""
 SOFT = 1e-5
-"""Share of the largest singular value of φ_q N below which a root counts as multiple."""
+"""Relative size of a singular value of φ_q N below which a root counts as multiple."""
 NEARBY = 1e-4
-"""Distance over which φ_q N is differenced [rad or m]: its error is squared in the root."""
+"""Step of the finite differences of φ_q N [rad or m]; their error is squared in the root."""
 CLOSE = 1e-5
-"""A multiple root farther away than this is another place."""
+"""Distance above which a multiple root counts as a different one."""
 ROUNDING = 1e-15
-"""What the misfit of a root may grow by."""
+"""Admissible growth of a root's residual."""
 
 
 class PositionEquations:
     """φ(q, t) = 0 of all natural constraints of order 0, with first and second derivatives; built once for many uses.
 
-    Derivatives are taken along moves q̇ = N(q) δ, δ of shape (nv,), so that a quaternion stays one.
+    Derivatives are along moves q̇ = N(q) δ, δ of shape (nv,), so that quaternions keep their norm.
 
     Attributes:
-        robot: whose constraints they are.
+        robot: robot with the constraints.
         rows: name of each row, m of them.
         owners: name of the constraint that each row belongs to.
-        flat: whether q̇ = v, so that a move is q + δ.
+        flat: True if q̇ = v, so that a move is q + δ.
     """
 
     def __init__(self, robot: Robot) -> None:
         """Collect the equations.
 
         Args:
-            robot: with or without natural constraints.
+            robot: robot with or without natural constraints.
         """
         c = robot.coordinates
         forms = [(k.name, ca.densify(k.residual(c))) for k in robot.natural if k.order == 0]
@@ -72,7 +72,7 @@ class PositionEquations:
 
     @functools.cached_property
     def second(self) -> Kernel:
-        """(t, q, p) → φ, and gradient and Hessian of ½φᵀφ along moves."""
+        """(t, q, p) → φ, and the gradient and Hessian of ½φᵀφ along moves."""
         c = self.robot.coordinates
         d = ca.SX.sym("d", c.nv)
         along = c.N @ d
@@ -86,7 +86,7 @@ class PositionEquations:
 
     @functools.cached_property
     def mover(self) -> Kernel:
-        """(q, δ) → the place reached by q̇ = N(q) δ in unit time."""
+        """(q, δ) → the coordinates reached by q̇ = N(q) δ in unit time."""
         c = self.robot.coordinates
         d = ca.SX.sym("d", c.nv)
         N = ca.Function("N", [c.q], [c.N])
@@ -95,52 +95,52 @@ class PositionEquations:
             q = rk4_step(lambda _, x: N.call([x])[0] @ d, 0.0, q, 1.0 / SUBSTEPS)
         return Kernel("move", {"q": c.q, "d": d}, {"q": q}, compiled=False)
 
-    def locked(self, fixed: Iterable[str]) -> list[int]:
-        """Places in v of the velocities that must vanish to keep coordinates.
+    def locked_velocities(self, fixed: Iterable[str]) -> list[int]:
+        """Return the indices of the velocities that must vanish to fix coordinates.
 
         Args:
             fixed: names of the coordinates.
 
         Raises:
-            ModelError: for an unknown name, or if a coordinate needs others kept that are not named.
+            ModelError: for an unknown name, or if other coordinates that are not named must be fixed too.
         """
         c = self.robot.coordinates
         names = tuple(fixed)
         for name in names:
             if name not in c.names:
                 raise ModelError(f"{self.robot.name}: fixed: {unknown_name('coordinate', name, c.names)}")
-        kept = {c.names.index(name) for name in names}
-        columns = [j for j in range(c.nv) if any(not c.N[i, j].is_zero() for i in kept)]
-        others = [c.names[i] for i in range(c.nq) if i not in kept and any(not c.N[i, j].is_zero() for j in columns)]
+        indices = {c.names.index(name) for name in names}
+        columns = [j for j in range(c.nv) if any(not c.N[i, j].is_zero() for i in indices)]
+        others = [c.names[i] for i in range(c.nq) if i not in indices and any(not c.N[i, j].is_zero() for j in columns)]
         if others:
             raise ModelError(
-                f"{self.robot.name}: {', '.join(names)} cannot be kept alone, because the velocities that move them "
+                f"{self.robot.name}: {', '.join(names)} cannot be fixed alone, because the velocities that move them "
                 f"also move {', '.join(others)}; fix those too, or none of them"
             )
         return columns
 
     def at(self, t: float, p: Array, fixed: Iterable[str]) -> PositionProblem:
-        """The problem at a time, for parameters, with coordinates held.
+        """Return the problem at a time, for given parameters, with coordinates fixed.
 
         Args:
             t: time [s].
             p: parameters, shape (np,).
             fixed: names of the coordinates that keep their values.
         """
-        columns = self.locked(fixed)
+        columns = self.locked_velocities(fixed)
         free = [j for j in range(self.robot.coordinates.nv) if j not in columns]
         return PositionProblem(self, t, p, np.array(free, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class PositionProblem:
-    """φ(q) = 0 at one time and for numbers of the parameters, with some velocities locked.
+    """φ(q) = 0 at one time and for given parameters, with some velocities locked.
 
     Attributes:
-        equations: what must vanish.
+        equations: the position equations.
         t: time [s].
         p: parameters, shape (np,).
-        free: places in v of the velocities that are not locked, shape (f,).
+        free: indices of the velocities that are not locked, shape (f,).
     """
 
     equations: PositionEquations
@@ -149,22 +149,22 @@ class PositionProblem:
     free: NDArray[np.int64]
 
     def evaluate(self, q: Array) -> tuple[Array, Array]:
-        """φ, shape (m,), and φ_q N, shape (m, nv), at q."""
+        """Return φ, shape (m,), and φ_q N, shape (m, nv), at q."""
         r, J = self.equations.first(self.t, q, self.p)
         return np.atleast_1d(r), J.reshape(len(self.equations.rows), self.equations.robot.coordinates.nv)
 
     def move(self, q: Array, step: Array) -> Array:
-        """The place that free velocities ``step``, shape (f,), reach from q in unit time."""
+        """Return the coordinates that free velocities ``step``, shape (f,), reach from q in unit time."""
         d = np.zeros(self.equations.robot.coordinates.nv)
         d[self.free] = step
         return q + d if self.equations.flat else np.atleast_1d(self.equations.mover(q, d)[0])
 
     def close(self, start: Array, tolerance: float) -> LeastSquaresResult:
-        """Newton's method from one start; where it stalls, exact second derivatives lead on to the least misfit.
+        """Run Newton's method from one start; if it stalls, exact second derivatives lead to the least residual.
 
         Args:
             start: coordinates, shape (nq,).
-            tolerance: largest |φ_i| of a place that will do.
+            tolerance: largest admissible |φ_i|.
 
         Raises:
             NotFiniteError: if the equations are not finite at the start.
@@ -174,26 +174,26 @@ class PositionProblem:
         if broken.any():
             row = self.equations.rows[int(np.argmax(broken))]
             raise NotFiniteError(
-                f"{self.equations.robot.name}: {row!r}, or its derivative, is not finite at "
+                f"{self.equations.robot.name}: {row!r} or its derivative is not finite at "
                 f"q = {np.array2string(start, precision=4)}; start from another guess"
             )
         found = gauss_newton(self._slope, start, move=self.move, step_limit=STEP)
         if found.size <= tolerance:
-            return self.sharpened(found)
+            return self.sharpen(found)
         lower = descend(self._curvature, found.x, move=self.move, step_limit=STEP)
         last = gauss_newton(self._slope, lower.x, move=self.move, step_limit=STEP)
         best = min((found, lower, last), key=lambda f: f.size)
         ended = LeastSquaresResult(best.x, best.residual, found.iterations + lower.iterations + last.iterations)
-        return self.sharpened(ended) if ended.size <= tolerance else ended
+        return self.sharpen(ended) if ended.size <= tolerance else ended
 
-    def sharpened(self, found: LeastSquaresResult) -> LeastSquaresResult:
-        """A root where φ_q N loses rank, to rounding; any other as it is.
+    def sharpen(self, found: LeastSquaresResult) -> LeastSquaresResult:
+        """Refine a root where φ_q N loses rank to rounding error; return any other unchanged.
 
-        Near a multiple root φ falls with the square of the distance, so that φ = 0 alone tells it to 1e-8 only. There
-        nᵀφ_q N w vanishes too, for n and w that the derivative sends to nothing from either side.
+        Near a multiple root φ is quadratic in the distance, so that φ = 0 alone determines it only to 1e-8. The root
+        also satisfies nᵀφ_q N w = 0, for left and right null vectors n and w.
 
         Args:
-            found: where φ = 0 was solved.
+            found: solution of φ = 0.
         """
         x = found.x
         for _ in range(SHARPENINGS):
@@ -216,15 +216,15 @@ class PositionProblem:
         sharp = LeastSquaresResult(x, residual, found.iterations + SHARPENINGS)
         return sharp if sharp.size <= found.size + ROUNDING * (1.0 + float(np.abs(x).max(initial=0.0))) else found
 
-    def wrapped(self, q: Array, near: Array) -> Array:
-        """The place ``q`` with every angle within half a turn of ``near``."""
+    def wrap(self, q: Array, near: Array) -> Array:
+        """Return ``q`` with every angle within half a turn of ``near``."""
         turns = np.zeros(len(q))
         turns[self.periodic] = np.round((q - near)[self.periodic] / TURN)
         return q - TURN * turns
 
     @functools.cached_property
     def periodic(self) -> NDArray[np.int64]:
-        """Free coordinates whose full turn changes no equation, judged at a few places; empty unless q̇ = v."""
+        """Free coordinates whose full turn changes no equation, tested at a few positions; empty unless q̇ = v."""
         if not self.equations.flat:
             return np.zeros(0, dtype=np.int64)
         n = self.equations.robot.coordinates.nq
@@ -242,14 +242,14 @@ class PositionProblem:
         return np.array(angles, dtype=np.int64)
 
     def starts(self, guess: Array, count: int) -> Iterator[Array]:
-        """The guess, then places spread evenly over a box around it, always the same ones.
+        """Yield the guess, then a fixed set of points spread evenly over a box around it.
 
-        The box is a half turn to either side for angles, and as far as can matter for lengths: the largest misfit
-        over the largest derivative.
+        The box extends half a turn to either side for angles, and for lengths the largest residual over the largest
+        derivative.
 
         Args:
-            guess: the middle of the box, shape (nq,).
-            count: how many, the guess included.
+            guess: centre of the box, shape (nq,).
+            count: number of starts, including the guess.
         """
         yield guess
         span = np.full(len(self.free), TURN / 2)
@@ -279,11 +279,11 @@ class PositionProblem:
 
 
 def low_discrepancy_points(dimension: int, count: int) -> Iterator[Array]:
-    """Points that fill the unit cube evenly: the additive sequence of the root of x^(d+1) = x + 1.
+    """Yield points that fill the unit cube evenly: the additive sequence of the root of x^(d+1) = x + 1.
 
     Args:
         dimension: d.
-        count: how many points, each of shape (d,).
+        count: number of points, each of shape (d,).
     """
     root = 2.0
     for _ in range(60):

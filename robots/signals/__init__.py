@@ -1,4 +1,4 @@
-"""Signals: functions of time with parameters of their own, for disturbances and measurement errors."""
+"""Signals: functions of time with separate parameters, for disturbances and measurement errors."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .band_noise import BandNoise

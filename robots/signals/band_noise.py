@@ -1,4 +1,4 @@
-"""Noise within a band of frequencies, as a sum of cosines whose phases and frequencies are parameters."""
+"""Band-limited noise, as a sum of cosines whose phases and frequencies are parameters."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .signal import Signal, SignalExpressions, parameter_name, per_component, si
 
 @dataclass(frozen=True, eq=False)
 class BandNoise(Signal):
-    """f(t) = A √(2/n) Σ cos(2π f_j t + φ_j), j = 1…n, each component with phases and frequencies of its own.
+    """f(t) = A √(2/n) Σ cos(2π f_j t + φ_j), j = 1…n, with separate phases and frequencies for each component.
 
-    Each f_j lies in one of n equal parts of the band and φ_j in a full turn. Drawn evenly, at any instant f has mean
-    zero and root mean square A over all draws, and so it has over a long time in each; its power is even in the band,
-    A²/(high − low) per Hz. It nears a normal distribution as n grows: the kurtosis is 3 − 3/(2n), the largest value
-    A √(2n). Between two draws nothing but parameters differs.
+    Each f_j is uniformly distributed over one of n equal parts of the band, and φ_j over a full turn. Then f has mean
+    zero and root mean square A at any instant over all draws, and over a long time in each draw; its power spectral
+    density is constant over the band, A²/(high − low) per Hz. It approaches a normal distribution as n grows: the
+    kurtosis is 3 − 3/(2n), the largest value A √(2n). Two draws differ in parameters only.
 
     Attributes:
         amplitude: A, root mean square, a number for all components or one for each; parameters ``name.amplitude``, or
             ``name.x.amplitude`` and so on.
-        band: lowest and highest frequency [Hz]; the highest well below 1/(10 · step), or no integrator sees it.
-        terms: n, cosines of a component.
-        seed: draws the nominal phases ``name.x.phase1``, … and frequencies ``name.x.frequency1``, …; studies draw
-            others within the same bounds. Whatever their names, two noises of one seed have the same nominal phases:
-            give each a seed of its own.
+        band: lowest and highest frequency [Hz]; the highest must be well below 1/(10 · step) to be integrated.
+        terms: n, number of cosines of each component.
+        seed: seed of the nominal phases ``name.x.phase1``, … and frequencies ``name.x.frequency1``, …; studies draw
+            others within the same bounds. Two noises with the same seed have the same nominal phases, whatever their
+            names: use different seeds.
 
     Raises:
-        ModelError: for a negative amplitude, a band that is none, or less than one term.
+        ModelError: for a negative amplitude, an invalid band, or less than one term.
     """
 
     amplitude: float | Sequence[float]
@@ -45,7 +45,7 @@ class BandNoise(Signal):
     def __post_init__(self) -> None:
         """Check the numbers."""
         if (sizes("amplitude", self.amplitude) < 0.0).any():
-            raise ModelError(f"amplitude is a root mean square and must not be negative, got {self.amplitude!r}")
+            raise ModelError(f"amplitude, a root mean square, must not be negative, got {self.amplitude!r}")
         try:
             low, high = self.band
         except (TypeError, ValueError) as error:
@@ -53,17 +53,17 @@ class BandNoise(Signal):
         object.__setattr__(self, "band", (finite("band[0]", low), finite("band[1]", high)))
         if not 0.0 <= self.band[0] < self.band[1]:
             raise ModelError(f"band must be (lowest, highest) with 0 <= lowest < highest in Hz, got {self.band!r}")
-        for word, value, least in (("terms", self.terms, 1), ("seed", self.seed, 0)):
+        for name, value, least in (("terms", self.terms, 1), ("seed", self.seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ModelError(f"{word} must be a whole number of at least {least}, got {value!r}")
+                raise ModelError(f"{name} must be an integer of at least {least}, got {value!r}")
 
     def build(self, t: ca.SX, name: str, components: tuple[str, ...]) -> SignalExpressions:
-        """The noise of all components."""
+        """Build the noise of all components."""
         sized, amplitude = per_component("amplitude", "", sizes("amplitude", self.amplitude), name, components)
         sized = Parameters(sized.names, sized.symbols, sized.nominal, dict.fromkeys(sized.names, Range.NOT_NEGATIVE))
         low, high = self.band
         width = (high - low) / self.terms
-        parts, values, drawn = [sized], list[ca.SX](), dict[str, tuple[float, float]]()
+        parts, values, ranges = [sized], list[ca.SX](), dict[str, tuple[float, float]]()
         for k, word in enumerate(components):
             shares = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(k,))).random((2, self.terms))
             phases = [parameter_name(name, word, f"phase{j}") for j in range(1, self.terms + 1)]
@@ -75,5 +75,5 @@ class BandNoise(Signal):
             angles = 2.0 * math.pi * own.symbols[self.terms :] * t + own.symbols[: self.terms]
             values.append(amplitude[k] * (math.sqrt(2.0 / self.terms) * ca.sum1(ca.cos(angles))))
             parts.append(own)
-            drawn |= bounds
-        return SignalExpressions(ca.vertcat(*values), Parameters.collect(parts), drawn)
+            ranges |= bounds
+        return SignalExpressions(ca.vertcat(*values), Parameters.collect(parts), ranges)

@@ -1,4 +1,4 @@
-"""A push: a force of given impulse that comes and goes."""
+"""A push: a short force of given impulse."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .signal import Signal, SignalExpressions, parameter_name, per_component, si
 class Push(Signal):
     """f(t) = (8/3) (J/T) sin⁴(π s), s = (t − t₀)/T, from t₀ to t₀ + T, else zero.
 
-    Its impulse ∫ f dt is J, whatever T; its largest value is (8/3) J/T, in the middle. Three times differentiable, so
-    that a step across its beginning or end costs an integrator of order 4 none of its order. A step must not be longer
-    than a tenth of T, or it is not seen.
+    Its impulse ∫ f dt is J for any T; its largest value is (8/3) J/T, in the middle. It is three times differentiable,
+    so that an integrator keeps its order 4 over a step across the start or end. Steps must not be longer than a tenth
+    of T, otherwise the push is missed.
 
     Attributes:
         impulse: J, a number for all components or one for each, so that its direction is a parameter as well [N s];
@@ -42,11 +42,11 @@ class Push(Signal):
         positive("duration", self.duration)
 
     def build(self, t: ca.SX, name: str, components: tuple[str, ...]) -> SignalExpressions:
-        """The push along all components."""
+        """Build the push along all components."""
         sized, impulse = per_component("impulse", " in N s", sizes("impulse", self.impulse), name, components)
         begin, span = (parameter_name(name, "", what) for what in ("time", "duration"))
         when = Parameters.declare({begin: self.time, span: self.duration}, ranges={span: Range.POSITIVE})
         share = ca.fmin(ca.fmax((t - when[begin]) / when[span], 0.0), 1.0)
-        # sin(π · 1) is not quite zero: the end is made one by symmetry.
+        # sin(π · 1) is not exactly zero, so the second half is computed by symmetry.
         shape = ca.sin(math.pi * ca.fmin(share, 1.0 - share)) ** 4
         return SignalExpressions(8.0 / 3.0 * impulse / when[span] * shape, Parameters.collect([sized, when]))

@@ -1,4 +1,4 @@
-"""The abstract signal: a function of time whose numbers are parameters, so that one compiled motion serves them all."""
+"""The abstract signal: a function of time whose values are parameters, so that one compiled motion serves all."""
 
 from __future__ import annotations
 
@@ -22,57 +22,57 @@ class SignalExpressions:
     """A signal as expressions.
 
     Attributes:
-        value: of each component, shape (k,).
-        parameters: the signal's own.
-        drawn: lowest and highest value, by name, of the parameters that chance draws evenly between them.
+        value: value of each component, shape (k,).
+        parameters: parameters of the signal.
+        random_ranges: lowest and highest value, by name, of the parameters that are uniformly random between them.
     """
 
     value: ca.SX
     parameters: Parameters = NO_PARAMETERS
-    drawn: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    random_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     def __post_init__(self) -> None:
         """Freeze the values."""
-        object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
+        object.__setattr__(self, "random_ranges", MappingProxyType(dict(self.random_ranges)))
 
 
 class Signal(Picklable, ABC):
-    """A function of time for a stated number of components, smooth enough for an integrator of order 4."""
+    """A function of time with one or more components, smooth enough for an integrator of order 4."""
 
     @abstractmethod
     def build(self, t: ca.SX, name: str, components: tuple[str, ...]) -> SignalExpressions:
-        """The signal with parameters of its own; two signals built under different names share nothing.
+        """Build the signal and its parameters; signals built under different names share no parameters.
 
         Args:
             t: time [s].
-            name: what the names of parameters begin with.
-            components: a word for each component, part of the names of its parameters; a single one may be empty.
+            name: prefix of the parameter names.
+            components: name of each component, part of its parameter names; a single one may be empty.
 
         Raises:
-            ModelError: if the signal is made for another number of components.
+            ModelError: if the signal has values for another number of components.
         """
 
 
 def parameter_name(name: str, component: str, what: str) -> str:
-    """``disturbance.x.phase1``, or ``disturbance.phase1`` of a component without a word.
+    """Return ``disturbance.x.phase1``, or ``disturbance.phase1`` for a component without a name.
 
     Args:
-        name: of the signal.
-        component: its word.
-        what: the quantity.
+        name: name of the signal.
+        component: name of the component; may be empty.
+        what: name of the quantity.
     """
     return ".".join(filter(None, (name, component, what)))
 
 
 def sizes(what: str, value: ArrayLike) -> NDArray[np.float64]:
-    """A number for all components, shape (), or one for each, shape (k,); finite.
+    """Return a finite number for all components, shape (), or one for each, shape (k,).
 
     Args:
-        what: names it in messages.
-        value: what was given.
+        what: name of the quantity in messages.
+        value: number or numbers to check.
 
     Raises:
-        ModelError: for anything else.
+        ModelError: if the value is anything else.
     """
     try:
         numbers = reals("value", value)
@@ -87,25 +87,25 @@ def sizes(what: str, value: ArrayLike) -> NDArray[np.float64]:
 def per_component(
     what: str, unit: str, value: NDArray[np.float64], name: str, components: tuple[str, ...]
 ) -> tuple[Parameters, ca.SX]:
-    """A size as parameters: one for all components, or one for each; and the column of them, shape (k,).
+    """Declare a quantity as one parameter for all components or one for each, and return their column, shape (k,).
 
     Args:
-        what: the quantity, such as ``"amplitude"``.
-        unit: said in the message.
-        value: shape () or (k,).
-        name: of the signal.
-        components: a word for each.
+        what: name of the quantity, such as ``"amplitude"``.
+        unit: unit, for the message.
+        value: values, shape () or (k,).
+        name: name of the signal.
+        components: name of each component.
 
     Raises:
-        ModelError: for another number of values.
+        ModelError: for a wrong number of values.
     """
     if value.ndim == 0:
         shared = Parameters.declare({parameter_name(name, "", what): float(value)})
         return shared, ca.repmat(shared.symbols, len(components), 1)
     if len(value) != len(components):
-        words = ", ".join(repr(word) for word in components)
+        names = ", ".join(repr(word) for word in components)
         raise ModelError(
-            f"{name}: {what} must be a number{unit}, or {len(components)} of them for {words}; got {value.tolist()}"
+            f"{name}: {what} must be a number{unit}, or {len(components)} of them for {names}; got {value.tolist()}"
         )
     own = {parameter_name(name, word, what): float(x) for word, x in zip(components, value, strict=True)}
     declared = Parameters.declare(own)

@@ -1,4 +1,4 @@
-"""A step: a force that comes and stays."""
+"""A step: a force that rises and stays constant."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .signal import Signal, SignalExpressions, parameter_name, per_component, si
 class Step(Signal):
     """f(t) = F (35 s⁴ − 84 s⁵ + 70 s⁶ − 20 s⁷), s = (t − t₀)/T from 0 to 1: zero before t₀, F from t₀ + T on.
 
-    Three times differentiable, as :class:`Push` is.
+    It is three times differentiable, like :class:`Push`.
 
     Attributes:
         force: F, a number for all components or one for each; ``name.force``, or ``name.x.force`` and so on.
         time: t₀, ``name.time`` [s].
-        rise: T, ``name.rise`` [s].
+        rise: T, duration of the rise, ``name.rise`` [s].
 
     Raises:
         ModelError: for numbers that are not finite, or a rise that is not positive.
@@ -38,7 +38,7 @@ class Step(Signal):
         positive("rise", self.rise)
 
     def build(self, t: ca.SX, name: str, components: tuple[str, ...]) -> SignalExpressions:
-        """The step along all components."""
+        """Build the step along all components."""
         sized, force = per_component("force", "", sizes("force", self.force), name, components)
         begin, rise = (parameter_name(name, "", what) for what in ("time", "rise"))
         when = Parameters.declare({begin: self.time, rise: self.rise}, ranges={rise: Range.POSITIVE})

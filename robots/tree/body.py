@@ -15,35 +15,36 @@ from .joints import Joint
 
 
 def impossible_moments(inertia: NDArray[np.float64], relative: float = 1e-9, absolute: float = 0.0) -> str | None:
-    """Why no body has this inertia about its centre of mass; None if one has.
+    """Return the reason why no body has this inertia about its centre of mass; None if it is physically possible.
 
     The matrix of second moments of mass, ∫ x xᵀ dm = ½ tr(I) E − I, is positive semidefinite for every body. In
     principal moments I₁ ≤ I₂ ≤ I₃ this is the triangle inequality I₁ + I₂ ≥ I₃, from which I₁ ≥ 0 follows. A rod or a
-    plate, where both sides are equal, and numbers that are rounded need a tolerance.
+    plate, where both sides are equal, and rounded numbers need a tolerance.
 
     Args:
-        inertia: symmetric, shape (3, 3) [kg m²].
-        relative: tolerance as a share of I₃.
-        absolute: tolerance that is added to it [kg m²].
+        inertia: symmetric matrix, shape (3, 3) [kg m²].
+        relative: tolerance relative to I₃.
+        absolute: absolute tolerance, added to the relative one [kg m²].
     """
     low, middle, high = np.linalg.eigvalsh(inertia).tolist()
     if low + middle - high >= -(relative * abs(high) + absolute):
         return None
     moments = f"the principal moments are {low:.4g}, {middle:.4g} and {high:.4g} kg m²"
     if low < -relative * high:
-        return f"{moments}, but no body has a negative one"
-    return f"{moments}, but no body has one that is greater than the sum of the other two"
+        return f"{moments}, but none may be negative"
+    return f"{moments}, but none may be greater than the sum of the other two"
 
 
 def require_inertia(what: str, inertia: NDArray[np.float64], tolerance: float = 1e-9) -> None:
-    """Raise ModelError unless some body has this inertia about its centre of mass.
+    """Raise ModelError unless this inertia about the centre of mass is physically possible.
 
-    A moment about one axis alone, as of a body in a plane, is none of a body in space, but nothing else is felt there.
+    A moment about the z axis only, as for a body in a plane, is accepted: no body in space has it, but the other
+    moments have no effect in the plane.
 
     Args:
-        what: names it in the message.
-        inertia: shape (3, 3) [kg m²].
-        tolerance: relative to the largest entry.
+        what: name of the inertia in the message.
+        inertia: inertia, shape (3, 3) [kg m²].
+        tolerance: tolerance relative to the largest entry.
     """
     if not np.isfinite(inertia).all() or np.abs(inertia - inertia.T).max() > tolerance * np.abs(inertia).max():
         raise ModelError(f"{what} must be a symmetric matrix of finite numbers, got {inertia.tolist()}")
@@ -55,7 +56,7 @@ def require_inertia(what: str, inertia: NDArray[np.float64], tolerance: float = 
 
 
 WORLD = -1
-"""Parent of a node that hangs on the world."""
+"""Parent of a node attached to the world."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,7 +69,7 @@ class Body:
         center: centre of mass in the node's frame, shape (3,) [m].
         inertia: I about the centre of mass in the node's axes, shape (3, 3) [kg m²]; zero for a point mass. The lower
             triangle is read.
-        ratio: the body is carried by this share of the joint's displacement; None if it moves with the node.
+        ratio: fraction of the joint's displacement by which the body moves; None if it moves with the node.
     """
 
     name: str
@@ -101,19 +102,19 @@ class Body:
 
     @property
     def has_inertia(self) -> bool:
-        """Whether its mass is felt by the joint that carries it."""
+        """True if the joint that carries the body has to accelerate its mass."""
         return not self.mass.is_zero() and not (self.ratio is not None and self.ratio.is_zero())
 
     @classmethod
     def planar(cls, name: str, mass: ca.SX, center: ca.SX, inertia: ca.SX, ratio: ca.SX | None = None) -> Body:
-        """A body that moves in the plane z = 0.
+        """Build a body that moves in the plane z = 0.
 
         Args:
             name: shown in messages.
             mass: m [kg].
             center: distance of the centre of mass along the node's x axis [m].
             inertia: I about the centre of mass and the z axis [kg m²].
-            ratio: share of the joint's displacement that carries it.
+            ratio: fraction of the joint's displacement by which the body moves; None if it moves with the node.
         """
         moment = ca.SX(ca.DM.zeros(3, 3))
         moment[2, 2] = inertia
@@ -122,15 +123,15 @@ class Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
-    """A frame that moves by one joint in the frame of its parent, and what it carries.
+    """A frame attached to its parent by one joint, and the bodies that it carries.
 
     Attributes:
-        name: of its joint; prefix of the coordinates' names.
-        parent: place of its parent in the tree, or ``WORLD``.
+        name: name of the joint; prefix of the coordinate names.
+        parent: index of the parent in the tree, or ``WORLD``.
         placement: pose of the joint in the parent's frame.
-        joint: how the node's frame moves in the placed one.
-        bodies: masses that it carries; none for a frame between two joints.
-        absolute: whether its orientation is measured from the world's axes, not from the parent's.
+        joint: motion of the node's frame relative to the placed joint.
+        bodies: bodies that it carries; empty for a frame between two joints.
+        absolute: True if the orientation is measured from the axes of the world, not of the parent.
     """
 
     name: str
@@ -141,7 +142,7 @@ class Node:
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        """Check the name, and what the joint is."""
+        """Check the name and the types."""
         require_name("a joint", self.name)
         for name, kind in (("placement", Frame), ("joint", Joint)):
             if not isinstance(getattr(self, name), kind):

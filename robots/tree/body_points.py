@@ -1,4 +1,4 @@
-"""Points of bodies, whose velocities and accelerations come from the kinematics of the bodies."""
+"""Points of bodies, with velocities and accelerations from the kinematics of the bodies."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ KnownPoint = tuple[ca.SX, Rate, Rate]
 
 
 class PointRates(Picklable):
-    """The points that are known so far, by the coordinates of their positions and velocities."""
+    """Registered points, by the coordinates of their positions and velocities."""
 
     def __init__(self) -> None:
-        """Know none."""
-        # An expression that is gone could leave its hash to another: all points are kept.
+        """Start without points."""
+        # All points are stored, because the hash of a deleted expression may be reused.
         self._known: list[KnownPoint] = []
         self._positions: dict[int, tuple[KnownPoint, int]] = {}
         self._velocities: dict[int, tuple[KnownPoint, int]] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """The points; hashes are those of one process."""
+        """Return the points without hashes, which are valid in one process only."""
         return {key: value for key, value in super().__getstate__().items() if key == "_known"}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Find them again."""
+        """Compute the hashes again."""
         self._positions, self._velocities = {}, {}
         super().__setstate__(state)
         for known in self._known:
-            self._find(known)
+            self._index(known)
 
-    def learn(self, position: ca.SX, velocity: Rate, acceleration: Rate) -> None:
-        """Know a point from now on.
+    def add(self, position: ca.SX, velocity: Rate, acceleration: Rate) -> None:
+        """Register a point.
 
         Args:
-            position: of the point, shape (n,) [m].
-            velocity: gives its velocity, shape (n,) [m/s]; asked for when it is needed.
-            acceleration: gives its acceleration, shape (n,) [m/s²], likewise.
+            position: position of the point, shape (n,) [m].
+            velocity: function that derives its velocity, shape (n,) [m/s]; called on first use.
+            acceleration: function that derives its acceleration, shape (n,) [m/s²]; called on first use.
         """
         known = position, velocity, acceleration
         self._known.append(known)
-        self._find(known)
+        self._index(known)
 
-    def _find(self, known: KnownPoint) -> None:
+    def _index(self, known: KnownPoint) -> None:
         for i, x in enumerate(ca.vertsplit(known[0])):
-            # Numbers and symbols are differentiated as such.
+            # Numbers and symbols have ordinary derivatives.
             if not (x.is_constant() or x.is_symbolic()):
                 self._positions.setdefault(x.element_hash(), (known, i))
 
     def rate(self, element: ca.SX) -> ca.SX | None:
-        """The rate of a coordinate of a known point, or of its velocity; None for anything else.
+        """Return the rate of a coordinate of a registered point, or of its velocity; None for anything else.
 
         Args:
             element: a scalar expression.
@@ -88,7 +88,7 @@ class BodyPoint:
 
         Args:
             owner: the points of the tree.
-            k: place of the node in the tree.
+            k: index of the node in the tree.
             offset: the point in the node's axes, shape (3,) [m].
         """
         self._owner, self._k, self._offset = owner, k, offset
@@ -96,7 +96,7 @@ class BodyPoint:
 
     @functools.cached_property
     def jacobian(self) -> ca.SX:
-        """J of ṗ = J v, shape (3, nv): for each joint on the way the arm from it to the point."""
+        """J of ṗ = J v, shape (3, nv), from the arm between each joint of the chain and the point."""
         owner, k = self._owner, self._k
         nodes = owner.motion.nodes
         J = ca.SX(ca.DM.zeros(3, owner.coordinates.nv))
@@ -121,49 +121,49 @@ class BodyPoint:
         R, bias = owner.motion.nodes[self._k].frame.rotation, sweep.bias_accelerations[self._k]
         own = acceleration_tensor(sweep.spins[self._k], bias.angular)
         axes, offset = (ca.SX(ca.DM.eye(3)), R @ self._offset) if sweep.in_world else (R, self._offset)
-        found = axes @ (bias.linear + own @ offset)
-        return self.jacobian @ owner.coordinates.a + (found + sweep.gravity)
+        at_zero_a = axes @ (bias.linear + own @ offset)
+        return self.jacobian @ owner.coordinates.a + (at_zero_a + sweep.gravity)
 
 
 class BodyPoints:
-    """The points of a tree that are known.
+    """The registered points of a tree.
 
     Attributes:
-        motion: of the tree in world axes.
-        sweep: gives its recursive kinematics, when they are needed.
-        coordinates: of the tree.
-        columns: places of each node's velocities in v.
+        motion: kinematics of the tree in world axes.
+        sweep: function that derives the recursive kinematics on first use.
+        coordinates: coordinates of the tree.
+        columns: indices of each node's velocities in v.
     """
 
     def __init__(
         self, motion: TreeKinematics, sweep: Callable[[], Sweep], coordinates: Coordinates, columns: Sequence[list[int]]
     ) -> None:
-        """Know the origins of all nodes.
+        """Register the origins of all nodes.
 
         Args:
-            motion: of the tree in world axes.
-            sweep: gives its recursive kinematics, when they are needed.
-            coordinates: of the tree.
-            columns: places of each node's velocities in v.
+            motion: kinematics of the tree in world axes.
+            sweep: function that derives the recursive kinematics on first use.
+            coordinates: coordinates of the tree.
+            columns: indices of each node's velocities in v.
         """
         self.motion, self.sweep, self.coordinates, self.columns = motion, sweep, coordinates, columns
         self._known = PointRates()
         for k in range(len(motion.joints)):
-            _learn(self._known, BodyPoint(self, k, ca.SX(ca.DM.zeros(3))))
+            _add(self._known, BodyPoint(self, k, ca.SX(ca.DM.zeros(3))))
 
     def attach(self, k: int, frame: Frame) -> Frame:
-        """Pose in the world of a frame that is fixed in a node, whose origin is known from then on.
+        """Register the origin of a frame fixed in a node, and return the pose of the frame in the world.
 
         Args:
-            k: place of the node in the tree.
+            k: index of the node in the tree.
             frame: pose in the node's frame.
         """
-        place = BodyPoint(self, k, frame.position)
-        _learn(self._known, place)
-        return Frame(self.motion.nodes[k].frame.rotation @ frame.rotation, place.position)
+        point = BodyPoint(self, k, frame.position)
+        _add(self._known, point)
+        return Frame(self.motion.nodes[k].frame.rotation @ frame.rotation, point.position)
 
     def rate(self, element: ca.SX) -> ca.SX | None:
-        """The rate of a coordinate of a known point, or of its velocity; None for anything else.
+        """Return the rate of a coordinate of a registered point, or of its velocity; None for anything else.
 
         Args:
             element: a scalar expression.
@@ -171,5 +171,5 @@ class BodyPoints:
         return self._known.rate(element)
 
 
-def _learn(known: PointRates, place: BodyPoint) -> None:
-    known.learn(place.position, lambda: place.velocity, lambda: place.acceleration)
+def _add(known: PointRates, point: BodyPoint) -> None:
+    known.add(point.position, lambda: point.velocity, lambda: point.acceleration)

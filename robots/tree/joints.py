@@ -1,4 +1,4 @@
-"""Joints: how one frame may move in another."""
+"""Joints: the possible motions of one frame in another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Joint(ABC):
     """Number of velocities."""
 
     suffixes: tuple[str, ...]
-    """Endings that tell the coordinates' names apart; nq of them, one empty one if there is one coordinate."""
+    """Suffix of each coordinate's name; nq of them, empty for a joint with one coordinate."""
 
     @property
     def nq(self) -> int:
@@ -36,17 +36,17 @@ class Joint(ABC):
 
     @property
     def input_units(self) -> tuple[str, ...]:
-        """Unit of the force that goes with each velocity; nv of them."""
+        """Unit of the generalized force of each velocity; nv of them."""
         return tuple("N" if unit == "m" else "N m" for unit in self.velocity_units)
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Unit of what each velocity is the rate of; nv of them."""
+        """Unit of the displacement whose rate each velocity is; nv of them."""
         return self.units
 
     @abstractmethod
     def pose(self, q: ca.SX) -> Frame:
-        """Pose of B in A.
+        """Return the pose of B in A.
 
         Args:
             q: coordinates of the joint, shape (nq,).
@@ -54,14 +54,14 @@ class Joint(ABC):
 
     @abstractmethod
     def subspace(self, q: ca.SX) -> Twist:
-        """S, of nv columns, in the axes of A.
+        """Return S, of nv columns, in the axes of A.
 
         Args:
             q: coordinates of the joint, shape (nq,).
         """
 
     def turn(self, q: ca.SX) -> BodyRotation:
-        """Rotation of B in A.
+        """Return the rotation of B in A.
 
         Args:
             q: coordinates of the joint, shape (nq,).
@@ -69,7 +69,7 @@ class Joint(ABC):
         return BodyRotation(self.pose(q).rotation)
 
     def own_subspace(self, q: ca.SX) -> Twist:
-        """S in the axes of B.
+        """Return S in the axes of B.
 
         Args:
             q: coordinates of the joint, shape (nq,).
@@ -77,7 +77,7 @@ class Joint(ABC):
         return self.turn(q).outward(self.subspace(q))
 
     def subspace_rate(self, q: ca.SX, v: ca.SX) -> Twist:
-        """Ṡ v, one column, with the axes of A held fixed; zero for a constant S.
+        """Return Ṡ v, one column, in fixed axes of A; zero for a constant S.
 
         Args:
             q: coordinates of the joint, shape (nq,).
@@ -87,7 +87,7 @@ class Joint(ABC):
         return Twist.zero()
 
     def kinematics(self, q: ca.SX) -> ca.SX:
-        """N of q̇ = N v, shape (nq, nv).
+        """Return N of q̇ = N v, shape (nq, nv).
 
         Args:
             q: coordinates of the joint, shape (nq,).
@@ -96,26 +96,26 @@ class Joint(ABC):
         return ca.SX(ca.DM.eye(self.nv))
 
     def neutral(self) -> tuple[float, ...]:
-        """Coordinates at which B coincides with A; nq of them."""
+        """Return the coordinates at which B coincides with A; nq of them."""
         return (0.0,) * self.nq
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
-        """Pose and subspace of what is carried along by a share of the joint's displacement.
+        """Return pose and subspace of a body that moves by a fraction of the joint's displacement.
 
         Args:
-            ratio: the share; 1 is B itself.
+            ratio: the fraction; 1 is B itself.
             q: coordinates of the joint, shape (nq,).
 
         Raises:
-            ModelError: if the joint has no displacement that could be divided.
+            ModelError: if the displacement of the joint is not a single number.
         """
-        raise ModelError(f"a mass cannot be carried by a share of {type(self).__name__}: use a Revolute or a Prismatic")
+        raise ModelError(f"a body with ratio= requires a Revolute or a Prismatic joint, got {type(self).__name__}")
 
 
 def unit_axis(what: str, axis: Sequence[float]) -> tuple[float, float, float]:
-    """``axis`` as a unit vector of three numbers; raises ModelError for one that is zero, not finite or not of three.
+    """Return ``axis`` as a unit vector; raises ModelError unless it is three finite numbers, not all zero.
 
-    An axis that is a unit vector to rounding is kept as it is, so that (0, 0, 1) stays exact.
+    An axis that is a unit vector to rounding is returned unchanged, so that (0, 0, 1) stays exact.
     """
     try:
         numbers = tuple(finite(f"{what}[{i}]", x) for i, x in enumerate(axis))
@@ -134,16 +134,16 @@ def unit_axis(what: str, axis: Sequence[float]) -> tuple[float, float, float]:
 
 
 def constant_column(values: Sequence[float]) -> ca.SX:
-    """A column of numbers."""
+    """Return a column of numbers."""
     return ca.SX(ca.densify(ca.DM(list(values))))
 
 
 class Floating(Joint):
-    """q = (x, y, z, qx, qy, qz, qw), a place and a unit quaternion; v = (linear, angular) velocity in the axes of B.
+    """q = (x, y, z, qx, qy, qz, qw), a position and a unit quaternion; v = (linear, angular) velocity in the axes of B.
 
-    The order is Pinocchio's and ROS's, with the scalar last; ``quaternion_body`` of the examples has it first.
-    q̇ = N(q) v keeps the quaternion's length; the rotation is that of the quaternion divided by its length, so that
-    rounding errors of an integrator do not become a deformation.
+    The order is that of Pinocchio and ROS, with the scalar last; ``quaternion_body`` of the examples has it first.
+    q̇ = N(q) v preserves the quaternion's length; the rotation is that of the normalized quaternion, so that rounding
+    errors of an integrator do not deform the body.
     """
 
     units = ("m", "m", "m", "", "", "", "")
@@ -156,28 +156,28 @@ class Floating(Joint):
         return ("m",) * 3 + ("rad",) * 3
 
     def pose(self, q: ca.SX) -> Frame:
-        """B at (x, y, z), turned by the quaternion."""
+        """Return B at (x, y, z), rotated by the quaternion."""
         return Frame(quaternion_rotation(q[3:7]), q[:3])
 
     def subspace(self, q: ca.SX) -> Twist:
-        """The axes of B, for both halves."""
+        """Return the axes of B, for both halves."""
         R = quaternion_rotation(q[3:7])
         zero = ca.SX(ca.DM.zeros(3, 3))
         return Twist(ca.horzcat(zero, R), ca.horzcat(R, zero))
 
     def own_subspace(self, q: ca.SX) -> Twist:
-        """Unit vectors, for both halves."""
+        """Return unit vectors, for both halves."""
         del q
         zero, one = ca.SX(ca.DM.zeros(3, 3)), ca.SX(ca.DM.eye(3))
         return Twist(ca.horzcat(zero, one), ca.horzcat(one, zero))
 
     def subspace_rate(self, q: ca.SX, v: ca.SX) -> Twist:
-        """Ṡ v = (0; R (ω × v)): the axes of B turn with ω, which turns nothing of ω itself."""
+        """Return Ṡ v = (0; R (ω × v)), because the axes of B rotate with ω."""
         R = quaternion_rotation(q[3:7])
         return Twist(ca.SX(ca.DM.zeros(3)), R @ cross(v[3:6], v[:3]))
 
     def kinematics(self, q: ca.SX) -> ca.SX:
-        """ẋ = R v and e' = ½ e ∘ (ω, 0)."""
+        """Return N of ẋ = R v and e' = ½ e ∘ (ω, 0)."""
         x, y, z, w = q[3], q[4], q[5], q[6]
         half = (
             ca.vertcat(
@@ -194,12 +194,12 @@ class Floating(Joint):
         )
 
     def neutral(self) -> tuple[float, ...]:
-        """At the origin, not turned: the quaternion (0, 0, 0, 1)."""
+        """Return the origin without rotation: the quaternion (0, 0, 0, 1)."""
         return (0.0,) * 6 + (1.0,)
 
 
 def quaternion_rotation(e: ca.SX) -> ca.SX:
-    """Rotation of the quaternion (x, y, z, w) divided by its length, shape (3, 3)."""
+    """Return the rotation of the quaternion (x, y, z, w) divided by its length, shape (3, 3)."""
     x, y, z, w = e[0], e[1], e[2], e[3]
     s = 2 / ca.sumsqr(e)
     return ca.vertcat(
@@ -212,7 +212,7 @@ def quaternion_rotation(e: ca.SX) -> ca.SX:
 class Planar(Joint):
     """q = (x, y, angle): displacement in the plane across an axis, then rotation about it; v = q̇.
 
-    The directions x and y are those of A turned by the shortest way that brings its z axis to the given one.
+    The directions x and y are those of A after the shortest rotation of its z axis to the given one.
     """
 
     units = ("m", "m", "rad")
@@ -223,7 +223,7 @@ class Planar(Joint):
         """Fix the normal of the plane.
 
         Args:
-            axis: normal in A, made a unit vector; z if not given.
+            axis: normal in A, normalized; z if not given.
 
         Raises:
             ModelError: for an axis of length zero.
@@ -237,13 +237,13 @@ class Planar(Joint):
         return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
-        """B moved by (x, y) in the plane and turned about its normal."""
+        """Return B displaced by (x, y) in the plane and rotated about its normal."""
         return Frame(
             axis_rotation(self._axis, q[2]), constant_column(self._first) * q[0] + constant_column(self._second) * q[1]
         )
 
     def subspace(self, q: ca.SX) -> Twist:
-        """Two displacements and a rotation."""
+        """Return two displacements and a rotation."""
         del q
         zero = ca.SX(ca.DM.zeros(3))
         return Twist(
@@ -252,16 +252,16 @@ class Planar(Joint):
         )
 
     def turn(self, q: ca.SX) -> BodyRotation:
-        """About the normal."""
+        """Return the rotation about the normal."""
         return BodyRotation.hinge(self._axis, q[2])
 
 
 def _across(axis: tuple[float, float, float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Images of x and y under the shortest rotation of z to the axis; for −z, half a turn about x."""
+    """Return the images of x and y under the shortest rotation of z to the axis; for −z, half a turn about x."""
     a, b, c = axis
     if a == 0.0 and b == 0.0:
         return (1.0, 0.0, 0.0), (0.0, math.copysign(1.0, c), 0.0)
-    # k = 1 − c, written so that nothing cancels near ±z.
+    # k = 1 − c, written without cancellation near ±z.
     across = math.hypot(a, b)
     x, y = a / across, b / across
     k = across * across / (1.0 + c) if c > 0.0 else 1.0 - c
@@ -279,7 +279,7 @@ class Prismatic(Joint):
         """Fix the axis.
 
         Args:
-            axis: direction in A, made a unit vector; x if not given.
+            axis: direction in A, normalized; x if not given.
 
         Raises:
             ModelError: for an axis of length zero.
@@ -288,20 +288,20 @@ class Prismatic(Joint):
 
     @property
     def axis(self) -> tuple[float, float, float]:
-        """Unit vector in A along which B moves."""
+        """Unit vector in A along which B slides."""
         return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
-        """B moved by q along the axis."""
+        """Return B displaced by q along the axis."""
         return Frame(ca.SX(ca.DM.eye(3)), constant_column(self._axis) * q)
 
     def subspace(self, q: ca.SX) -> Twist:
-        """(0; axis)."""
+        """Return (0; axis)."""
         del q
         return Twist(ca.SX(ca.DM.zeros(3)), constant_column(self._axis))
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
-        """Moved by a share of the length."""
+        """Return the displacement by a fraction of the length."""
         return self.pose(ratio * q), self.subspace(q) @ ratio
 
 
@@ -316,7 +316,7 @@ class Revolute(Joint):
         """Fix the axis.
 
         Args:
-            axis: direction in A, made a unit vector; z if not given.
+            axis: direction in A, normalized; z if not given.
 
         Raises:
             ModelError: for an axis of length zero.
@@ -325,26 +325,26 @@ class Revolute(Joint):
 
     @property
     def axis(self) -> tuple[float, float, float]:
-        """Unit vector in A about which B turns."""
+        """Unit vector in A about which B rotates."""
         return self._axis
 
     def pose(self, q: ca.SX) -> Frame:
-        """B turned by q about the axis."""
+        """Return B rotated by q about the axis."""
         return Frame(axis_rotation(self._axis, q), ca.SX(ca.DM.zeros(3)))
 
     def subspace(self, q: ca.SX) -> Twist:
-        """(axis; 0)."""
+        """Return (axis; 0)."""
         del q
         return Twist(constant_column(self._axis), ca.SX(ca.DM.zeros(3)))
 
     def turn(self, q: ca.SX) -> BodyRotation:
-        """About the axis."""
+        """Return the rotation about the axis."""
         return BodyRotation.hinge(self._axis, q)
 
     def own_subspace(self, q: ca.SX) -> Twist:
-        """(axis; 0): its own rotation leaves the axis where it is."""
+        """Return (axis; 0), which the rotation does not change."""
         return self.subspace(q)
 
     def fraction(self, ratio: ca.SX, q: ca.SX) -> tuple[Frame, Twist]:
-        """Turned by a share of the angle."""
+        """Return the rotation by a fraction of the angle."""
         return self.pose(ratio * q), self.subspace(q) @ ratio

@@ -16,12 +16,12 @@ from .joints import Revolute
 
 @dataclass(frozen=True, eq=False)
 class MovingFrame:
-    """A node's frame, or a body, as it is moved by one joint.
+    """A node's frame, or a body, moved by one joint.
 
     Attributes:
-        frame: its pose in the world.
-        arm: from the origin of the parent's frame; how the parent's motion reaches it.
-        subspace: S in world axes, for its origin, of as many columns as the joint has velocities.
+        frame: pose in the world.
+        arm: arm from the origin of the parent's frame, which transmits the parent's motion.
+        subspace: S in world axes, for its origin, one column for each velocity of the joint.
         axes: rotation of the frame in which the joint is placed, shape (3, 3).
     """
 
@@ -33,7 +33,7 @@ class MovingFrame:
 
 @dataclass(frozen=True, eq=False)
 class _HingeRotation:
-    """A rotation start · Rot(axis, angle): angles of parallel hinges are added, not their matrices multiplied."""
+    """A rotation start · Rot(axis, angle): the angles of parallel hinges are added instead of multiplying matrices."""
 
     start: ca.SX
     axis: tuple[float, float, float]
@@ -41,14 +41,14 @@ class _HingeRotation:
 
 
 class TreeKinematics:
-    """Expressions of a tree's motion in world axes, each built once.
+    """Kinematics of a tree in world axes, each expression built once.
 
     Attributes:
         joints: the nodes of the tree.
         q: the coordinates of each node.
         rates: the velocities of each node.
         nodes: the frame of each node.
-        bodies: for each node, the bodies that its joint moves, each with the frame that it is fixed in.
+        bodies: for each node, the bodies that its joint moves, each with its frame.
     """
 
     def __init__(self, joints: Sequence[Node], q: Sequence[ca.SX], rates: Sequence[ca.SX]) -> None:
@@ -78,26 +78,26 @@ class TreeKinematics:
                     carried.append((body, own))
                 else:
                     pose, subspace = node.joint.fraction(body.ratio, own_q)
-                    place = Frame(base.rotation, base.point(pose.position)) if _identity(pose.rotation) else base @ pose
-                    carried.append((body, _moving_frame(base, place, parent, follows, subspace)))
+                    at = Frame(base.rotation, base.point(pose.position)) if _identity(pose.rotation) else base @ pose
+                    carried.append((body, _moving_frame(base, at, parent, follows, subspace)))
             self.bodies.append(carried)
 
     @functools.cached_property
     def is_planar(self) -> bool:
-        """Whether all joints turn about the z axis and move in the plane across it."""
-        moved = [mover.subspace for mover in self.nodes]
-        return all(twist.angular[:2, :].is_zero() and twist.linear[2, :].is_zero() for twist in moved)
+        """True if all joints rotate about the z axis or slide in the plane normal to it."""
+        subspaces = [mover.subspace for mover in self.nodes]
+        return all(twist.angular[:2, :].is_zero() and twist.linear[2, :].is_zero() for twist in subspaces)
 
     @functools.cached_property
     def velocities(self) -> list[Twist]:
         """ω and the velocity of the origin, of each node, in world axes."""
-        found: list[Twist] = []
+        velocities: list[Twist] = []
         for k, node in enumerate(self.joints):
-            found.append(self._velocity(k, self.nodes[k], None if node.parent < 0 else found[node.parent]))
-        return found
+            velocities.append(self._velocity(k, self.nodes[k], None if node.parent < 0 else velocities[node.parent]))
+        return velocities
 
     def velocity(self, k: int, carried: MovingFrame) -> Twist:
-        """ω and the velocity of the origin of what node k's joint moves."""
+        """Return ω and the velocity of the origin of a frame moved by node k's joint."""
         if carried is self.nodes[k]:
             return self.velocities[k]
         parent = self.joints[k].parent
@@ -106,13 +106,13 @@ class TreeKinematics:
     @functools.cached_property
     def bias_accelerations(self) -> list[Twist]:
         """ω̇ and the acceleration of the origin of each node at a = 0, in world axes, without gravity."""
-        found: list[Twist] = []
+        biases: list[Twist] = []
         for k, node in enumerate(self.joints):
-            found.append(self._bias_acceleration(k, self.nodes[k], None if node.parent < 0 else found[node.parent]))
-        return found
+            biases.append(self._bias_acceleration(k, self.nodes[k], None if node.parent < 0 else biases[node.parent]))
+        return biases
 
     def bias_acceleration(self, k: int, carried: MovingFrame) -> Twist:
-        """ω̇ and the acceleration of the origin, at a = 0, of what node k's joint moves."""
+        """Return ω̇ and the acceleration of the origin, at a = 0, of a frame moved by node k's joint."""
         if carried is self.nodes[k]:
             return self.bias_accelerations[k]
         parent = self.joints[k].parent
@@ -120,8 +120,8 @@ class TreeKinematics:
 
     @functools.cached_property
     def inertias(self) -> list[tuple[SpatialInertia, list[tuple[MovingFrame, SpatialInertia]]]]:
-        """For each node, the inertia fixed in its frame, and that of each body carried by a share of its joint."""
-        found: list[tuple[SpatialInertia, list[tuple[MovingFrame, SpatialInertia]]]] = []
+        """For each node, the inertia fixed in its frame, and that of each body moved by a fraction of its joint."""
+        inertias: list[tuple[SpatialInertia, list[tuple[MovingFrame, SpatialInertia]]]] = []
         for node, carried in zip(self.nodes, self.bodies, strict=True):
             own, shared = SpatialInertia.zero(), list[tuple[MovingFrame, SpatialInertia]]()
             for body, mover in carried:
@@ -130,8 +130,8 @@ class TreeKinematics:
                     own = own + inertia
                 else:
                     shared.append((mover, inertia))
-            found.append((own, shared))
-        return found
+            inertias.append((own, shared))
+        return inertias
 
     def _velocity(self, k: int, carried: MovingFrame, parent: Twist | None) -> Twist:
         own = carried.subspace @ self.rates[k]
@@ -153,7 +153,7 @@ class TreeKinematics:
 
 
 def world_inertia(body: Body, mover: MovingFrame) -> SpatialInertia:
-    """Inertia of a body about the origin of the frame that it is fixed in, in world axes."""
+    """Return the inertia of a body about the origin of its frame, in world axes."""
     R = mover.frame.rotation
     return SpatialInertia.rigid(body.mass, R @ body.center, R @ body.inertia @ R.T)
 
@@ -163,7 +163,7 @@ def _identity(rotation: ca.SX) -> bool:
 
 
 def _joint_frame(node: Node, parent: MovingFrame | None, follows: bool) -> Frame:
-    """Pose of the frame in which the node's joint is placed."""
+    """Return the pose of the frame in which the node's joint is placed."""
     if parent is None:
         return node.placement
     position = parent.frame.point(node.placement.position)
@@ -175,7 +175,7 @@ def _joint_frame(node: Node, parent: MovingFrame | None, follows: bool) -> Frame
 
 
 def _node_frame(base: Frame, node: Node, q: ca.SX, turn: _HingeRotation | None) -> tuple[Frame, _HingeRotation | None]:
-    """Pose of the node's frame, and its rotation as one angle if it is one."""
+    """Return the pose of the node's frame, and its rotation as one angle if possible."""
     if isinstance(node.joint, Revolute):
         axis = node.joint.axis
         if turn is not None and turn.axis == axis:
@@ -190,7 +190,7 @@ def _node_frame(base: Frame, node: Node, q: ca.SX, turn: _HingeRotation | None) 
 
 
 def _moving_frame(base: Frame, frame: Frame, parent: MovingFrame | None, follows: bool, subspace: Twist) -> MovingFrame:
-    # Where a joint's axes keep the world's orientation, the parent's rotation does not swing its displacement.
+    # If a joint's axes keep the world's orientation, the parent's rotation does not change its displacement.
     end = frame.position if follows else base.position
     reach = ca.SX(ca.DM.zeros(3)) if parent is None else end - parent.frame.position
     world = Twist(base.rotation @ subspace.angular, base.rotation @ subspace.linear)

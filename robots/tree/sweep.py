@@ -14,14 +14,14 @@ from .kinematics import MovingFrame, TreeKinematics
 
 @dataclass(frozen=True, eq=False)
 class SweepStep:
-    """How a node, or a body that a share of its joint carries, moves from its parent.
+    """Transforms between a node, or a body moved by a fraction of its joint, and its parent.
 
     Attributes:
-        turn: from its axes to those of its parent.
-        arm: from the parent's origin to its own, in the parent's axes.
+        turn: rotation from its axes to those of its parent.
+        arm: arm from the parent's origin to its own, in the parent's axes.
         subspace: S in its own axes, for its origin.
-        inertia: of what is fixed in it, in its own axes, about its origin.
-        rate: Ṡ v in its own axes, with those of the placed joint held fixed.
+        inertia: inertia of the bodies fixed in it, in its own axes, about its origin.
+        rate: Ṡ v in its own axes, for fixed axes of the placed joint.
     """
 
     turn: BodyRotation
@@ -31,26 +31,26 @@ class SweepStep:
     rate: Twist
 
     def inward(self, force: Twist) -> Twist:
-        """A force at its origin as it is felt at the parent's.
+        """Transform a force at its origin to the parent's origin and axes.
 
         Args:
-            force: in its own axes.
+            force: force in its own axes.
         """
         return self.arm.inward(self.turn.inward(force))
 
     def outward(self, motion: Twist) -> Twist:
-        """How it moves with the parent, its joint held.
+        """Transform the parent's motion to its origin and axes, with the joint locked.
 
         Args:
-            motion: of the parent, in the parent's axes.
+            motion: motion of the parent, in the parent's axes.
         """
         return self.turn.outward(self.arm.outward(motion))
 
-    def felt(self, inertia: SpatialInertia) -> SpatialInertia:
-        """An inertia at its origin as it is felt at the parent's.
+    def inward_inertia(self, inertia: SpatialInertia) -> SpatialInertia:
+        """Transform an inertia at its origin to the parent's origin and axes.
 
         Args:
-            inertia: in its own axes.
+            inertia: inertia in its own axes.
         """
         return self.turn.inertia(inertia).inward(self.arm)
 
@@ -58,24 +58,25 @@ class SweepStep:
 class Sweep:
     """Velocities, accelerations at a = 0 and forces on the bodies of a tree, each built once.
 
-    In the plane all is written in world axes, where hinges have the constant axis z and nothing is turned. In space
-    each body has its own axes: its inertia is constant in them, the axis of its joint is too and mostly one of them,
-    and arms between joints are constant and mostly along one. World axes are taken in space too where orientations are
-    measured from them, and where most joints are slanted: the full rotations of inertias and of every column cost more.
+    In the plane all expressions are in world axes, where hinges have the constant axis z and no rotation is needed. In
+    space each body has its own axes, in which its inertia and the axis of its joint are constant (the axis is mostly a
+    coordinate axis), and the arms between joints are constant and mostly along one axis. World axes are used in space
+    too if orientations are measured from them, or if most joints are slanted: full rotations of inertias and of every
+    column would cost more.
 
     Attributes:
-        motion: the same tree in world axes.
+        motion: kinematics of the same tree in world axes.
         gravity: acceleration of free fall in world axes, shape (3,) [m/s²].
         nodes: the step of each node.
-        shared: for each node, the steps of the bodies that a share of its joint carries.
-        in_world: whether all is in world axes.
+        shared: for each node, the steps of the bodies moved by a fraction of its joint.
+        in_world: True if all expressions are in world axes.
     """
 
     def __init__(self, motion: TreeKinematics, gravity: ca.SX) -> None:
         """Choose the axes.
 
         Args:
-            motion: of the tree in world axes.
+            motion: kinematics of the tree in world axes.
             gravity: acceleration of free fall in world axes, shape (3,) [m/s²].
         """
         self.motion, self.gravity = motion, gravity
@@ -98,8 +99,8 @@ class Sweep:
                 )
             else:
                 turn, subspace = node.joint.turn(q[k]), node.joint.own_subspace(q[k])
-                own_inertia, place = _inertia(fixed), node.joint.pose(q[k]).position
-                self.nodes.append(_in_body(node, turn, place, subspace, own_inertia, rate))
+                own_inertia, position = _inertia(fixed), node.joint.pose(q[k]).position
+                self.nodes.append(_in_body(node, turn, position, subspace, own_inertia, rate))
                 self.shared.append([])
                 for body in node.bodies:
                     if body.ratio is not None:
@@ -112,31 +113,31 @@ class Sweep:
     @functools.cached_property
     def spins(self) -> list[ca.SX]:
         """ω of each node, shape (3,)."""
-        found: list[ca.SX] = []
+        spins: list[ca.SX] = []
         for k, node in enumerate(self._joints):
-            found.append(self._spin(k, self.nodes[k], None if node.parent < 0 else found[node.parent]))
-        return found
+            spins.append(self._spin(k, self.nodes[k], None if node.parent < 0 else spins[node.parent]))
+        return spins
 
     @functools.cached_property
     def bias_accelerations(self) -> list[Twist]:
-        """ω̇ and the acceleration of the origin of each node at a = 0, less free fall."""
-        found: list[Twist] = []
+        """ω̇ and the acceleration of the origin of each node at a = 0, minus gravity."""
+        biases: list[Twist] = []
         for k, node in enumerate(self._joints):
-            found.append(self._bias_acceleration(k, self.nodes[k], None if node.parent < 0 else found[node.parent]))
-        return found
+            biases.append(self._bias_acceleration(k, self.nodes[k], None if node.parent < 0 else biases[node.parent]))
+        return biases
 
     @functools.cached_property
     def forces(self) -> list[Twist]:
-        """What the bodies fixed in each node need at a = 0 under gravity, about its origin."""
+        """Inertial force of the bodies fixed in each node at a = 0 under gravity, about its origin."""
         return [
             inertial_force(step.inertia, self.spins[k], self.bias_accelerations[k]) for k, step in enumerate(self.nodes)
         ]
 
     def shared_forces(self, k: int) -> list[Twist]:
-        """The same of each body that a share of node k's joint carries, about its own origin.
+        """Return the inertial force of each body moved by a fraction of node k's joint, about its own origin.
 
         Args:
-            k: place of the node.
+            k: index of the node.
         """
         j = self._joints[k].parent
         spin, bias = (None, None) if j < 0 else (self.spins[j], self.bias_accelerations[j])
@@ -160,13 +161,13 @@ class Sweep:
         if not step.arm.turns:
             return Twist(ca.SX(ca.DM.zeros(3)), step.turn.outward_vectors(linear)) + step.rate
         relative = step.subspace @ self._rates[k]
-        moved = step.turn.outward(Twist(parent.angular, linear))
+        transported = step.turn.outward(Twist(parent.angular, linear))
         spin = step.turn.outward_vectors(spin)
-        return moved + Twist(cross(spin, relative.angular), 2 * cross(spin, relative.linear)) + step.rate
+        return transported + Twist(cross(spin, relative.angular), 2 * cross(spin, relative.linear)) + step.rate
 
 
 def acceleration_tensor(spin: ca.SX, rate: ca.SX) -> ca.SX:
-    """Ω = α× + ω× ω×: Ω r is the acceleration of a point at r beyond that of the origin, shape (3, 3).
+    """Return Ω = α× + ω× ω×, shape (3, 3): Ω r is the acceleration of a point at r relative to the origin.
 
     Args:
         spin: ω, shape (3,) [rad/s].
@@ -176,10 +177,10 @@ def acceleration_tensor(spin: ca.SX, rate: ca.SX) -> ca.SX:
 
 
 def inertial_force(inertia: SpatialInertia, spin: ca.SX, bias: Twist) -> Twist:
-    """Force that a rigid body needs: (J α + ω × J ω + m c × a; m a + Ω m c).
+    """Return the force that accelerates a rigid body: (J α + ω × J ω + m c × a; m a + Ω m c).
 
     Args:
-        inertia: of the rigid body.
+        inertia: inertia of the rigid body.
         spin: ω, shape (3,) [rad/s].
         bias: α and a.
     """
@@ -192,13 +193,13 @@ def inertial_force(inertia: SpatialInertia, spin: ca.SX, bias: Twist) -> Twist:
 
 
 def _is_slanted(node: Node, q: ca.SX) -> bool:
-    """Whether a joint turns about no axis of coordinates, or is placed otherwise than along them."""
+    """True if a joint does not rotate about a coordinate axis, or is not placed along the axes."""
     whole = node.joint.turn(q).after(node.placement.rotation)
     return ca.sparsify(whole.fixed).nnz() > 5
 
 
 def _inertia(bodies: list[Body], rotation: ca.SX | None = None) -> SpatialInertia:
-    """Inertia about the origin of the bodies' frame: made of parameters alone, then turned."""
+    """Return the inertia about the origin of the bodies' frame: summed in parameters alone, then rotated."""
     total = SpatialInertia.zero()
     for body in bodies:
         total = total + SpatialInertia.rigid(body.mass, body.center, body.inertia)
@@ -215,6 +216,6 @@ def _in_world(mover: MovingFrame, inertia: SpatialInertia, rate: Twist) -> Sweep
 def _in_body(
     node: Node, turn: BodyRotation, position: ca.SX, subspace: Twist, inertia: SpatialInertia, rate: Twist
 ) -> SweepStep:
-    """A step in the axes of bodies; ``turn``, ``position`` and ``rate`` are in the axes of the placed joint."""
+    """Build a step in the axes of bodies; ``turn``, ``position`` and ``rate`` are in the axes of the placed joint."""
     arm = Arm(node.placement.point(position), turns=True)
     return SweepStep(turn.after(node.placement.rotation), arm, subspace, inertia, turn.outward(rate))

@@ -1,4 +1,4 @@
-"""Trees of bodies: the model that a formulation turns into equations of motion."""
+"""Trees of bodies, from which a formulation derives equations of motion."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .sweep import Sweep
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Nodes in an order in which parents come before their children, under uniform gravity.
+    """Nodes under uniform gravity, parents before their children.
 
     Attributes:
         nodes: at least one.
         gravity: acceleration of free fall in world axes, shape (3,) [m/s²].
-        order: names of all coordinates (node name and joint suffix) in the order that q is to have; that of the nodes
-            if not given. The velocities follow.
-        symbols: of the coordinates, where a robot has them already, in that order; made if not given.
+        order: names of all coordinates (node name and joint suffix) in the order of q; that of the nodes if not given.
+            The velocities have the same order.
+        symbols: existing symbols of the coordinates, in that order; created if not given.
 
     Raises:
-        ModelError: for a wrong order, doubled names, or a joint with no mass beyond it.
+        ModelError: for a wrong order, repeated names, or a joint with no mass beyond it.
     """
 
     nodes: tuple[Node, ...]
@@ -37,7 +37,7 @@ class Tree:
     symbols: Coordinates | None = None
 
     def __post_init__(self) -> None:
-        """Check the order and that every joint has something to move."""
+        """Check the order, and that every joint moves a mass."""
         if not len(self.nodes):
             raise ModelError("a tree needs at least one node, got none")
         if self.gravity.shape != (3, 1):
@@ -49,17 +49,18 @@ class Tree:
             node = self.nodes[k]
             if not WORLD <= node.parent < k:
                 raise ModelError(
-                    f"node {node.name!r} at place {k} cannot have parent {node.parent}: parents come first"
+                    f"the parent of node {node.name!r}, number {k}, must be WORLD or the number of an earlier node, "
+                    f"got {node.parent}"
                 )
             if not carries[k]:
                 raise ModelError(
-                    f"joint {node.name!r} moves no mass: give a mass to its link, or fix the joint, or its equation of "
-                    "motion has no solution"
+                    f"joint {node.name!r} moves no mass, so its equation of motion has no solution: add a mass to its "
+                    "link, or fix the joint"
                 )
             if node.parent != WORLD:
                 carries[node.parent] = True
-        for node, places in zip(self.nodes, self._places_q, strict=True):
-            if places != list(range(places[0], places[0] + len(places))):
+        for node, indices in zip(self.nodes, self._coordinate_indices, strict=True):
+            if indices != list(range(indices[0], indices[0] + len(indices))):
                 raise ModelError(f"order must keep the coordinates of joint {node.name!r} together, in their own order")
 
     @functools.cached_property
@@ -74,9 +75,9 @@ class Tree:
         q = ca.vertcat(*(ca.SX.sym(name) for name in names))
         rates = [""] * sum(node.joint.nv for node in self.nodes)
         N = ca.SX(len(names), len(rates))
-        for node, at_q, at_v in zip(self.nodes, self._places_q, self.places, strict=True):
-            for i, place in enumerate(at_v):
-                rates[place] = names[at_q[i]] if len(at_q) == len(at_v) else f"{node.name}.{i + 1}"
+        for node, at_q, at_v in zip(self.nodes, self._coordinate_indices, self.velocity_indices, strict=True):
+            for i, k in enumerate(at_v):
+                rates[k] = names[at_q[i]] if len(at_q) == len(at_v) else f"{node.name}.{i + 1}"
             N[at_q, at_v] = node.joint.kinematics(ca.vertcat(*(q[i] for i in at_q)))
         v = ca.vertcat(*(ca.SX.sym(f"v_{name}") for name in rates))
         a = ca.vertcat(*(ca.SX.sym(f"a_{name}") for name in rates))
@@ -85,17 +86,17 @@ class Tree:
 
     @property
     def parts(self) -> dict[str, ca.SX]:
-        """All that the tree was made of, by what it is: expressions in parameters alone."""
-        found: dict[str, ca.SX] = {"gravity": self.gravity}
+        """All expressions of the tree, in parameters only, by their names in messages."""
+        parts: dict[str, ca.SX] = {"gravity": self.gravity}
         for node in self.nodes:
-            found[f"placement of {node.name!r}"] = ca.horzcat(node.placement.rotation, node.placement.position)
+            parts[f"placement of {node.name!r}"] = ca.horzcat(node.placement.rotation, node.placement.position)
             for body in node.bodies:
-                found[f"mass of {body.name!r}"] = body.mass
-                found[f"center of {body.name!r}"] = body.center
-                found[f"inertia of {body.name!r}"] = body.inertia
+                parts[f"mass of {body.name!r}"] = body.mass
+                parts[f"center of {body.name!r}"] = body.center
+                parts[f"inertia of {body.name!r}"] = body.inertia
                 if body.ratio is not None:
-                    found[f"ratio of {body.name!r}"] = body.ratio
-        return found
+                    parts[f"ratio of {body.name!r}"] = body.ratio
+        return parts
 
     @functools.cached_property
     def motion(self) -> TreeKinematics:
@@ -105,62 +106,64 @@ class Tree:
 
     @functools.cached_property
     def is_planar(self) -> bool:
-        """Whether all joints turn about the z axis and move in the plane across it."""
+        """True if all joints rotate about the z axis or slide in the plane normal to it."""
         return self.motion.is_planar
 
     @functools.cached_property
     def points(self) -> BodyPoints:
-        """Points of the bodies, whose rates are known."""
+        """Points of the bodies, with their velocities and accelerations."""
         # No lambda: robots are pickled.
-        return BodyPoints(self.motion, functools.partial(getattr, self, "sweep"), self.coordinates, self.places)
+        return BodyPoints(
+            self.motion, functools.partial(getattr, self, "sweep"), self.coordinates, self.velocity_indices
+        )
 
     @functools.cached_property
     def sweep(self) -> Sweep:
-        """The same bodies as sweeps inward and outward see them."""
+        """The same tree for inward and outward recursions."""
         return Sweep(self.motion, self.gravity)
 
     def split_q(self, q: ca.SX) -> list[ca.SX]:
-        """The coordinates of each node.
+        """Split the coordinates by node.
 
         Args:
             q: all coordinates, shape (nq,).
         """
-        return [ca.vertcat(*(q[i] for i in places)) for places in self._places_q]
+        return [ca.vertcat(*(q[i] for i in indices)) for indices in self._coordinate_indices]
 
     def split_v(self, v: ca.SX) -> list[ca.SX]:
-        """The rows, one per velocity, of each node.
+        """Split rows, one per velocity, by node.
 
         Args:
-            v: velocities, or anything with a row for each, shape (nv, k).
+            v: velocities, or any matrix with a row for each, shape (nv, k).
         """
-        return [ca.vertcat(*(v[i, :] for i in places)) for places in self.places]
+        return [ca.vertcat(*(v[i, :] for i in indices)) for indices in self.velocity_indices]
 
     def join_v(self, rows: Sequence[ca.SX]) -> ca.SX:
-        """The rows of each node put together in the order of the velocities.
+        """Join the rows of each node in the order of the velocities.
 
         Args:
             rows: for each node, shape (its nv, k).
         """
-        found: list[ca.SX] = [ca.SX()] * sum(len(places) for places in self.places)
-        for part, places in zip(rows, self.places, strict=True):
-            for i, place in enumerate(places):
-                found[place] = part[i, :]
-        return ca.vertcat(*found)
+        joined: list[ca.SX] = [ca.SX()] * sum(len(indices) for indices in self.velocity_indices)
+        for part, indices in zip(rows, self.velocity_indices, strict=True):
+            for i, k in enumerate(indices):
+                joined[k] = part[i, :]
+        return ca.vertcat(*joined)
 
     @functools.cached_property
-    def places(self) -> list[list[int]]:
-        """Places of each node's velocities in v."""
+    def velocity_indices(self) -> list[list[int]]:
+        """Indices of each node's velocities in v."""
         ordered: list[tuple[int, int, int]] = []
-        for k, (node, at_q) in enumerate(zip(self.nodes, self._places_q, strict=True)):
+        for k, (node, at_q) in enumerate(zip(self.nodes, self._coordinate_indices, strict=True)):
             for i in range(node.joint.nv):
                 ordered.append((at_q[min(i, len(at_q) - 1)], k, i))
-        places: list[list[int]] = [[] for _ in self.nodes]
-        for place, (_, k, _) in enumerate(sorted(ordered)):
-            places[k].append(place)
-        return places
+        indices: list[list[int]] = [[] for _ in self.nodes]
+        for index, (_, k, _) in enumerate(sorted(ordered)):
+            indices[k].append(index)
+        return indices
 
     @functools.cached_property
-    def _places_q(self) -> list[list[int]]:
+    def _coordinate_indices(self) -> list[list[int]]:
         made = self._names
         names = made if self.order is None else self.order
         at = {name: i for i, name in enumerate(names)}
@@ -171,7 +174,7 @@ class Tree:
         names = tuple(f"{node.name}{suffix}" for node in self.nodes for suffix in node.joint.suffixes)
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
-            raise ModelError(f"joints must have different names; given more than once: {', '.join(doubled)}")
+            raise ModelError(f"names of joints must differ; given more than once: {', '.join(doubled)}")
         if self.order is not None and sorted(self.order) != sorted(names):
             raise ModelError(f"order must name each of {', '.join(names)} once, got {', '.join(self.order)}")
         return names

@@ -1,4 +1,4 @@
-"""The content of a URDF file: links, joints, limits and inertias, with the lines where they stand."""
+"""The content of a URDF file: links, joints, limits and inertias, with their line numbers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 """Attributes of ``<inertia>``, and names of parameters."""
 
 ROUNDING = 2.0**-50
-"""Entries of a rotation below this are zero: π/2 in double precision is not known better."""
+"""Magnitude below which entries of a rotation become zero, the rounding error of cos(π/2)."""
 
 
 @dataclass(frozen=True)
 class Pose:
-    """Place and orientation of one frame in another.
+    """Position and orientation of one frame in another.
 
     Attributes:
-        position: of the origin [m].
-        rotation: columns are the axes of the frame, shape (3, 3), as rows of numbers.
+        position: position of the origin [m].
+        rotation: matrix whose columns are the axes of the frame, shape (3, 3), as rows of numbers.
     """
 
     position: Vector = (0.0, 0.0, 0.0)
@@ -34,7 +34,7 @@ class Pose:
 
     @classmethod
     def from_angles(cls, position: Vector, roll: float, pitch: float, yaw: float) -> Pose:
-        """R = R_z(yaw) R_y(pitch) R_x(roll), turns about fixed axes [rad]."""
+        """Build R = R_z(yaw) R_y(pitch) R_x(roll), rotations about fixed axes [rad]."""
         cr, sr = math.cos(roll), math.sin(roll)
         cp, sp = math.cos(pitch), math.sin(pitch)
         cy, sy = math.cos(yaw), math.sin(yaw)
@@ -51,7 +51,7 @@ class Pose:
 
     @classmethod
     def from_quaternion(cls, position: Vector, x: float, y: float, z: float, w: float) -> Pose:
-        """Rotation of the quaternion w + x i + y j + z k, which is made to have unit norm."""
+        """Build the rotation of the quaternion w + x i + y j + z k, which is normalized."""
         norm = math.sqrt(x * x + y * y + z * z + w * w)
         x, y, z, w = x / norm, y / norm, z / norm, w / norm
         return cls.from_matrix(
@@ -67,7 +67,7 @@ class Pose:
 
     @classmethod
     def from_matrix(cls, position: Vector, matrix: NDArray[np.float64]) -> Pose:
-        """Rotation given by its matrix, shape (3, 3); entries that are nothing but rounding become zero."""
+        """Build a rotation from its matrix, shape (3, 3); entries that are rounding errors become zero."""
         a, b, c = np.where(np.abs(matrix) < ROUNDING, 0.0, matrix).tolist()
         return cls(position, ((a[0], a[1], a[2]), (b[0], b[1], b[2]), (c[0], c[1], c[2])))
 
@@ -79,13 +79,13 @@ class Pose:
 
 @dataclass(frozen=True)
 class Inertial:
-    """Mass of a link and how it is spread.
+    """Mass, centre of mass and inertia of a link.
 
     Attributes:
         mass: [kg], not negative.
         origin: centre of mass, and the axes of ``inertia``, in the frame of the link.
         inertia: ixx, ixy, ixz, iyy, iyz, izz about the centre of mass [kg m²].
-        line: of the element ``<inertia>``.
+        line: line number of the element ``<inertia>``.
     """
 
     mass: float
@@ -102,28 +102,28 @@ class Inertial:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A file with the shape of a link, which dynamics do not need.
+    """A file with the shape of a link, which the dynamics do not need.
 
     Attributes:
-        filename: as the file says it.
-        line: of the element ``<mesh>``.
-        where: file, line and the link, for messages.
+        filename: name as written in the URDF file.
+        line: line number of the element ``<mesh>``.
+        location: file, line and link, for messages.
     """
 
     filename: str
     line: int
-    where: str
+    location: str
 
 
 @dataclass(frozen=True)
 class UrdfLink:
-    """A body, or only a frame.
+    """A body, or a frame without mass.
 
     Attributes:
         name: unique among links.
         inertial: None if the link has no mass.
         meshes: files with its shapes.
-        line: of its element.
+        line: line number of the element.
     """
 
     name: str
@@ -134,7 +134,7 @@ class UrdfLink:
 
 @dataclass(frozen=True)
 class JointLimits:
-    """What a joint may reach; infinite where nothing is said.
+    """Limits of a joint; infinite if not given.
 
     Attributes:
         lower: least position [rad or m].
@@ -157,7 +157,7 @@ class Mimic:
         joint: name of the joint that is followed.
         multiplier: ratio.
         offset: [rad or m].
-        line: of the element ``<mimic>``.
+        line: line number of the element ``<mimic>``.
     """
 
     joint: str
@@ -168,20 +168,20 @@ class Mimic:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """How a link may move in its parent.
+    """A joint between a link and its parent.
 
     Attributes:
         name: unique among joints.
-        type: what it lets move.
+        type: type of the joint, which determines its motion.
         parent: name of a link.
         child: name of a link.
-        origin: frame of the joint, and of the child at rest, in the frame of the parent.
+        origin: frame of the joint, and of the child at position zero, in the frame of the parent.
         axis: unit vector in the frame of the joint: axis of rotation, direction of sliding, or normal of the plane.
         limits: of position, velocity and effort.
-        damping: viscous friction [N m s/rad or N s/m]; None if the file says nothing.
-        friction: dry friction [N m or N]; None if the file says nothing.
+        damping: viscous friction [N m s/rad or N s/m]; None if not given.
+        friction: dry friction [N m or N]; None if not given.
         mimic: None unless it follows another joint.
-        line: of its element.
+        line: line number of the element.
     """
 
     name: str
@@ -202,12 +202,12 @@ class Description:
     """A tree of links and joints.
 
     Attributes:
-        name: of the robot.
-        file: that it was read from.
-        links: by name, in the order of the file.
-        joints: by name, in the order of the file.
-        root: name of the link that is no joint's child.
-        remarks: what is odd in the file and was read all the same.
+        name: name of the robot.
+        file: path of the file.
+        links: links by name, in the order of the file.
+        joints: joints by name, in the order of the file.
+        root: name of the link without a parent.
+        remarks: messages about suspicious parts of the file that were accepted.
     """
 
     name: str

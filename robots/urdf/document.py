@@ -1,4 +1,4 @@
-"""A URDF file as a tree of XML elements, read so that no file can harm the reader, and the errors of URDF files."""
+"""Safe reading of a URDF file as a tree of XML elements, and the errors of URDF files."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ...symbolic.optional_dependencies import import_optional
 
 
 class UrdfError(ModelError):
-    """A URDF file cannot be read as a robot; the message begins with the file, the line and the element."""
+    """A URDF file cannot be read as a robot; the message starts with the file, the line and the element."""
 
 
 class UrdfWarning(UserWarning):
-    """A URDF file was read, but holds something that its author can hardly have meant."""
+    """A URDF file was read, but has suspicious parts that are probably mistakes."""
 
 
 MAX_BYTES = 16 * 2**20
-"""Size of the largest file that is read; files of real robots have at most a few hundred kilobytes."""
+"""Largest accepted file size; files of real robots have at most a few hundred kilobytes."""
 MAX_ELEMENTS = 100_000
-"""Number of elements in the largest file that is read; files of real robots have a few thousand."""
+"""Largest number of elements; files of real robots have a few thousand."""
 MAX_ATTRIBUTES = 100
-"""Number of attributes that an element may have; looking through them takes the square of it."""
+"""Largest number of attributes of an element; the search for misspellings is quadratic in it."""
 MAX_DEPTH = 64
 """Greatest depth of nested elements; URDF needs six."""
 ENCODINGS = {
@@ -39,7 +39,7 @@ ENCODINGS = {
     "latin1": "latin-1",
     "windows-1252": "cp1252",
 }
-"""What the XML declaration may name, and Python's name of it."""
+"""Encodings that the XML declaration may name, and Python's names of them."""
 
 PARSER_OPTIONS: Mapping[str, str | bool] = MappingProxyType(
     {
@@ -55,7 +55,7 @@ PARSER_OPTIONS: Mapping[str, str | bool] = MappingProxyType(
         "remove_pis": True,
     }
 )
-"""Arguments of lxml's parsers: nothing is expanded without bound, nothing else is opened, nothing is guessed."""
+"""Arguments of lxml's parsers: no unbounded expansion, no access to other files, no error recovery."""
 
 _CHUNK = 2**16
 _SHOWN = 80
@@ -69,11 +69,11 @@ class XmlElement:
 
     Attributes:
         tag: its name, ``{namespace}name`` if it has a prefix; a default namespace is ignored.
-        attributes: text by name.
-        children: elements in it, in the order of the file.
-        file: the file, as its reader named it.
+        attributes: text of each attribute by name.
+        children: child elements, in the order of the file.
+        file: path of the file as passed by the caller.
         line: line of its start tag, from 1.
-        owner: start tag of the nearest named element that it lies in; empty if there is none.
+        owner: start tag of the nearest named ancestor; may be empty.
     """
 
     tag: str
@@ -84,7 +84,7 @@ class XmlElement:
     owner: str
 
     def all(self, tag: str) -> Iterator[XmlElement]:
-        """Children with this tag, in the order of the file."""
+        """Return the children with this tag, in the order of the file."""
         return (child for child in self.children if child.tag == tag)
 
     @property
@@ -93,29 +93,29 @@ class XmlElement:
         return self.attributes.get("name")
 
     @property
-    def where(self) -> str:
-        """File, line and element, as messages begin."""
+    def location(self) -> str:
+        """File, line and element, for the start of messages."""
         owner = f"{self.owner}, " if self.owner else ""
         return f"{self.file}, line {self.line}, {owner}{_label(self.tag, self.attributes)}"
 
     def error(self, message: str) -> UrdfError:
-        """An error at this place."""
-        return UrdfError(f"{self.where}: {message}")
+        """Return an error at this element."""
+        return UrdfError(f"{self.location}: {message}")
 
 
 def quote(text: str) -> str:
-    """``text`` for a message: quoted, without control characters, and cut if it is long."""
+    """Return ``text`` for a message: quoted, without control characters, and truncated if long."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def read_document(path: str | os.PathLike[str]) -> XmlElement:
-    """The root element of a URDF file.
+    """Read the root element of a URDF file.
 
-    The file is not trusted. No document type is accepted, so there are no entities, internal or external; nothing else
-    is ever opened, neither on this machine nor on a network; size, depth and number of elements are bounded.
+    The file is not trusted. A document type is rejected, so that there are no internal or external entities; no other
+    file or network address is opened; size, depth and number of elements are bounded.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
         UrdfError: if there is no such file, it is not a regular file, cannot be read, is empty, too large, binary, in
@@ -129,8 +129,8 @@ def read_document(path: str | os.PathLike[str]) -> XmlElement:
     if after_prolog is not None and text.startswith("<!DOCTYPE", after_prolog.end()):
         line = text.count("\n", 0, after_prolog.end()) + 1
         raise UrdfError(
-            f"{file}, line {line}: a document type (<!DOCTYPE …>) is not accepted, because it can declare entities; "
-            "URDF needs none: remove it"
+            f"{file}, line {line}: a document type (<!DOCTYPE …>) is not accepted, because it can declare entities, "
+            "which URDF does not need: remove it"
         )
     root = _parse(file, text.encode("utf-8"))
     if root.tag != "robot":
@@ -147,7 +147,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[str, bytes]:
     if not isinstance(file, str):
         raise UrdfError(f"the path of a URDF file must be a string or a Path, got {path!r}")
     if file.lstrip().startswith("<"):
-        raise UrdfError(f"load_urdf reads a file, but was given XML text: {quote(file)}. Write it to a file first")
+        raise UrdfError(f"load_urdf requires the path of a file, got XML text: {quote(file)}. Write it to a file first")
     try:
         mode = os.stat(file).st_mode
         if stat.S_ISDIR(mode):
@@ -213,7 +213,7 @@ def _parse(file: str, data: bytes) -> XmlElement:
                     builder.start(str(node.tag), node.prefix, attributes, int(node.sourceline))
         parser.close()
     except etree.XMLSyntaxError as error:
-        # What ends the parsing may be noticed only at the end of the file; the log knows where it was.
+        # The error may be raised only at the end of the file; the log has its line.
         line, reason = next(((e.line, e.message) for e in parser.feed_error_log), (error.position[0], error.msg))
         if "depth" in str(reason):
             raise UrdfError(f"{file}, line {line}: elements are nested more than {MAX_DEPTH} deep") from error
@@ -224,7 +224,7 @@ def _parse(file: str, data: bytes) -> XmlElement:
 
 
 class _Builder:
-    """Elements from the events of a parser, without recursion."""
+    """Builder of elements from the events of a parser, without recursion."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -236,7 +236,7 @@ class _Builder:
         namespace, _, local = tag.rpartition("}")
         if prefix == "xacro" or namespace.endswith("/xacro"):
             raise UrdfError(
-                f"{self._file}, line {line}, <xacro:{local}>: this is a xacro file, of which a URDF file is made by "
+                f"{self._file}, line {line}, <xacro:{local}>: this is a xacro file; convert it to URDF with "
                 "`xacro robot.urdf.xacro > robot.urdf`"
             )
         self._count += 1
@@ -246,7 +246,7 @@ class _Builder:
             raise UrdfError(f"{self._file}, line {line}: elements are nested more than {MAX_DEPTH} deep")
         owner = ""
         if self._open:
-            # The robot's own name would say nothing that the name of the file does not.
+            # The name of the robot adds nothing to the name of the file.
             outer_tag, outer, _, outer_owner = self._open[-1]
             owner = _label(outer_tag, outer) if "name" in outer and len(self._open) > 1 else outer_owner
         self._open.append((local if prefix is None else tag, MappingProxyType(attributes), line, owner))

@@ -14,13 +14,13 @@ from .document import XmlElement, quote
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity|[0-9.]+#(?:inf|ind|q?nan)[0-9]*)", re.IGNORECASE)
 _LONGEST = 400
-"""Characters in the longest number that is read; 1074 binary places end long before the rest could matter."""
+"""Largest number of characters of a number; more digits have no effect in double precision."""
 _ALIKE = 0.8
 _LONGEST_NAME = 40
 
 
 def text(element: XmlElement, attribute: str) -> str:
-    """The attribute; raises UrdfError if it is missing or empty."""
+    """Return the attribute; raises UrdfError if it is missing or empty."""
     value = element.attributes.get(attribute)
     if value is None:
         raise element.error(f"the attribute {attribute!r} is missing")
@@ -30,14 +30,14 @@ def text(element: XmlElement, attribute: str) -> str:
 
 
 def number(element: XmlElement, attribute: str, default: float | None = None) -> float:
-    """The attribute as a finite number; ``default`` if it is missing, or UrdfError if there is no default."""
+    """Return the attribute as a finite number, or ``default`` if it is missing; raises UrdfError without a default."""
     if default is not None and attribute not in element.attributes:
         return default
     return _number(element, attribute, text(element, attribute).strip())
 
 
 def not_negative(element: XmlElement, attribute: str, default: float | None = None) -> float:
-    """The attribute as a finite number of at least zero; raises UrdfError otherwise."""
+    """Return the attribute as a finite number of at least zero; raises UrdfError otherwise."""
     value = number(element, attribute, default)
     if value < 0.0:
         raise element.error(f"{attribute} must not be negative, got {value:g}")
@@ -45,7 +45,7 @@ def not_negative(element: XmlElement, attribute: str, default: float | None = No
 
 
 def numbers(element: XmlElement, attribute: str, count: int) -> tuple[float, ...]:
-    """The attribute as ``count`` finite numbers with spaces between them; raises UrdfError otherwise."""
+    """Return the attribute as ``count`` finite numbers separated by spaces; raises UrdfError otherwise."""
     value = text(element, attribute)
     words = value.split()
     if len(words) != count:
@@ -54,19 +54,19 @@ def numbers(element: XmlElement, attribute: str, count: int) -> tuple[float, ...
 
 
 def vector(element: XmlElement, attribute: str) -> Vector:
-    """The attribute as three finite numbers; raises UrdfError otherwise."""
+    """Return the attribute as three finite numbers; raises UrdfError otherwise."""
     x, y, z = numbers(element, attribute, 3)
     return x, y, z
 
 
 def pose(element: XmlElement | None) -> Pose:
-    """Pose of an ``<origin>``: xyz, and rpy or quat_xyzw, each of them zero (no rotation) where it is not given."""
+    """Return the pose of an ``<origin>``: xyz, and rpy or quat_xyzw, each zero (no rotation) if not given."""
     if element is None:
         return Pose()
     position = vector(element, "xyz") if "xyz" in element.attributes else (0.0, 0.0, 0.0)
     if "quat_xyzw" in element.attributes:
         if "rpy" in element.attributes:
-            raise element.error("the rotation is given twice, by rpy and by quat_xyzw; keep one of them")
+            raise element.error("the rotation is given twice, by rpy and by quat_xyzw; remove one of them")
         quaternion = numbers(element, "quat_xyzw", 4)
         if not 0.9 < math.hypot(*quaternion) < 1.1:
             raise element.error(f"quat_xyzw must have norm 1, but it has {math.hypot(*quaternion):g}")
@@ -75,16 +75,16 @@ def pose(element: XmlElement | None) -> Pose:
 
 
 def optional_child(element: XmlElement, tag: str) -> XmlElement | None:
-    """The child with this tag, None if there is none; raises UrdfError if there are several."""
-    found = list(element.all(tag))
-    if len(found) > 1:
-        lines = ", ".join(str(child.line) for child in found)
-        raise element.error(f"there must be one <{tag}>, but there are {len(found)}, at lines {lines}")
-    return found[0] if found else None
+    """Return the child with this tag, or None; raises UrdfError if there are several."""
+    children = list(element.all(tag))
+    if len(children) > 1:
+        lines = ", ".join(str(child.line) for child in children)
+        raise element.error(f"there must be one <{tag}>, but there are {len(children)}, at lines {lines}")
+    return children[0] if children else None
 
 
 def required_child(element: XmlElement, tag: str) -> XmlElement:
-    """The child with this tag; raises UrdfError unless there is exactly one."""
+    """Return the child with this tag; raises UrdfError unless there is exactly one."""
     child = optional_child(element, tag)
     if child is None:
         raise element.error(f"<{tag}> is missing")
@@ -92,13 +92,13 @@ def required_child(element: XmlElement, tag: str) -> XmlElement:
 
 
 def misspelling_remarks(element: XmlElement, tags: Sequence[str], attributes: Sequence[str]) -> list[str]:
-    """A remark for each child and attribute that is not known, but nearly so: probably misspelt, it is ignored."""
+    """Return a remark for each ignored child and attribute that is probably a misspelling of a known one."""
     remarks: list[str] = []
     for child in element.children:
-        remarks += (f"{child.where}: this is ignored; did you mean <{near}>?" for near in _near(child.tag, tags))
+        remarks += (f"{child.location}: this is ignored; did you mean <{near}>?" for near in _near(child.tag, tags))
     for name in element.attributes:
         near = _near(name, attributes)
-        remarks += (f"{element.where}: {quote(name)} is ignored; did you mean {word!r}?" for word in near)
+        remarks += (f"{element.location}: {quote(name)} is ignored; did you mean {word!r}?" for word in near)
     return remarks
 
 
@@ -126,18 +126,18 @@ def _hint(value: str) -> str:
 
 
 RELATIVE = 1e-3
-"""Part of the largest principal moment by which it may exceed the sum of the others: files are rounded."""
+"""Relative excess of the largest principal moment over the sum of the others that is accepted as rounding."""
 RADIUS = 1e-6
-"""Radius of gyration [m] below which an inertia is nothing but rounding."""
+"""Radius of gyration [m] below which an inertia is rounding error."""
 
 
 def impossible_inertia(inertial: Inertial) -> str | None:
-    """Why no body has this inertia; None if one has.
+    """Return the reason why no body has this inertia; None if it is physically possible.
 
     The tolerance is ``RELATIVE`` · I₃ + m ``RADIUS``²; see :func:`~erugin.robots.tree.body.impossible_moments`.
 
     Args:
-        inertial: with a mass of at least zero.
+        inertial: inertia of a link, with a mass of at least zero.
     """
     matrix = inertial.matrix
     if inertial.mass == 0.0:
@@ -168,14 +168,14 @@ _ROUNDED = 1e-3
 
 
 def read_joint(element: XmlElement, remarks: list[str]) -> UrdfJoint:
-    """The joint of an element ``<joint>``.
+    """Read the joint of an element ``<joint>``.
 
-    What the type does not use is not read: everything but the links and the origin of a fixed joint, and the axis and
+    Parts that the type does not use are ignored: everything except links and origin of a fixed joint, and the axis and
     the limits of a floating one.
 
     Args:
-        element: with the joint.
-        remarks: to which what is odd is appended.
+        element: element of the joint.
+        remarks: list to which remarks are appended.
 
     Raises:
         UrdfError: if a name, a link, the axis or a limit is missing, a number is malformed or not finite, the type is
@@ -216,7 +216,7 @@ def _read_axis(element: XmlElement, remarks: list[str]) -> Vector:
     if length < _SHORTEST_AXIS:
         raise axis.error(f"the axis must have a direction, but its length is {length:g}")
     if abs(length - 1.0) > _ROUNDED:
-        remarks.append(f"{axis.where}: the axis has length {length:g}; only its direction is used")
+        remarks.append(f"{axis.location}: the axis has length {length:g}; only its direction is used")
     return (x / length, y / length, z / length)
 
 
@@ -233,7 +233,7 @@ def _read_limits(element: XmlElement, kind: JointType, remarks: list[str]) -> Jo
         raise element.error(f"a {kind} joint must have a <limit>{' or be continuous' if kind == 'revolute' else ''}")
     velocity, effort = not_negative(limit, "velocity"), not_negative(limit, "effort")
     if "lower" not in limit.attributes and "upper" not in limit.attributes:
-        remarks.append(f"{limit.where}: neither lower nor upper is given; the position is taken as not limited")
+        remarks.append(f"{limit.location}: neither lower nor upper is given, so the position is not limited")
         return JointLimits(velocity=velocity, effort=effort)
     lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
     if lower > upper:
@@ -245,14 +245,14 @@ def _read_dynamics(element: XmlElement, scalar: bool, remarks: list[str]) -> tup
     dynamics = optional_child(element, "dynamics")
     if dynamics is None:
         return None, None
-    # What is not known here would change the equations of motion, so it is never passed over in silence.
+    # Unknown attributes might be meant to change the equations of motion, so they are always reported.
     unknown = sorted(set(dynamics.attributes) - {"damping", "friction"})
     if unknown:
-        remarks.append(f"{dynamics.where}: ignored, because URDF does not know it: {quote(', '.join(unknown))}")
+        remarks.append(f"{dynamics.location}: ignored, because URDF does not define it: {quote(', '.join(unknown))}")
     damping, friction = not_negative(dynamics, "damping", 0.0), not_negative(dynamics, "friction", 0.0)
     if not scalar:
         if damping or friction:
-            remarks.append(f"{dynamics.where}: ignored, because URDF does not say how it acts on several coordinates")
+            remarks.append(f"{dynamics.location}: ignored, because URDF does not define it for several coordinates")
         return None, None
     given = dynamics.attributes
     return damping if "damping" in given else None, friction if "friction" in given else None
@@ -268,16 +268,16 @@ def _read_mimic(element: XmlElement, kind: JointType) -> Mimic | None:
 
 
 def read_link(element: XmlElement, check_inertia: bool, remarks: list[str]) -> UrdfLink:
-    """The link of an element ``<link>``.
+    """Read the link of an element ``<link>``.
 
     Args:
-        element: with the link.
-        check_inertia: False to remark on an inertia that no body has, instead of raising.
-        remarks: to which what is odd is appended.
+        element: element of the link.
+        check_inertia: False to add a remark on an impossible inertia, instead of raising an error.
+        remarks: list to which remarks are appended.
 
     Raises:
         UrdfError: if the name, the mass or a moment is missing, a number is malformed or not finite, the mass is
-            negative, or no body has the inertia.
+            negative, or the inertia is physically impossible.
     """
     name = text(element, "name")
     remarks += misspelling_remarks(element, ("inertial", "visual", "collision"), ("name",))
@@ -304,13 +304,13 @@ def _read_inertial(element: XmlElement, check: bool, remarks: list[str]) -> Iner
     if reason is not None and check:
         raise moments.error(f"{reason}. Correct the file, or read it as it is with check_inertia=False")
     if reason is not None:
-        remarks.append(f"{moments.where}: {reason}")
+        remarks.append(f"{moments.location}: {reason}")
     return inertial
 
 
 def _find_meshes(element: XmlElement) -> list[Mesh]:
     return [
-        Mesh(mesh.attributes["filename"], mesh.line, mesh.where)
+        Mesh(mesh.attributes["filename"], mesh.line, mesh.location)
         for tag in ("visual", "collision")
         for shape in element.all(tag)
         for geometry in shape.all("geometry")

@@ -15,16 +15,16 @@ _PATH = 20
 
 
 def find_root(file: str, links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint]) -> str:
-    """Name of the link that all others hang on.
+    """Return the name of the root of the tree.
 
     Args:
-        file: for messages.
-        links: by name.
-        joints: by name.
+        file: path of the file, for messages.
+        links: links by name.
+        joints: joints by name.
 
     Raises:
-        UrdfError: if there is no link, a joint names a link that is not there or joins one to itself, a link has two
-            parents, links form a loop, or there are several roots.
+        UrdfError: if there is no link, a joint names an unknown link or joins one to itself, a link has two parents,
+            links form a loop, or there are several roots.
     """
     if not links:
         raise UrdfError(f"{file}: the robot has no links")
@@ -55,14 +55,14 @@ def find_root(file: str, links: Mapping[str, UrdfLink], joints: Mapping[str, Urd
 
 
 def order_followers(file: str, joints: Mapping[str, UrdfJoint]) -> list[UrdfJoint]:
-    """All joints, each after the one that it follows.
+    """Return all joints, each after the one that it follows.
 
     Args:
-        file: for messages.
-        joints: by name.
+        file: path of the file, for messages.
+        joints: joints by name.
 
     Raises:
-        UrdfError: if a joint follows one that is not there, has several coordinates, or follows it in turn.
+        UrdfError: if a joint follows one that does not exist, has several coordinates, or follows it in turn.
     """
     order: dict[str, UrdfJoint] = {}
     for joint in joints.values():
@@ -133,17 +133,18 @@ _SAME = 1e-9
 
 
 def locked_positions(description: Description, locked: Mapping[str, float]) -> dict[str, float]:
-    """Position of each joint that moves neither by itself nor by the joint it follows.
+    """Return the position of each locked joint and of those that follow it.
 
-    A joint that follows a held or a fixed one is held too, at multiplier · position + offset; a fixed joint is at zero.
+    A joint that follows a locked or a fixed one is locked too, at multiplier · position + offset; a fixed joint is at
+    zero.
 
     Args:
         description: checked links and joints.
-        locked: positions asked for, by the name of the joint.
+        locked: requested positions, by the name of the joint.
 
     Raises:
-        UrdfError: if a locked joint does not exist, has several coordinates, or would have to leave its position
-            because it follows another.
+        UrdfError: if a locked joint does not exist, has several coordinates, or follows another joint to a different
+            position.
     """
     for name in locked:
         joint = description.joints.get(name)
@@ -151,20 +152,21 @@ def locked_positions(description: Description, locked: Mapping[str, float]) -> d
             raise UrdfError(f"{description.file}: locked: {unknown_name('joint', name, description.joints)}")
         if joint.type in ("planar", "floating"):
             raise _error(description, joint, f"a {joint.type} joint has several coordinates and cannot be locked")
-    held = {joint.name: 0.0 for joint in description.joints.values() if joint.type == "fixed"}
-    held |= {name: finite(f"locked[{name!r}]", value) for name, value in locked.items() if name not in held}
+    positions = {joint.name: 0.0 for joint in description.joints.values() if joint.type == "fixed"}
+    positions |= {name: finite(f"locked[{name!r}]", value) for name, value in locked.items() if name not in positions}
     for joint in order_followers(description.file, description.joints):
         mimic = joint.mimic
         if mimic is None:
             continue
-        if mimic.joint in held:
-            position = mimic.multiplier * held[mimic.joint] + mimic.offset
-            if abs(held.setdefault(joint.name, position) - position) > _SAME:
-                message = f"it cannot be at {held[joint.name]:g}, because it follows {mimic.joint!r} to {position:g}"
+        if mimic.joint in positions:
+            position = mimic.multiplier * positions[mimic.joint] + mimic.offset
+            locked_at = positions.setdefault(joint.name, position)
+            if abs(locked_at - position) > _SAME:
+                message = f"it cannot be at {locked_at:g}, because it follows {mimic.joint!r} to {position:g}"
                 raise _error(description, joint, message)
         elif joint.name in locked:
             raise _error(description, joint, f"it follows {mimic.joint!r}: lock that joint instead")
-    return {name: value for name, value in held.items() if description.joints[name].type != "fixed"}
+    return {name: value for name, value in positions.items() if description.joints[name].type != "fixed"}
 
 
 def _error(description: Description, joint: UrdfJoint, message: str) -> UrdfError:

@@ -29,64 +29,64 @@ from .reader import read_description, warn_about
 from .reduced_tree import ReducedTree, reduce_tree
 
 
-def moving_inertials(description: Description, growth: ReducedTree) -> dict[str, Inertial]:
-    """What each link that moves adds to the equations of motion, by its name.
+def moving_inertials(description: Description, reduced: ReducedTree) -> dict[str, Inertial]:
+    """Return the inertia of each moving link by name.
 
-    A joint beyond which nothing has mass may still be one whose position a constraint determines: its link is given a
-    mass of zero, so that there is a body to speak of.
+    The position of a joint that moves no mass may still be determined by a constraint: its link gets a mass of zero, so
+    that it has a body.
 
     Args:
-        description: what the file says.
-        growth: where the links are.
+        description: content of the file.
+        reduced: moving joints and positions of the links.
     """
-    found: dict[str, Inertial] = {}
-    heavy = [False] * len(growth.moving)
-    for name, (node, _) in growth.places.items():
+    inertials: dict[str, Inertial] = {}
+    has_mass = [False] * len(reduced.moving)
+    for name, (node, _) in reduced.placements.items():
         inertial = description.links[name].inertial
         if node != WORLD and inertial is not None:
-            found[name] = inertial
-            heavy[node] = True
-    for k in reversed(range(len(heavy))):
-        moving = growth.moving[k]
-        if not heavy[k]:
+            inertials[name] = inertial
+            has_mass[node] = True
+    for k in reversed(range(len(has_mass))):
+        moving = reduced.moving[k]
+        if not has_mass[k]:
             link = description.root if moving.source is None else moving.source.child
-            found[link] = Inertial(0.0, Pose(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), description.links[link].line)
+            inertials[link] = Inertial(0.0, Pose(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), description.links[link].line)
         if moving.parent != WORLD:
-            heavy[moving.parent] = True
-    return found
+            has_mass[moving.parent] = True
+    return inertials
 
 
 def inertial_values(link: str, inertial: Inertial) -> dict[str, float]:
-    """Nominal values of a link's parameters: mass, centre of mass in the link's frame, moments in the inertial frame.
+    """Return the nominal values of a link's mass, centre of mass in its frame, and moments in the inertial frame.
 
     Args:
-        link: its name, which the names of the parameters begin with.
-        inertial: what the file says.
+        link: name of the link, prefix of the parameter names.
+        inertial: inertia given in the file.
     """
     values = {"mass": inertial.mass, **dict(zip(("cx", "cy", "cz"), inertial.origin.position, strict=True))}
     values |= dict(zip(MOMENTS, inertial.inertia, strict=True))
     return {f"{link}.{name}": value for name, value in values.items()}
 
 
-def body_of(link: str, inertial: Inertial, place: Frame, symbol: Callable[[str], ca.SX]) -> Body:
-    """The body of a link.
+def link_body(link: str, inertial: Inertial, placement: Frame, symbol: Callable[[str], ca.SX]) -> Body:
+    """Build the body of a link.
 
     Args:
-        link: its name.
-        inertial: what the file says; only its rotation is used, the rest are parameters.
-        place: pose of the link's frame in the node that carries it.
-        symbol: parameter of a given name.
+        link: name of the link.
+        inertial: inertia given in the file; only its rotation is used, the rest are parameters.
+        placement: pose of the link's frame in the node that carries it.
+        symbol: function that returns the parameter of a given name.
     """
     center = ca.vertcat(*(symbol(f"{link}.{name}") for name in ("cx", "cy", "cz")))
     xx, xy, xz, yy, yz, zz = (symbol(f"{link}.{name}") for name in MOMENTS)
     moments = ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
-    R = place.rotation @ ca.SX(ca.DM(inertial.origin.matrix))
-    return Body(name=link, mass=symbol(f"{link}.mass"), center=place.point(center), inertia=R @ moments @ R.T)
+    R = placement.rotation @ ca.SX(ca.DM(inertial.origin.matrix))
+    return Body(name=link, mass=symbol(f"{link}.mass"), center=placement.point(center), inertia=R @ moments @ R.T)
 
 
 BASES = ("fixed", "floating")
 LARGEST = 1000
-"""Number of velocities of the largest robot that is built; its matrices are full."""
+"""Largest number of velocities, because matrices are full."""
 
 
 def load_urdf(
@@ -99,85 +99,89 @@ def load_urdf(
     check_inertia: bool = True,
     formulation: Formulation | None = None,
 ) -> Robot:
-    """Robot of a URDF file: M(q) a + h(q, v) = B u + Aᵀ μ, with gravity along −z of the world.
+    """Load a robot from a URDF file: M(q) a + h(q, v) = B u + Aᵀ μ, with gravity along −z of the world.
 
     *Joints.* Nodes follow the tree depth first, children in the order of the file, each with the name of its joint:
-    revolute and continuous joints have one angle (Pinocchio gives a continuous one its cosine and sine), prismatic
+    revolute and continuous joints have one angle (Pinocchio uses cosine and sine for a continuous one), prismatic
     ones a length, planar ones (x, y, angle) in the plane across their axis, floating ones (x, y, z, qx, qy, qz, qw) and
-    the velocities (linear, angular) in the axes of the child. A link behind a fixed joint is a body of what carries it.
+    the velocities (linear, angular) in the axes of the child. A link on a fixed joint becomes a body of its carrier.
 
     *Base.* Fixed: the root link is the world. Floating: the root link moves like a floating joint, first in q and v.
 
-    *Inputs.* A torque or force u on each velocity of a joint, except of floating joints and those that follow another.
+    *Inputs.* A torque or force u on each velocity of a joint, except floating joints and those that follow another.
 
-    *A joint that mimics another* keeps its coordinate, and q − multiplier · q_other − offset = 0 is a natural
-    constraint; its reaction is what the gear between the two transmits.
+    *A joint that mimics another* has its own coordinate, and q − multiplier · q_other − offset = 0 is a natural
+    constraint; its reaction is the force transmitted by the gear between the two.
 
-    *Dissipation.* h holds d v of ``<dynamics damping=…>`` and f sign(v) of ``friction=…`` (or f tanh(v / v₀), if
-    ``friction_speed`` is given: sign jumps, on which integrators of fixed step chatter). Dry friction at rest is zero.
+    *Dissipation.* h includes d v of ``<dynamics damping=…>`` and f sign(v) of ``friction=…``, or f tanh(v / v₀) if
+    ``friction_speed`` is given, because fixed-step integrators chatter at the jump of sign. Dry friction at rest is
+    zero.
 
     *Parameters.* ``g``; ``<link>.mass``, ``.cx``, ``.cy``, ``.cz`` in the frame of the link and ``.ixx``, ``.ixy``,
     ``.ixz``, ``.iyy``, ``.iyz``, ``.izz`` in the frame of its ``<inertial>``, for each link with mass that moves;
-    ``<joint>.damping`` and ``<joint>.friction`` where the file gives one, be it zero; ``friction_speed``. Lengths and
+    ``<joint>.damping`` and ``<joint>.friction`` if given in the file, even if zero; ``friction_speed``. Lengths and
     directions are numbers.
 
-    *Frames.* ``points`` holds the origin and ``frames`` the pose of every link. ``limits`` holds what the file says.
+    *Frames.* ``points`` contains the origin and ``frames`` the pose of every link. ``limits`` are those of the file.
 
     Args:
-        path: of the file.
-        base: what carries the root link.
+        path: path of the file.
+        base: ``"fixed"`` or ``"floating"``, attachment of the root link.
         gravity: g along −z [m/s²].
-        locked: positions at which joints are held, by name [rad or m]; those that follow them are held too.
+        locked: positions of locked joints by name [rad or m]; joints that follow them are locked too.
         friction_speed: v₀, the speed at which dry friction reaches 76 % of its value [rad/s or m/s].
-        check_inertia: False to read a file with an inertia that no body has; a warning says so.
-        formulation: how the equations are derived; ``Articulated()`` if not given.
+        check_inertia: False to accept physically impossible inertias with a warning.
+        formulation: method of deriving the equations; ``Articulated()`` if not given.
 
     Raises:
-        UrdfError: for all that :func:`~erugin.robots.urdf.read_urdf` refuses, a file in which nothing moves, a joint
-            that moves nothing that has inertia, or a locked joint that cannot be.
+        UrdfError: as for :func:`~erugin.robots.urdf.read_urdf`, and for a file in which nothing moves, a joint that
+            moves no inertia, or a joint that cannot be locked.
         MissingPackageError: if lxml is not installed.
-        ModelError: for an unknown word or a number out of its range.
+        ModelError: for an unknown option or a number out of its range.
     """
     if base not in BASES:
         raise ModelError(f"base must be one of {', '.join(map(repr, BASES))}, got {base!r}")
     description = read_description(path, check_inertia=check_inertia)
     warn_about(description)
-    growth = reduce_tree(description, floating=base == "floating", held=locked_positions(description, locked or {}))
-    if not growth.moving:
-        raise UrdfError(f"{description.file}: nothing in this robot moves; base='floating' lets it move as a whole")
-    if (nv := sum(moving.joint.nv for moving in growth.moving)) > LARGEST:
+    reduced = reduce_tree(description, floating=base == "floating", locked=locked_positions(description, locked or {}))
+    if not reduced.moving:
+        raise UrdfError(
+            f"{description.file}: this robot has no moving joint; pass base='floating' to move it as a whole"
+        )
+    if (nv := sum(moving.joint.nv for moving in reduced.moving)) > LARGEST:
         raise UrdfError(f"{description.file}: the robot has {nv} velocities, more than {LARGEST}; lock some joints")
     speed = None if friction_speed is None else positive("friction_speed [rad/s or m/s]", friction_speed)
-    inertials = moving_inertials(description, growth)
-    parameters = _declare(inertials, growth, finite("gravity", gravity), speed)
-    tree = Tree(_nodes(inertials, growth, parameters), ca.vertcat(0, 0, -parameters["g"]))
-    driven = [moving.driven for moving in growth.moving for _ in range(moving.joint.nv)]
+    inertials = moving_inertials(description, reduced)
+    parameters = _declare(inertials, reduced, finite("gravity", gravity), speed)
+    tree = Tree(_nodes(inertials, reduced, parameters), ca.vertcat(0, 0, -parameters["g"]))
+    driven = [moving.driven for moving in reduced.moving for _ in range(moving.joint.nv)]
     c = tree.coordinates
-    places = [i for i, has_input in enumerate(driven) if has_input]
-    u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"u_{c.v[i].name().removeprefix('v_')}") for i in places))
-    units = [unit for moving in growth.moving for unit in moving.joint.input_units]
+    indices = [i for i, has_input in enumerate(driven) if has_input]
+    u = ca.vertcat(ca.SX(0, 1), *(ca.SX.sym(f"u_{c.v[i].name().removeprefix('v_')}") for i in indices))
+    units = [unit for moving in reduced.moving for unit in moving.joint.input_units]
     frames = {
-        name: pose if node == WORLD else tree.points.attach(node, pose) for name, (node, pose) in growth.places.items()
+        name: pose if node == WORLD else tree.points.attach(node, pose)
+        for name, (node, pose) in reduced.placements.items()
     }
-    require_moving_inertia(tree, parameters, description, growth, inertials)
+    require_moving_inertia(tree, parameters, description, reduced, inertials)
     return tree_system(
         tree,
         parameters=parameters,
         u=u,
-        B=ca.SX(ca.DM(np.eye(c.nv)[:, places])),
-        resistance=_resistance(growth, c.v, parameters),
-        natural=_mimics(growth, c.q),
+        B=ca.SX(ca.DM(np.eye(c.nv)[:, indices])),
+        resistance=_resistance(reduced, c.v, parameters),
+        natural=_mimics(reduced, c.q),
         points={name: frame.position for name, frame in frames.items()},
         frames=frames,
-        input_units=[units[i] for i in places],
-        limits=_limits(growth),
+        input_units=[units[i] for i in indices],
+        limits=_limits(reduced),
         formulation=formulation,
         name=description.name,
     )
 
 
 def _declare(
-    inertials: Mapping[str, Inertial], growth: ReducedTree, gravity: float, friction_speed: float | None
+    inertials: Mapping[str, Inertial], reduced: ReducedTree, gravity: float, friction_speed: float | None
 ) -> Parameters:
     values = {"g": gravity}
     ranges: dict[str, Range] = {}
@@ -185,7 +189,7 @@ def _declare(
         values |= inertial_values(name, inertial)
         ranges[f"{name}.mass"] = Range.NOT_NEGATIVE
     rubs = False
-    for moving in growth.moving:
+    for moving in reduced.moving:
         if moving.source is None:
             continue
         for word, value in (("damping", moving.source.damping), ("friction", moving.source.friction)):
@@ -198,22 +202,22 @@ def _declare(
     return Parameters.declare(values, ranges=ranges)
 
 
-def _nodes(inertials: Mapping[str, Inertial], growth: ReducedTree, parameters: Parameters) -> tuple[Node, ...]:
+def _nodes(inertials: Mapping[str, Inertial], reduced: ReducedTree, parameters: Parameters) -> tuple[Node, ...]:
     symbols = dict(parameters)
-    carried: list[list[Body]] = [[] for _ in growth.moving]
+    carried: list[list[Body]] = [[] for _ in reduced.moving]
     for name, inertial in inertials.items():
-        node, pose = growth.places[name]
-        carried[node].append(body_of(name, inertial, pose, symbols.__getitem__))
+        node, pose = reduced.placements[name]
+        carried[node].append(link_body(name, inertial, pose, symbols.__getitem__))
     return tuple(
         Node(name=m.name, parent=m.parent, placement=m.placement, joint=m.joint, bodies=tuple(bodies))
-        for m, bodies in zip(growth.moving, carried, strict=True)
+        for m, bodies in zip(reduced.moving, carried, strict=True)
     )
 
 
-def _resistance(growth: ReducedTree, v: ca.SX, parameters: Parameters) -> ca.SX:
+def _resistance(reduced: ReducedTree, v: ca.SX, parameters: Parameters) -> ca.SX:
     symbols = dict(parameters)
     rows: list[ca.SX] = []
-    for moving in growth.moving:
+    for moving in reduced.moving:
         for _ in range(moving.joint.nv):
             own = v[len(rows)]
             row = symbols.get(f"{moving.name}.damping", ca.SX(0)) * own
@@ -225,27 +229,27 @@ def _resistance(growth: ReducedTree, v: ca.SX, parameters: Parameters) -> ca.SX:
     return ca.vertcat(*rows)
 
 
-def _mimics(growth: ReducedTree, q: ca.SX) -> list[Constraint]:
-    places: dict[str, int] = {}
+def _mimics(reduced: ReducedTree, q: ca.SX) -> list[Constraint]:
+    starts: dict[str, int] = {}
     start = 0
-    for moving in growth.moving:
-        places[moving.name] = start
+    for moving in reduced.moving:
+        starts[moving.name] = start
         start += moving.joint.nq
-    found: list[Constraint] = []
-    for moving in growth.moving:
+    constraints: list[Constraint] = []
+    for moving in reduced.moving:
         mimic = None if moving.source is None else moving.source.mimic
         if mimic is not None:
-            gap = q[places[moving.name]] - mimic.multiplier * q[places[mimic.joint]] - mimic.offset
-            found.append(holonomic(gap, name=f"{moving.name}.mimic"))
-    return found
+            gap = q[starts[moving.name]] - mimic.multiplier * q[starts[mimic.joint]] - mimic.offset
+            constraints.append(holonomic(gap, name=f"{moving.name}.mimic"))
+    return constraints
 
 
-def _limits(growth: ReducedTree) -> Limits:
+def _limits(reduced: ReducedTree) -> Limits:
     lower: list[float] = []
     upper: list[float] = []
     speed: list[float] = []
     effort: list[float] = []
-    for moving in growth.moving:
+    for moving in reduced.moving:
         nq, nv = moving.joint.nq, moving.joint.nv
         limits = None if moving.source is None else moving.source.limits
         lower += [-math.inf if limits is None else limits.lower] * nq

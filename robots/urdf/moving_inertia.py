@@ -23,15 +23,15 @@ class SampledMassMatrix:
     """M(q) = Σ Jᵀ I J over the nodes of a tree, with the Jacobian J of each node from that of its parent.
 
     Attributes:
-        tree: whose M.
+        tree: tree whose M is evaluated.
     """
 
     def __init__(self, tree: Tree, parameters: Parameters) -> None:
-        """Prepare.
+        """Build the kernel.
 
         Args:
-            tree: with all its bodies fixed to the nodes.
-            parameters: of the tree, all with nominal values.
+            tree: tree with all its bodies fixed to the nodes.
+            parameters: parameters of the tree, all with nominal values.
         """
         self.tree = tree
         self._p = parameters.values()
@@ -43,7 +43,7 @@ class SampledMassMatrix:
         self._kernel = Kernel("nodes", inputs, outputs, compiled=False)
 
     def __call__(self, q: ArrayLike) -> Array:
-        """M, shape (nv, nv).
+        """Return M, shape (nv, nv).
 
         Args:
             q: coordinates, shape (nq,).
@@ -51,8 +51,10 @@ class SampledMassMatrix:
         nv = self.tree.coordinates.nv
         M = np.zeros((nv, nv))
         jacobians: list[Array] = []
-        for node, place, data in zip(self.tree.nodes, self.tree.places, self._kernel(q, self._p), strict=True):
-            n, own = len(place), list(place)
+        for node, indices, data in zip(
+            self.tree.nodes, self.tree.velocity_indices, self._kernel(q, self._p), strict=True
+        ):
+            n, own = len(indices), list(indices)
             # (angular velocity; velocity of the origin) per velocity.
             J = np.zeros((6, nv)) if node.parent < 0 else jacobians[node.parent].copy()
             J[3:] -= np.cross(data[:, 0], J[:3], axisb=0, axisc=0)
@@ -65,34 +67,38 @@ class SampledMassMatrix:
 
 
 SAMPLES = 3
-"""Random positions that are looked at: what holds at all of them holds almost everywhere."""
+"""Number of random positions: M singular at all of them is singular almost everywhere."""
 TOLERANCE = 1e-10
-"""An eigenvalue of M is zero below this share of the largest, in units in which its diagonal is 1."""
+"""Relative eigenvalue of M below which it is zero, with M scaled to a unit diagonal."""
 
 _SHOWN = 10
 
 
 def require_moving_inertia(
-    tree: Tree, parameters: Parameters, description: Description, growth: ReducedTree, inertials: Mapping[str, Inertial]
+    tree: Tree,
+    parameters: Parameters,
+    description: Description,
+    reduced: ReducedTree,
+    inertials: Mapping[str, Inertial],
 ) -> None:
     """Raise UrdfError if some motion that the constraints leave free has no inertia.
 
-    With v = G w, in which joints that follow others have no w of their own, that is where Gᵀ M G is singular. M is
-    regular, and is not looked at, if every node carries a link with mass and three moments of inertia.
+    With v = G w, where w excludes joints that follow others, Gᵀ M G is then singular. M is regular, and not evaluated,
+    if every node carries a link with mass and three moments of inertia.
 
     Args:
         tree: bodies and joints.
-        parameters: of the tree.
-        description: what the file says.
-        growth: joints that move.
-        inertials: of the links that move.
+        parameters: parameters of the tree.
+        description: content of the file.
+        reduced: moving joints.
+        inertials: inertias of the moving links.
     """
-    bodies: list[list[Inertial]] = [[] for _ in growth.moving]
+    bodies: list[list[Inertial]] = [[] for _ in reduced.moving]
     for name, inertial in inertials.items():
-        bodies[growth.places[name][0]].append(inertial)
+        bodies[reduced.placements[name][0]].append(inertial)
     if all(_has_full_inertia(found) for found in bodies):
         return
-    G = _independent(description, growth, tree.places)
+    G = _independent(description, reduced, tree.velocity_indices)
     mass_matrix = SampledMassMatrix(tree, parameters)
     rng = np.random.default_rng(1952)
     free = np.zeros(len(G))
@@ -101,18 +107,22 @@ def require_moving_inertia(
         if unfelt is None:
             return
         free = np.maximum(free, np.abs(G @ unfelt).max(axis=1))
-    names = [m.name for m, place in zip(growth.moving, tree.places, strict=True) if free[list(place)].max() > 0.1]
-    lines = {m.name: f"line {m.source.line}" for m in growth.moving if m.source is not None}
+    names = [
+        m.name
+        for m, indices in zip(reduced.moving, tree.velocity_indices, strict=True)
+        if free[list(indices)].max() > 0.1
+    ]
+    lines = {m.name: f"line {m.source.line}" for m in reduced.moving if m.source is not None}
     listing = ", ".join(f"{name!r} ({lines.get(name, 'the base')})" for name in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     raise UrdfError(
-        f"{description.file}: the mass matrix is singular: nothing that has inertia is moved by {listing}{more}. Give "
-        "mass and inertia to a link beyond, or hold the joint with locked={...}"
+        f"{description.file}: the mass matrix is singular: no inertia is moved by {listing}{more}. Add mass and "
+        "inertia to a link beyond, or lock the joint with locked={...}"
     )
 
 
 def _has_full_inertia(found: list[Inertial]) -> bool:
-    """Whether bodies that are fixed to each other resist every motion: all are possible, and one has all moments."""
+    """True if all bodies of a node are physically possible, and one has mass and all moments of inertia."""
     resists = False
     for inertial in found:
         low, _, high = np.linalg.eigvalsh(inertial.matrix).tolist()
@@ -122,20 +132,20 @@ def _has_full_inertia(found: list[Inertial]) -> bool:
     return resists
 
 
-def _independent(description: Description, growth: ReducedTree, places: Sequence[Sequence[int]]) -> Array:
-    """G of v = G w, shape (nv, number of w)."""
-    rows = {moving.name: list(place) for moving, place in zip(growth.moving, places, strict=True)}
-    G = np.eye(sum(len(place) for place in places))
-    kept = np.ones(len(G), dtype=bool)
+def _independent(description: Description, reduced: ReducedTree, velocity_indices: Sequence[Sequence[int]]) -> Array:
+    """Return G of v = G w, shape (nv, number of w)."""
+    rows = {moving.name: list(indices) for moving, indices in zip(reduced.moving, velocity_indices, strict=True)}
+    G = np.eye(sum(len(indices) for indices in velocity_indices))
+    independent = np.ones(len(G), dtype=bool)
     for joint in order_followers(description.file, description.joints):
         if joint.mimic is not None and joint.name in rows:
             G[rows[joint.name]] = joint.mimic.multiplier * G[rows[joint.mimic.joint]]
-            kept[rows[joint.name]] = False
-    return np.asarray(G[:, kept])
+            independent[rows[joint.name]] = False
+    return np.asarray(G[:, independent])
 
 
 def _null_motions(matrix: Array) -> Array | None:
-    """Motions that a matrix does not feel, in columns, their largest entry 1; None if it is positive definite."""
+    """Return the null vectors of a matrix in columns, with largest entry 1; None if it is positive definite."""
     size = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     size = np.where(size > 0.0, size, 1.0)
     values, vectors = np.linalg.eigh(matrix / np.outer(size, size))

@@ -20,19 +20,19 @@ _REMOTE = ("http://", "https://", "ftp://", "data:")
 
 
 def missing_meshes(file: str, meshes: Iterable[Mesh]) -> str | None:
-    """A remark on the mesh files that do not exist; None if all do.
+    """Return a remark on mesh files that do not exist; None if all do.
 
-    A path is relative to the folder of the URDF file. ``package://name/rest`` and ``model://name/rest`` are looked for
+    A path is relative to the folder of the URDF file. ``package://name/rest`` and ``model://name/rest`` are searched
     in each folder above the file, in the folders of ROS_PACKAGE_PATH, which may be packages themselves, and in those of
-    AMENT_PREFIX_PATH. Addresses on a network are not looked for.
+    AMENT_PREFIX_PATH. Network addresses are not checked.
 
     Args:
         file: path of the URDF file.
-        meshes: what its links name.
+        meshes: mesh files of the links.
     """
     first: dict[str, str] = {}
     for mesh in meshes:
-        first.setdefault(mesh.filename, mesh.where)
+        first.setdefault(mesh.filename, mesh.location)
     folders = list(Path(os.path.abspath(file)).parents)
     missing = [name for name in first if not _exists(name, folders)]
     if not missing:
@@ -70,20 +70,20 @@ _Named = TypeVar("_Named", UrdfLink, UrdfJoint)
 
 
 def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> Description:
-    """Links and joints of a URDF file, with all checks that need no dynamics.
+    """Read links and joints of a URDF file, with all checks that do not need dynamics.
 
-    Each error names the file, the line and the element. What is odd but does not stand in the way (a mesh that is
-    missing, an axis that is not of unit length, a misspelt attribute) is reported by one UrdfWarning per file.
+    Each error names the file, the line and the element. Suspicious but harmless parts (a missing mesh, an axis that is
+    not of unit length, a misspelt attribute) are reported by one UrdfWarning per file.
 
     Args:
-        path: of the file.
-        check_inertia: False to only warn of an inertia that no body has.
+        path: path of the file.
+        check_inertia: False to only warn of a physically impossible inertia.
 
     Raises:
-        UrdfError: for a file that is not there or cannot be read safely as XML; a missing attribute; a number that is
-            none or not finite; an unknown type of joint; an unknown, doubled or missing name; two parents, a loop,
-            several roots, no links; an axis without direction; a negative mass; an inertia that no body has; limits in
-            the wrong order; joints that follow each other in a circle.
+        UrdfError: for a file that does not exist or cannot be read safely as XML; a missing attribute; a malformed or
+            infinite number; an unknown type of joint; an unknown, repeated or missing name; two parents, a loop,
+            several roots, no links; an axis without direction; a negative mass; an impossible inertia; limits in the
+            wrong order; joints that follow each other in a circle.
         MissingPackageError: if lxml is not installed.
     """
     description = read_description(path, check_inertia=check_inertia)
@@ -92,7 +92,7 @@ def read_urdf(path: str | os.PathLike[str], *, check_inertia: bool = True) -> De
 
 
 def read_description(path: str | os.PathLike[str], *, check_inertia: bool) -> Description:
-    """As :func:`read_urdf`, without the warning."""
+    """Read a URDF file like :func:`read_urdf`, without the warning."""
     root = read_document(path)
     file = root.file
     name = text(root, "name")
@@ -108,7 +108,7 @@ def read_description(path: str | os.PathLike[str], *, check_inertia: bool) -> De
 
 
 def warn_about(description: Description) -> None:
-    """One UrdfWarning with the remarks on a file, if there are any."""
+    """Issue one UrdfWarning with the remarks on a file, if there are any."""
     remarks = description.remarks
     if remarks:
         more = f"\n… and {len(remarks) - _SHOWN} more" if len(remarks) > _SHOWN else ""
@@ -121,7 +121,7 @@ def _by_name(file: str, kind: str, things: list[_Named]) -> dict[str, _Named]:
         first = found.setdefault(thing.name, thing)
         if first is not thing:
             raise UrdfError(
-                f"{file}, line {thing.line}, <{kind} name={quote(thing.name)}>: the name is taken by the {kind} at "
-                f"line {first.line}"
+                f"{file}, line {thing.line}, <{kind} name={quote(thing.name)}>: the name is already used by the {kind} "
+                f"at line {first.line}"
             )
     return found

@@ -16,14 +16,14 @@ from .description import Description, Pose
 
 @dataclass(frozen=True, eq=False)
 class MovingJoint:
-    """A joint that is left in the tree.
+    """A moving joint.
 
     Attributes:
-        name: of the joint, or of the floating base.
-        parent: place of the node that it hangs on, or ``WORLD``.
+        name: name of the joint, or of the floating base.
+        parent: index of the parent node, or ``WORLD``.
         placement: pose of the joint in that node.
-        joint: how its child moves.
-        source: what the file says; None for a floating base.
+        joint: joint model.
+        source: joint of the file; None for a floating base.
     """
 
     name: str
@@ -34,58 +34,58 @@ class MovingJoint:
 
     @property
     def driven(self) -> bool:
-        """Whether it has inputs: a joint that floats or follows another has none."""
+        """True if it has inputs; floating joints and those that follow another have none."""
         return self.source is not None and self.source.type != "floating" and self.source.mimic is None
 
 
 @dataclass(frozen=True, eq=False)
 class ReducedTree:
-    """Where everything is.
+    """The moving joints, and the poses of all links.
 
     Attributes:
-        moving: joints that are left, parents first, depth first, children in the order of the file.
-        places: for each link, the node that it is fixed to (or ``WORLD``) and its pose there.
+        moving: moving joints, parents first, depth first, children in the order of the file.
+        placements: for each link, the node that it is fixed to (or ``WORLD``) and its pose in it.
     """
 
     moving: tuple[MovingJoint, ...]
-    places: Mapping[str, tuple[int, Frame]]
+    placements: Mapping[str, tuple[int, Frame]]
 
 
-def reduce_tree(description: Description, *, floating: bool, held: Mapping[str, float]) -> ReducedTree:
-    """Walk from the root to the leaves; what does not move becomes part of what carries it.
+def reduce_tree(description: Description, *, floating: bool, locked: Mapping[str, float]) -> ReducedTree:
+    """Walk from the root to the leaves, and attach links on fixed and locked joints to the nodes that carry them.
 
     Args:
         description: checked links and joints.
-        floating: whether the root moves freely.
-        held: positions of joints that are held there.
+        floating: True if the root moves freely.
+        locked: positions of locked joints by name.
     """
     children: dict[str, list[elements.UrdfJoint]] = {}
     for source in description.joints.values():
         children.setdefault(source.parent, []).append(source)
     moving: list[MovingJoint] = []
-    places: dict[str, tuple[int, Frame]] = {description.root: (WORLD, Frame.at())}
+    placements: dict[str, tuple[int, Frame]] = {description.root: (WORLD, Frame.at())}
     if floating:
         name = description.root if description.root not in description.joints else f"{description.root}.base"
         moving.append(MovingJoint(name, WORLD, Frame.at(), Floating(), None))
-        places[description.root] = (0, Frame.at())
+        placements[description.root] = (0, Frame.at())
     waiting = list(reversed(children.get(description.root, [])))
     while waiting:
         source = waiting.pop()
-        node, pose = places[source.parent]
-        placement, joint = pose @ frame_of(source.origin), _tree_joint(source)
+        node, pose = placements[source.parent]
+        placement, joint = pose @ to_frame(source.origin), _tree_joint(source)
         if joint is None:
-            places[source.child] = (node, placement)
-        elif source.name in held:
-            places[source.child] = (node, placement @ joint.pose(ca.SX(held[source.name])))
+            placements[source.child] = (node, placement)
+        elif source.name in locked:
+            placements[source.child] = (node, placement @ joint.pose(ca.SX(locked[source.name])))
         else:
-            places[source.child] = (len(moving), Frame.at())
+            placements[source.child] = (len(moving), Frame.at())
             moving.append(MovingJoint(source.name, node, placement, joint, source))
         waiting.extend(reversed(children.get(source.child, [])))
-    return ReducedTree(tuple(moving), places)
+    return ReducedTree(tuple(moving), placements)
 
 
-def frame_of(pose: Pose) -> Frame:
-    """A pose as constants of CasADi."""
+def to_frame(pose: Pose) -> Frame:
+    """Convert a pose to constants of CasADi."""
     return Frame(ca.SX(ca.DM(pose.matrix)), ca.SX(ca.DM(list(pose.position))))
 
 

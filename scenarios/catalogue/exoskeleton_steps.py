@@ -157,7 +157,7 @@ def exoskeleton_steps(*, duration: float = 3.0, step: float = 1e-3) -> Setup:
     """
     body = walker()
     stances = [stance(body, name) for name in "AB"]
-    places = dict.fromkeys(stances[0].foot.places, 0.0)
+    places = dict.fromkeys(stances[0].foot.position_names, 0.0)
     guess = walker_posture((-STEP / 2, HEIGHT), -STEP, lean=LEAN)
     q0, v0 = start_on(stances[0].program, guess, at=[(stances[0].swing, [-STEP, 0.0])], p=places)
 

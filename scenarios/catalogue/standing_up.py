@@ -144,7 +144,9 @@ def center_of_mass(robot: Robot) -> ca.SX:
 def _in_place(robot: Robot) -> Robot:
     """Both ankles at the origin, the toes where they are with the foot flat on the ground."""
     upright = body_posture(height=HEIGHT, sex="male", pole=(0.0, 0.0))
-    spots = contact_positions(robot, CONTACTS, upright) | dict.fromkeys((*CONTACTS[0].places, *CONTACTS[1].places), 0.0)
+    spots = contact_positions(robot, CONTACTS, upright) | dict.fromkeys(
+        (*CONTACTS[0].position_names, *CONTACTS[1].position_names), 0.0
+    )
     p = robot.parameters
     return dataclasses.replace(robot, parameters=dataclasses.replace(p, nominal={**p.nominal, **spots}))
 

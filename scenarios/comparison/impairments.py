@@ -73,7 +73,9 @@ class MeasurementErrors(Impairment):
             return ImpairedController(controller)
         rates = controller.robot.coordinates.are_rates
         measured = MeasurementNoise(controller, q=level, v="derivative" if rates else level, name="measured")
-        return ImpairedController(measured, {f"law.{key}": Uniform(*ends) for key, ends in measured.drawn.items()})
+        return ImpairedController(
+            measured, {f"law.{key}": Uniform(*ends) for key, ends in measured.random_ranges.items()}
+        )
 
 
 class DeadTime(Impairment):

@@ -167,7 +167,7 @@ def disturbance_distributions(source: Disturbance | MeasurementNoise) -> Mapping
         side = "law"
     else:
         raise ModelError(f"drawn() takes a Disturbance or a Measured controller, got {source!r}")
-    return {f"{side}.{name}": Uniform(low, high) for name, (low, high) in source.drawn.items()}
+    return {f"{side}.{name}": Uniform(low, high) for name, (low, high) in source.random_ranges.items()}
 
 
 @dataclass(frozen=True)

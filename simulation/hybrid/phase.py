@@ -100,7 +100,7 @@ class Phase:
     @property
     def places(self) -> tuple[str, ...]:
         """Names of the parameters that say where its contacts stand."""
-        return tuple(name for contact in self.contacts for name in contact.places)
+        return tuple(name for contact in self.contacts for name in contact.position_names)
 
     def plant(self, robot: Robot) -> Robot:
         """The plant in this phase.

@@ -84,7 +84,7 @@ class ReducedBlocks:
             t0: time of the first sample [s].
         """
         loop = self._loop
-        nq, places = loop.robot.coordinates.nq, self._manifold.place.numel()
+        nq, places = loop.robot.coordinates.nq, self._manifold.position_residual.numel()
         single = step_by_step(steps.observer(p), lambda t, x: steps.follow(t, x, step), step, None, t0)
         loops: dict[int, _Loop] = {}
         matrices: dict[str, Array] | None = None
@@ -185,19 +185,19 @@ class ReducedBlocks:
         q, v = np.split(x, [self._loop.robot.coordinates.nq])
         A, slope = branch.rows(t, q, v)
         N = branch.kinematic_matrix(t, q)
-        r, r0 = chart.rank, chart.rank_of_places
+        r, r0 = chart.rank, chart.position_rank
         room, share = np.ones(len(v)), FALLEN
         for i, part in enumerate(branch.manifold.parts):
             room[part.v] = TURNED * np.abs(chart.free[part.v]).sum(axis=1).max(initial=1e-3)
-            share = max(share, ZONE * float(branch.typical[i]) / branch.nearness(t, q, v, chart, i))
+            share = max(share, ZONE * float(branch.typical[i]) / branch.smallest_singular_value(t, q, v, chart, i))
         found = {
             "U": chart.free,
             "room": room,
             "floor": np.zeros(r),
             "floor0": np.zeros(r0),
-            "U0": chart.free_places,
-            "W": chart.held if "W" in stage.shapes else chart.free,
-            "W0": chart.held_places if "W0" in stage.shapes else chart.free,
+            "U0": chart.free_positions,
+            "W": chart.constrained if "W" in stage.shapes else chart.free,
+            "W0": chart.constrained_positions if "W0" in stage.shapes else chart.free,
             "N0": N,
         }
         # Redundant rows are combined as they are independent here.

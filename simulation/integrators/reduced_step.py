@@ -199,14 +199,14 @@ def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
         manifold: of the plant.
     """
     (nv, k), nq = chart.free.shape, len(chart.lift)
-    r, r0 = chart.rank, chart.rank_of_places
-    m, m0 = len(manifold.rows), manifold.place.numel()
+    r, r0 = chart.rank, chart.position_rank
+    m, m0 = len(manifold.rows), manifold.position_residual.numel()
     shapes = {"U": (nv, k), "room": (nv, 1), "floor": (r, 1), "floor0": (r0, 1)}
     if r < k:
         shapes["W"] = (nv, r)
     if 0 < m0 < m:
-        shapes["U0"] = (nv, chart.free_places.shape[1])
-        if r0 < chart.free_places.shape[1]:
+        shapes["U0"] = (nv, chart.free_positions.shape[1])
+        if r0 < chart.free_positions.shape[1]:
             shapes["W0"] = (nv, r0)
     if m0 and not manifold.robot.coordinates.N.is_eye():
         shapes["N0"] = (nq, nv)
@@ -267,7 +267,7 @@ class ChartStage:
         state, rate, along, further = self._rates(loop, placed, v)
         left = ca.SX(0, 1)
         if "L" in shapes:
-            left = ca.vertcat(manifold.place, manifold.velocity)
+            left = ca.vertcat(manifold.position_residual, manifold.velocity_residual)
         inputs = [s.t, s.x, s.p, *self._given.values()]
         self.follow = _function("follow", inputs, [state, rate, ca.mmax(ca.vertcat(*strains, *further))])
         self.pivots = _function("pivots", inputs, [along.factors.pivots, place_pivots])
@@ -282,7 +282,7 @@ class ChartStage:
         return _Along.of(self._at(slope, q), self._given[free], self._given.get(held))
 
     def _change(self, along: _Along, q: ca.SX) -> ca.SX:
-        phi = self._manifold.place
+        phi = self._manifold.position_residual
         return along.solve(self._at(self._given["L0"] @ phi if "L0" in self._given else phi, q))
 
     def _lifted(self, matrix: ca.SX, *, right: bool = False) -> ca.SX:
@@ -301,7 +301,8 @@ class ChartStage:
         """The state with admitted velocities; (N v, a) with a = G ẇ + γ and GᵀM G ẇ = Gᵀ(f − h − M γ)."""
         manifold, robot, given = self._manifold, loop.robot, self._given
         c, U = robot.coordinates, given["U"]
-        A, rho, b = (given["L"] @ e if "L" in given else e for e in (manifold.A, manifold.velocity, manifold.b))
+        rows = (manifold.A, manifold.velocity_residual, manifold.b)
+        A, rho, b = (given["L"] @ e if "L" in given else e for e in rows)
         linear = not ca.depends_on(A, c.v)
         W = given.get("W")
         along = _Along.of(self._at(A, q, v), U, W)

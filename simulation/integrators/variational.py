@@ -70,7 +70,7 @@ class VariationalEquations:
         robot, c = loop.robot, loop.robot.coordinates
         manifold = _manifold(robot)
         form, symbolic = canonical_form(robot), loop.symbolic()
-        n, m, m0 = c.nv, len(manifold.rows), manifold.place.numel()
+        n, m, m0 = c.nv, len(manifold.rows), manifold.position_residual.numel()
         force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
         p = robot.p if symbolic is None else symbolic.symbols.p
         z, h, A0 = ca.SX.sym("z", n + m), ca.SX.sym("h"), ca.SX.sym("A0", m, n)
@@ -78,16 +78,16 @@ class VariationalEquations:
         v, lam = z[:n, :], z[n:, :]
         outside = {"force": force} if symbolic is None else {}
         # By a call and not by substitution: what P and G share is worked out once.
-        moving = [form.momentum, form.free_rate + force, manifold.velocity[m0:, :]]
+        moving = [form.momentum, form.free_rate + force, manifold.velocity_residual[m0:, :]]
         middle = ca.Function("middle", [c.t, c.q, c.v, p, *outside.values()], moving, {"cse": True})
         P, G, psi = middle.call([c.t + h / 2, q0 + h / 2 * v, v, p, *outside.values()])
-        end = ca.Function("end", [c.t, c.q, robot.p], [manifold.place])
+        end = ca.Function("end", [c.t, c.q, robot.p], [manifold.position_residual])
         phi = end.call([c.t + h, q0 + h * v, robot.p])[0]
         residual = ca.vertcat(P - h / 2 * G - p0 - A0.T @ lam, phi / h, psi)
         inputs = {"z": z, **outside, "t": c.t, "h": h, "q0": q0, "p0": p0}
         inputs |= ({"A0": A0} if m else {}) | {"p": p}
         A, still = manifold.A, ca.SX.zeros(n)
-        rest = ca.vertcat(form.linear, ca.substitute(manifold.velocity, c.v, still))
+        rest = ca.vertcat(form.linear, ca.substitute(manifold.velocity_residual, c.v, still))
         whole = ca.vertcat(ca.horzcat(robot.mass_matrix, -A.T), ca.horzcat(A, ca.SX.zeros(m, m)))
         place = {"t": c.t, "q": c.q}
         return cls(

@@ -77,7 +77,7 @@ def test_a_push_gives_its_impulse_to_a_free_mass() -> None:
     push = disturb(robot, Push([1.2, -0.7], time=0.2, duration=0.15), ca.vertcat(robot.q), name="push")
     assert push.robot.parameters.names == ("push.1.impulse", "push.2.impulse", "push.time", "push.duration")
     both = disturb(push.robot, Step(3.0, time=0.5, rise=0.1), robot.q[0], name="step")
-    assert not push.drawn
+    assert not push.random_ranges
     motion = simulate(both.robot, None, [0.0, 0.0], [0.0, 0.0], 0.8, step=5e-3)
     before = motion.t <= 0.2
     np.testing.assert_array_equal(motion.v[before], 0.0)
@@ -118,7 +118,7 @@ def test_noise_has_the_size_and_the_band_that_it_is_told_over_many_seeds() -> No
     rng, seeds = np.random.default_rng(0), 400
     names = one.robot.parameters.names
     values = np.tile(one.robot.parameters.values(), (seeds, 1))
-    for name, (low, high) in one.drawn.items():
+    for name, (low, high) in one.random_ranges.items():
         values[:, names.index(name)] = rng.uniform(low, high, seeds)
     t = np.arange(0.0, 40.0, 0.05)
     signal = np.array([f.map(len(t)).call([t[None], np.tile(x[:, None], len(t))])[0].full() for x in values])
@@ -149,7 +149,7 @@ def test_a_seed_sets_the_nominal_noise_and_a_study_draws_the_rest() -> None:
                            for j in range(1, 9)}  # fmt: skip
     assert varied["plant.disturbance.x.phase3"] == Uniform(0.0, 2.0 * math.pi)
     assert varied["plant.disturbance.y.frequency8"] == Uniform(1.875, 2.0)
-    for name, (low, high) in first.drawn.items():
+    for name, (low, high) in first.random_ranges.items():
         assert low <= first.robot.nominal[name] <= high
     with pytest.raises(ModelError, match=r"takes a Disturbance or a Measured"):
         disturbance_distributions(robot)  # type: ignore[arg-type]
@@ -162,7 +162,7 @@ def test_lanes_of_a_batch_have_each_their_own_force() -> None:
     tip = robot.points["tip"]
     law = ProgramController(Program(robot, holonomic(tip - ca.DM([0.5, 0.3]), name="hold")), realization="actuated")
     rng = np.random.default_rng(1)
-    p = {name: rng.uniform(low, high, 5) for name, (low, high) in one.drawn.items()}
+    p = {name: rng.uniform(low, high, 5) for name, (low, high) in one.random_ranges.items()}
     simulator = Simulator(one.robot, law)
     motions = simulator.run_batch([0.2, 1.2], [0.0, 0.0], 0.2, step=2e-3, p=p)
     assert np.ptp(motions.final_q, axis=0).min() > 1e-5
@@ -205,21 +205,21 @@ class _Wrong(Signal):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda r: disturb(3, NOISE), ModelError, "only a Robot can be disturbed, got 3"),  # type: ignore[arg-type]
-        (lambda r: disturb(r, 1.0), ModelError, "a Signal is needed, such as"),  # type: ignore[arg-type]
+        (lambda r: disturb(3, NOISE), ModelError, "robot must be a Robot, got 3"),  # type: ignore[arg-type]
+        (lambda r: disturb(r, 1.0), ModelError, "signal must be a Signal such as"),  # type: ignore[arg-type]
         (lambda r: disturb(r, NOISE, "tp"), ModelError, "Did you mean 'tip'"),
-        (lambda r: disturb(r, NOISE, r.v[0]), ModelError, "in time, coordinates and parameters alone"),
-        (lambda r: disturb(r, NOISE, r.t), ModelError, "does not depend on coordinates"),
+        (lambda r: disturb(r, NOISE, r.v[0]), ModelError, "in time, coordinates and parameters only"),
+        (lambda r: disturb(r, NOISE, r.t), ModelError, "depends on coordinates, got"),
         (lambda r: disturb(r, NOISE, ca.SX.sym("strange")), ModelError, "uses strange"),
-        (lambda r: disturb(r, NOISE, r.mass_matrix), ModelError, "along a column of SX"),
-        (lambda r: disturb(r, _Wrong(), "tip"), ModelError, r"gives shape \(3, 1\) for 2 components"),
+        (lambda r: disturb(r, NOISE, r.mass_matrix), ModelError, "name of a point or a column of SX"),
+        (lambda r: disturb(r, _Wrong(), "tip"), ModelError, r"has shape \(3, 1\), expected 2 components"),
         (lambda r: disturb(r, Push([1, 2, 3], 0.0), "tip"), ModelError, r"impulse must be a number in N s, or 2 of"),
         (lambda r: disturb(disturb(r, NOISE).robot, NOISE), ParameterError, "'disturbance.amplitude'"),
         (lambda r: disturb(r, NOISE, name=""), ModelError, "name of a disturbance"),
         (lambda r: BandNoise(-1.0, (0, 1)), ModelError, "must not be negative, got -1.0"),
         (lambda r: BandNoise(1.0, (2, 1)), ModelError, r"0 <= lowest < highest in Hz, got \(2\.0, 1\.0\)"),
         (lambda r: BandNoise(1.0, 3.0), ModelError, r"band must be \(lowest"),  # type: ignore[arg-type]
-        (lambda r: BandNoise(1.0, (0, 1), terms=0), ModelError, "terms must be a whole number of at least 1, got 0"),
+        (lambda r: BandNoise(1.0, (0, 1), terms=0), ModelError, "terms must be an integer of at least 1, got 0"),
         (lambda r: BandNoise(np.nan, (0, 1)), ModelError, "amplitude must be a finite number"),
         (lambda r: Push(1.0, 0.0, 0.0), ModelError, "duration must be greater than zero"),
         (lambda r: Step(1.0, np.inf), ModelError, "time must be finite"),

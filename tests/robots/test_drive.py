@@ -141,15 +141,18 @@ ARM = arm()
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: with_drive(ARM, "M2", ARM.q[0]), "has an input 'M2' already: M1, M2, M3"),
-        (lambda: with_drive(ARM, "d", ARM.q), "acts along a scalar SX expression, got"),
-        (lambda: with_drive(ARM, "d", cast("ca.SX", 3.25)), r"acts along a scalar SX expression, got 3\.25"),
+        (lambda: with_drive(ARM, "M2", ARM.q[0]), "already has an input 'M2'; its inputs are M1, M2, M3"),
+        (lambda: with_drive(ARM, "d", ARM.q), "along must be a scalar SX expression, got"),
+        (lambda: with_drive(ARM, "d", cast("ca.SX", 3.25)), r"along must be a scalar SX expression, got 3\.25"),
         (lambda: with_drive(ARM, "d", ARM.v[0]), "'d' must act along an expression in coordinates and parameters"),
         (lambda: with_drive(ARM, "d", ARM.q[0] * ARM.t), "'d' must act along an expression in coordinates"),
         (lambda: with_drive(ARM, "d", ARM.q[0] + ARM.u[0]), "'d' must act along an expression in coordinates"),
         (lambda: with_drive(ARM, "d", ARM.coordinates.a[0]), "'d' must act along an expression in coordinates"),
         (lambda: with_drive(ARM, "d", ARM.p[0]), "'d' must act along an expression in coordinates"),
-        (lambda: with_drive(ARM, "d", ARM.q[0] + ca.SX.sym("stranger")), "what drive 'd' acts along uses stranger"),
+        (
+            lambda: with_drive(ARM, "d", ARM.q[0] + ca.SX.sym("stranger")),
+            "expression that drive 'd' acts along uses stranger",
+        ),
         (lambda: with_drive(ARM, "d", ARM.q[0], effort=-1.0), "effort must not be negative"),
         (lambda: with_drive(ARM, "d", ARM.q[0], effort=np.nan), "effort must be a vector without NaN"),
         (lambda: with_drive(ARM, cast("str", 5), ARM.q[0]), "name of a drive must be text, got 5"),

@@ -88,7 +88,7 @@ def test_scenes_are_refused_that_are_none() -> None:
     bad: object = "disc"
     with pytest.raises(ModelError, match="must be a Parameters"):
         with_scene(robot, bad)  # type: ignore[arg-type]  # that is what is looked at
-    with pytest.raises(ModelError, match="a scene is added to a Robot, got 'disc'"):
+    with pytest.raises(ModelError, match="robot must be a Robot, got 'disc'"):
         with_scene(bad, DISC.parameters)  # type: ignore[arg-type]  # likewise
 
 
@@ -105,8 +105,8 @@ def test_a_disc_that_is_built_twice_is_another_disc() -> None:
     first, second = circle((0.9, 0.0), 0.1, name="disc"), circle((0.9, 0.0), 0.1, name="disc")
     gap = first.functions(tip, robot.t)[0]
     said = (
-        r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: what it has by the same name belongs to "
-        r"another robot, curve or field\. Build each once, and pass the same object"
+        r"uses disc\.radius, .*disc\.x, disc\.y, which .* does not have: its own symbols of that name are different "
+        r"objects, so these belong to another robot, curve or field\. Build each once, and pass the same object"
     )
     place = ([-1.2, 1.4], [0.0, 0.0])
     assert simulate(robot, around(first), *place, 0.05, step=1e-2, stop=-gap).ok

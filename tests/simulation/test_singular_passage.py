@@ -292,7 +292,7 @@ def test_the_parts_of_a_manifold_are_what_rows_tie_together() -> None:
     plain = lagrangian_system(q=q, v=free, T=ca.sumsqr(free) / 2, natural=rows)
     parts = Manifold.of(plain).parts
     assert [part.v.tolist() for part in parts] == [[0, 2], [1, 3]]
-    assert [(part.rows.tolist(), part.places) for part in parts] == [([0], 1), ([1], 0)]
+    assert [(part.rows.tolist(), part.holonomic) for part in parts] == [([0], 1), ([1], 0)]
 
 
 def test_the_zone_of_a_crossing_is_measured_by_the_mechanism_itself() -> None:

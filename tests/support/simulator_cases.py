@@ -172,7 +172,7 @@ def apart(one: Trajectory, other: Trajectory) -> float:
 
 def _driven_behind(tree: Tree, parameters: Parameters, name: str) -> Robot:
     """With a drive in every joint but the first."""
-    nv, own = tree.coordinates.nv, len(tree.places[0])
+    nv, own = tree.coordinates.nv, len(tree.velocity_indices[0])
     u = ca.vertcat(*(ca.SX.sym(f"u{i}") for i in range(own, nv)))
     units = [unit for node in tree.nodes[1:] for unit in node.joint.input_units]
     B = ca.SX(ca.DM(np.eye(nv)[:, own:]))

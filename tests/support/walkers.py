@@ -36,7 +36,7 @@ def start() -> tuple[Array, Array]:
     guess = walker_posture((-STEP / 2, HEIGHT), -STEP, lean=LEAN)
     first = stance("A")
     at = [(first.swing, [-STEP, 0.0])]
-    return start_on(first.program, guess, at=at, p=dict.fromkeys(first.foot.places, 0.0))
+    return start_on(first.program, guess, at=at, p=dict.fromkeys(first.foot.position_names, 0.0))
 
 
 @functools.cache

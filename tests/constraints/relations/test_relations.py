@@ -211,7 +211,7 @@ def test_robots_that_share_symbols_are_not_two() -> None:
     copied = dataclasses.replace(left, name="copy")
     with pytest.raises(ValueError, match="a and b share the symbol 'x_0'"):
         combine({"a": left, "b": copied})
-    with pytest.raises(ValueError, match="needs a mapping of names to robots, got a list"):
+    with pytest.raises(ValueError, match="requires a mapping of names to robots, got a list"):
         combine([left, point()])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="needs a name for every robot, got ''"):
         combine({"": left, "b": point()})

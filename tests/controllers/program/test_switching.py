@@ -233,7 +233,7 @@ STRANGER = ca.SX.sym("stranger")
             lambda: lagrangian_system(
                 q=ARM.q, v=ARM.v, T=ca.sumsqr(ARM.v), natural=[holonomic(ARM.q[0], name="N", when=ARM.q[1])]
             ),
-            "natural constraint 'N' has a condition; only program constraints are switched",
+            "natural constraint 'N' has a condition, but only program constraints can be switched",
         ),
     ],
 )

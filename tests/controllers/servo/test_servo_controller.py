@@ -228,7 +228,7 @@ def test_bad_gains_and_programs_are_refused() -> None:
         ServoController(program, near=near, extension="dynamic")  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="realises a Program, got Robot"):
         ServoController(robot, near=near)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"stiffness must be a list of as many values as there are links, 1, got 1"):
+    with pytest.raises(ModelError, match=r"stiffness must be a list of 1 values, one for each link, got 1"):
         flexible_joint_arm([Link(0.8, 2.0, 0.5, 0.3)], stiffness=120.0, rotor_inertia=[0.07])  # type: ignore[arg-type]
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     free = lagrangian_system(q=q, v=v, T=v**2 / 2, name="stone")

@@ -101,7 +101,7 @@ def test_errors_have_their_size_over_the_seeds_of_a_study() -> None:
     rng = np.random.default_rng(0)
     found = np.array(
         [
-            np.concatenate(errors_of(law, 1.3, {name: rng.uniform(a, b) for name, (a, b) in law.drawn.items()}))
+            np.concatenate(errors_of(law, 1.3, {name: rng.uniform(a, b) for name, (a, b) in law.random_ranges.items()}))
             for _ in range(600)
         ]
     )
@@ -122,7 +122,7 @@ def test_equal_parameters_give_different_laws_the_same_errors() -> None:
 def test_lanes_of_a_batch_see_errors_of_their_own() -> None:
     law = MeasurementNoise(hold(), q=1e-3)
     rng = np.random.default_rng(2)
-    controller_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.drawn.items()}
+    controller_p = {name: rng.uniform(low, high, 4) for name, (low, high) in law.random_ranges.items()}
     simulator = Simulator(arm(), law)
     motions = simulator.run_batch(*START, 0.2, step=2e-3, controller_p=controller_p)
     assert np.ptp(motions.final_q, axis=0).min() > 1e-6

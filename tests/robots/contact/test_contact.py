@@ -249,7 +249,7 @@ def test_the_normal_is_a_direction(size: float) -> None:
         (["pole"], r"contacts must be a list of Contact, got \['pole'\]"),
         ([Contact("foot", UP)], "unknown point .*'foot'.*Known: .*end1, .*pole, tip"),
         ([Contact("pole", (0.0, 0.0, 1.0))], "normal of 'pole' must have 2 components"),
-        ([POLE, POLE], "'pole' is on already"),
+        ([POLE, POLE], "'pole' is already active"),
     ],
 )
 def test_bad_contacts(contacts: Any, message: str) -> None:  # noqa: ANN401 - wrong on purpose
@@ -264,7 +264,7 @@ def test_a_point_that_does_not_move() -> None:
 
 
 def test_a_contact_that_is_on_already() -> None:
-    with pytest.raises(ModelError, match="'pole' is on already"):
+    with pytest.raises(ModelError, match="'pole' is already active"):
         with_contacts(with_contacts(ROBOT, [POLE]), [POLE])
 
 
@@ -275,12 +275,14 @@ def test_a_perturbation_of_another_order() -> None:
 
 def test_a_force_that_is_not_there() -> None:
     for ask in (contact_force, required_friction):
-        with pytest.raises(ModelError, match="'pole' is not on; its natural constraints are none"):
+        with pytest.raises(ModelError, match="'pole' is not active; the natural constraints are none"):
             ask(ROBOT, POLE)
     robot = with_contacts(ROBOT, [POLE])
     with pytest.raises(ModelError, match="has 1 inputs, but u has shape"):
         contact_force(robot, POLE, u=ca.SX.zeros(2))
-    with pytest.raises(ModelError, match="'pole' has a normal of 2 components, but only 1 rows are on"):
+    with pytest.raises(
+        ModelError, match="the normal of 'pole' has 2 components, but its natural constraint has 1 rows"
+    ):
         contact_force(without_rows(robot, ["pole[0]"]), POLE)
 
 

@@ -132,7 +132,7 @@ def test_a_ground_that_is_torn_apart() -> None:
     robot = flying()
     moving = with_point(robot, robot.points["end1"] - ca.vertcat(0.5 * robot.t, 0.0))
     feet = [POLE, Contact("sole", UP)]
-    with pytest.raises(ModelError, match=r"contradict each other.*has the speed -?0\.\d+ and not 0"):
+    with pytest.raises(ModelError, match=r"contradict each other.*has the speed -?0\.\d+ instead of 0"):
         impact(with_contacts(moving, feet), [0.0, 0.0, 0.0, LENGTH], np.zeros(4), feet)
 
 
@@ -181,8 +181,10 @@ def refused(robot: Robot, message: str, error: type[Exception] = ModelError, **o
 
 def test_bad_arguments() -> None:
     robot = with_contacts(flying(), [POLE])
-    refused(flying(), "'pole' is not on; its natural constraints are 'rigid link 1'. Switch it on with standing")
-    refused(robot, "'end1' is not on", contacts=[TIP])
+    refused(
+        flying(), "'pole' is not active; the natural constraints are 'rigid link 1'. Activate it with with_contacts"
+    )
+    refused(robot, "'end1' is not active", contacts=[TIP])
     refused(robot, "contacts must be a list of Contact", contacts=POLE)
     refused(robot, "contacts must be a list of Contact", contacts=["pole"])
     refused(robot, r"q must have shape \(4,\)", ShapeError, q=[0.0, 0.0])
@@ -199,7 +201,7 @@ def test_rows_that_say_nothing_of_an_impact() -> None:
     robot = with_contacts(flying(), [POLE])
     x, y = robot.v[0], robot.v[1]
     uneven = nonholonomic(x**2 + y**2 - 1.0, name="speed")
-    refused(dataclasses.replace(robot, natural=(*robot.natural, uneven)), "not linear in v")
+    refused(dataclasses.replace(robot, natural=(*robot.natural, uneven)), "must be linear in v")
     pushed = second_order(robot.coordinates.a[0] - 1.0, name="push")
     refused(dataclasses.replace(robot, natural=(*robot.natural, pushed)), "'push' is of order 2")
 

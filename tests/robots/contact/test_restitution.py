@@ -165,7 +165,7 @@ def test_feet_that_strike_one_after_the_other() -> None:
     found = impact(walker(("pole", "end2")), q, v, feet)
     np.testing.assert_allclose(found.velocity, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.impulses, [0.0, 3.0, 0.0, 0.0], atol=1e-11)
-    with pytest.raises(ModelError, match=r"'end2' would go into the ground with [\d.]+ m/s, because another foot"):
+    with pytest.raises(ModelError, match=r"'end2' would penetrate the ground with [\d.]+ m/s, because another foot"):
         impact(walker(("pole", "end2")), q, v, feet, restitution=0.9)
 
 

@@ -134,7 +134,7 @@ COIL = Branch(GROUND, "a", inductance=1.0, source=True)
 
 
 def test_bad_branches() -> None:
-    with pytest.raises(ModelError, match="no element of the branch from 'a' to 'b'"):
+    with pytest.raises(ModelError, match="the branch from 'a' to 'b' has no element"):
         Branch("a", "b")
     with pytest.raises(ModelError, match=r"capacitance \[F\] of the branch from 'a' to 'b' must be greater than zero"):
         Branch("a", "b", capacitance=0.0)
@@ -147,7 +147,7 @@ def test_bad_branches() -> None:
 def test_a_loop_without_inductance_is_named() -> None:
     """Resistor and capacitor side by side: their common current has no second derivative to determine."""
     parts = {"coil": COIL, "C": Branch("a", GROUND, capacitance=1.0), "R": Branch("a", GROUND, resistance=1.0)}
-    with pytest.raises(ModelError, match="current through 'C', 'R' changes: it meets no inductance"):
+    with pytest.raises(ModelError, match="current through 'C', 'R' is not determined"):
         electric_circuit(parts)
     parts["R"] = Branch("a", GROUND, resistance=1.0, inductance=1e-3)
     assert electric_circuit(parts).coordinates.nq == 3
@@ -170,21 +170,21 @@ def test_small_inductances_and_many_turns_are_no_loop_without_inductance() -> No
 
 def test_a_part_without_ground_is_named() -> None:
     parts = {"coil": COIL, "back": Branch("a", GROUND, resistance=1.0), "far": Branch("b", "c", inductance=1.0)}
-    with pytest.raises(ModelError, match="no way from 'b', 'c' to 'ground'"):
+    with pytest.raises(ModelError, match="no path from 'b', 'c' to 'ground'"):
         electric_circuit(parts)
 
 
 def test_mutual_inductances_of_no_coils() -> None:
     pair = {name: Branch(GROUND, GROUND, inductance=1.0, capacitance=1.0) for name in ("one", "two")}
-    with pytest.raises(ModelError, match="no coils have these mutual inductances"):
+    with pytest.raises(ModelError, match="the mutual inductances are too large"):
         electric_circuit(pair, mutual={("one", "two"): 1.1})
     traces = {name: Branch(GROUND, GROUND, inductance=1e-12, capacitance=1e-12) for name in ("one", "two")}
-    with pytest.raises(ModelError, match="no coils have these mutual inductances"):
+    with pytest.raises(ModelError, match="the mutual inductances are too large"):
         electric_circuit(traces, mutual={("one", "two"): 1.1e-12})
     with pytest.raises(ModelError, match=r"unknown branch 'tow'\. Did you mean 'two'"):
         electric_circuit(pair, mutual={("one", "tow"): 0.1})
     for mutual in ({("one", "one"): 0.1}, {("one", "two"): 0.1, ("two", "one"): 0.1}):
-        with pytest.raises(ModelError, match="belongs to two branches and is given once"):
+        with pytest.raises(ModelError, match="requires two different branches, each pair once"):
             electric_circuit(pair, mutual=mutual)
     pair["two"] = Branch(GROUND, GROUND, capacitance=1.0)
     with pytest.raises(ModelError, match="'two' has no inductance"):
@@ -196,14 +196,14 @@ def test_mutual_inductances_of_no_coils() -> None:
 def test_bad_transformers() -> None:
     pair = {name: Branch(GROUND, "a", inductance=1.0) for name in ("one", "two")}
     for name, windings in (("core", {"one": 1.0}), ("core", {"one": 1.0, "two": 0.0}), ("a", {"one": 1.0, "two": 2.0})):
-        with pytest.raises(ModelError, match=f"transformer '{name}' needs a name that no node has and at least two"):
+        with pytest.raises(ModelError, match=f"transformer '{name}' requires a name other than .* and at least two"):
             electric_circuit(pair, transformers={name: windings})
 
 
 def test_a_transformer_that_says_nothing_new_is_refused() -> None:
     """Two branches in series carry the same current anyway: no voltage between the windings is determined."""
     series = {"there": COIL, "back": Branch("a", GROUND, inductance=1.0)}
-    with pytest.raises(ModelError, match="already held by Kirchhoff's law"):
+    with pytest.raises(ModelError, match="already constrained by Kirchhoff's law"):
         electric_circuit(series, transformers={"core": {"there": 1.0, "back": -1.0}})
 
 

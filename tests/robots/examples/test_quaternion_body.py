@@ -187,7 +187,7 @@ makers = pytest.mark.parametrize("make", [quaternion_body, heavy_top])
     ("inertia", "message"),
     [
         (np.diag([1.0, 2.0, 3.1]), r"principal moments are 1, 2 and 3\.1 kg m².*greater than the sum"),
-        (np.diag([1.0, 2.0, -1.0]), "principal moments are -1, 1 and 2 kg m², but no body has a negative one"),
+        (np.diag([1.0, 2.0, -1.0]), "principal moments are -1, 1 and 2 kg m², but none may be negative"),
         (np.diag([0.0, 1.0, 1.0]), "must be positive definite"),
         ([[1.0, 0.1, 0.0], [0.2, 1.0, 0.0], [0.0, 0.0, 1.0]], "must be a symmetric matrix"),
         (np.ones(3), r"shape \(3, 3\)"),

@@ -157,16 +157,16 @@ def test_ten_seconds_of_motion_agree_with_the_manipulator(name: str) -> None:
 def test_what_is_left_undetermined_is_named() -> None:
     robot = redundant_chain(CHAINS["three"])
     loose = dataclasses.replace(robot, natural=tuple(c for c in robot.natural if c.name not in {"unit3", "joint3"}))
-    with pytest.raises(ModelError, match="singular, and no natural constraint holds what has no inertia"):
+    with pytest.raises(ModelError, match="singular, and .* can change with neither inertia nor a natural constraint"):
         loose.evaluate(loose.acceleration, q=np.ones(12), v=np.ones(12), u=np.ones(3))
 
 
 def test_bad_links() -> None:
     with pytest.raises(ModelError, match="at least one link, got none"):
         redundant_chain([])
-    with pytest.raises(ModelError, match="made of links, got 3"):
+    with pytest.raises(ModelError, match="must be Link objects, got 3"):
         redundant_chain([3])  # type: ignore[list-item]
-    with pytest.raises(ModelError, match="nothing determines how it turns"):
+    with pytest.raises(ModelError, match="its rotation is not determined"):
         redundant_chain([Link(0.5, 1.0, 0.2, 0.1), Link(0.5, 1.0, 0.0, 0.0)])
     with pytest.raises(ModelError, match="gravity must be finite"):
         redundant_chain(CHAINS["one"], gravity=np.nan)

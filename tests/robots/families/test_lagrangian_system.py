@@ -120,7 +120,7 @@ def test_what_cannot_be_a_lagrangian_system_is_refused() -> None:
         lagrangian_system(q=q, v=v, T=v**2, Q=u**2, u=u)
     with pytest.raises(ModelError, match=r"Q must have shape \(1,\), got \(2, 1\)"):
         lagrangian_system(q=q, v=v, T=v**2, Q=ca.vertcat(u, u), u=u)
-    with pytest.raises(ModelError, match="v must be a column of symbols as long as q"):
+    with pytest.raises(ModelError, match="v must be a column of symbols of the same length as q"):
         lagrangian_system(q=q, v=2 * v, T=v**2)
     with pytest.raises(ModelError, match="mass_matrix uses k, which system does not have"):
         lagrangian_system(q=q, v=v, T=ca.SX.sym("k") * v**2)
@@ -171,7 +171,7 @@ def test_an_expression_changed_in_place_is_evaluated_anew() -> None:
 
 def test_nominal_values_belong_to_bare_symbols() -> None:
     q, v, p = ca.SX.sym("x"), ca.SX.sym("v"), Parameters.declare({"m": 1.0})
-    with pytest.raises(ModelError, match="nominal= is for bare symbols"):
+    with pytest.raises(ModelError, match="nominal= requires p= of bare symbols"):
         lagrangian_system(q=q, v=v, p=p, T=p["m"] * v**2, nominal={"m": 5.0})
 
 

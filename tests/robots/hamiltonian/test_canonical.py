@@ -265,7 +265,7 @@ def test_a_mass_matrix_that_does_not_belong_to_the_energy_is_refused() -> None:
         arm,
         dynamics=Dynamics.given(1.01 * arm.mass_matrix, arm.bias, arm.kinetic_energy, arm.potential_energy),
     )
-    with pytest.raises(ModelError, match="T and M must be of the same bodies"):
+    with pytest.raises(ModelError, match="T and M must belong to the same bodies"):
         canonical_form(other)
 
 
@@ -275,7 +275,7 @@ def test_a_potential_with_velocities_is_refused() -> None:
         lagrangian_system(q=q, v=v, T=v**2 / 2, V=q * v, name="magnetic")
     plain = lagrangian_system(q=q, v=v, T=v**2 / 2, V=q**2 / 2, name="magnetic")
     given = Dynamics.given(plain.mass_matrix, plain.bias, plain.kinetic_energy, q * v)
-    with pytest.raises(ModelError, match="magnetic: the potential energy depends on the velocities"):
+    with pytest.raises(ModelError, match="magnetic: the potential energy must not depend on the velocities"):
         canonical_form(dataclasses.replace(plain, dynamics=given))
 
 
@@ -320,7 +320,7 @@ def test_momenta_move_as_the_accelerations_say(name: str) -> None:
     form = canonical_form(robot)
     c = robot.coordinates
     along = ca.substitute(c.rate(form.momentum), c.a, robot.acceleration)
-    A, right = (ca.SX(0, c.nv), ca.SX(0, 1)) if form.held is None else form.held[:2]
+    A, right = (ca.SX(0, c.nv), ca.SX(0, 1)) if form.inertia_constraints is None else form.inertia_constraints[:2]
     outputs = {"p": form.momentum, "rate": along, "A": A, "c": right}
     lagrangian = Kernel("l", {"t": c.t, "q": c.q, "v": c.v, "u": robot.u, "p": robot.p}, outputs, compiled=False)
     outputs = {"q": form.coordinate_rate, "v": form.velocity, "rate": form.momentum_rate}

@@ -245,7 +245,7 @@ def test_the_miss_with_everything_free() -> None:
         assemble(ROBOT, GUESS, p={"rocker.x": 5.0})
     assert abs(caught.value.misses["coupler pin"] - (5.0 - CRANK - COUPLER - ROCKER)) < 1e-9
     assert branches(ROBOT, GUESS, fixed=["crank"])
-    with pytest.raises(AssemblyError, match=r"with crank held: 'coupler pin' misses"):
+    with pytest.raises(AssemblyError, match=r"with crank fixed: 'coupler pin' misses"):
         branches(ROBOT, GUESS, fixed=["crank"], p={"rocker.x": 5.0})
 
 
@@ -306,8 +306,8 @@ def test_a_slider_out_of_reach_misses_by_the_difference() -> None:
             ModelError,
             "starts must be a whole number of at least 1",
         ),
-        (lambda: branches(ROBOT, GUESS), ModelError, "keeps 1 degree.* fix as many more of .*crank, coupler, rocker"),
-        (lambda: branches(body().robot, [1.0, 0.0, 0.0, 0.0]), ModelError, "not in quasi-velocities"),
+        (lambda: branches(ROBOT, GUESS), ModelError, "has 1 degree.* fix as many more of .*crank, coupler, rocker"),
+        (lambda: branches(body().robot, [1.0, 0.0, 0.0, 0.0]), ModelError, "not quasi-velocities"),
         (lambda: assemble(body().robot, [1.0, 0.0, 0.0, 0.0], fixed=["e_0"]), ModelError, "also move e_1, e_2, e_3"),
         (lambda: assemble_velocities(ROBOT, [0.5, 0.5]), ShapeError, r"q must have shape \(3,\)"),
         (lambda: assemble_velocities(ROBOT, GUESS, [1.0]), ShapeError, r"guess must have shape \(3,\)"),
@@ -322,7 +322,7 @@ def test_a_slider_out_of_reach_misses_by_the_difference() -> None:
                 body().robot, [1.0, 0.0, 0.0, 0.0], fixed=dict.fromkeys(("e_0", "e_1", "e_2", "e_3"), 0.0)
             ),
             ModelError,
-            "use the guess",
+            "use guess=",
         ),
     ],
 )
@@ -335,7 +335,7 @@ def test_a_closure_that_is_not_finite_is_named() -> None:
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     robot = lagrangian_system(q=q, v=v, T=ca.sumsqr(v) / 2, points={"root": ca.vertcat(ca.sqrt(q[0]), q[1])})
     rooted = mechanism(robot, [("root", (2.0, 1.0))])
-    with pytest.raises(NotFiniteError, match=r"'closure root-ground\[0\]', or its derivative, is not finite"):
+    with pytest.raises(NotFiniteError, match=r"'closure root-ground\[0\]' or its derivative is not finite"):
         assemble(rooted, [-1.0, 0.0])
     np.testing.assert_allclose(assemble(rooted, [1.0, 0.0]).q, [4.0, 1.0], atol=1e-12)
 
@@ -427,7 +427,7 @@ def test_at_a_dead_point_the_output_cannot_be_driven() -> None:
     q = assemble(robot, [angle, angle, CRANK + ROD], fixed=["crank"]).q
     np.testing.assert_allclose(assemble_velocities(robot, q, fixed={"crank": 2.0})[2], 0.0, atol=1e-7)
     with pytest.raises(
-        AssemblyError, match=r"no velocities at .* satisfy 'wrist pin': its rate is missed.*\(slider\)"
+        AssemblyError, match=r"no velocities at .* satisfy 'wrist pin': its rate misses.*\(slider\)"
     ) as caught:
         assemble_velocities(robot, q, fixed={"slider": 2.0})
     assert caught.value.misses["wrist pin"] > 0.1
@@ -447,7 +447,7 @@ def test_singular_masses() -> None:
     tied = lagrangian_system(q=q, v=v, T=v[0] ** 2 / 2, natural=[holonomic(q[1] - 2 * q[0], name="gear")])
     np.testing.assert_allclose(assemble_velocities(tied, [0.0, 0.0], [1.0, 5.0]), [1.0, 2.0], atol=1e-12)
     with pytest.raises(
-        SingularProgramError, match="mass matrix is singular along velocities that no natural constraint"
+        SingularProgramError, match="mass matrix is singular along velocities that the natural constraints"
     ):
         assemble_velocities(lagrangian_system(q=q, v=v, T=v[0] ** 2 / 2), [0.0, 0.0], [1.0, 5.0])
 
@@ -456,6 +456,6 @@ def test_contradicting_rows_are_named() -> None:
     q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
     natural = [holonomic(q[0], name="still"), holonomic(q[0] - t, name="moving")]
     robot = lagrangian_system(q=q, v=v, t=t, T=ca.sumsqr(v) / 2, natural=natural)
-    with pytest.raises(AssemblyError, match="rows contradict one another") as caught:
+    with pytest.raises(AssemblyError, match="rows contradict each other") as caught:
         assemble_velocities(robot, [0.0, 0.0])
     np.testing.assert_allclose([caught.value.misses[name] for name in ("still", "moving")], 0.5, atol=1e-12)

@@ -124,7 +124,7 @@ def test_subspace_rate_is_the_rate_of_the_twist(joint: Joint) -> None:
 def test_a_share_of_one_is_the_whole_and_of_a_half_the_way_there(joint: Joint) -> None:
     (q, v), *_ = states(joint)
     if joint.nv > 1:
-        with pytest.raises(ModelError, match=f"share of {type(joint).__name__}"):
+        with pytest.raises(ModelError, match=f"got {type(joint).__name__}"):
             joint.fraction(ca.SX(0.5), constant(q))
         return
     for ratio in (1.0, 0.5, -0.3):

@@ -69,7 +69,7 @@ def test_what_is_no_path(path: Any) -> None:  # noqa: ANN401 - bad on purpose
 
 
 def test_text_in_place_of_a_path() -> None:
-    assert "reads a file, but was given XML text" in error_of(ARM)
+    assert "requires the path of a file, got XML text" in error_of(ARM)
 
 
 def test_a_path_that_no_system_has() -> None:
@@ -192,7 +192,7 @@ def test_document_types_are_refused(tmp_path: Path, kind: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET, encoding="utf-8")
     text = ARM.replace("<robot", doctype.replace("SECRET", str(secret)) + "\n<robot", 1).replace("2.5", use or "2.5")
-    with pytest.raises(UrdfError, match=r"line 2: a document type .* URDF needs none") as caught:
+    with pytest.raises(UrdfError, match=r"line 2: a document type .* URDF does not need") as caught:
         read_urdf(write(tmp_path, text))
     assert SECRET not in str(caught.value)
 

@@ -110,9 +110,9 @@ def test_what_stands_keeps_its_place_although_the_foot_has_drifted() -> None:
     motion = tumbling()
     _, left, both, flight = motion.segments
     names = left.robot.parameters.names
-    first = [left.p[names.index(name)] for name in LEFT.places]
+    first = [left.p[names.index(name)] for name in LEFT.position_names]
     names = both.robot.parameters.names
-    assert [both.p[names.index(name)] for name in LEFT.places] == first
+    assert [both.p[names.index(name)] for name in LEFT.position_names] == first
     np.testing.assert_array_equal(first, motion.segments[0].q[-1, :2])
     drifted = np.abs(left.q[-1, :2] - first).max()
     assert 0.0 < drifted < 1e-6
@@ -145,7 +145,7 @@ def test_a_foot_that_stands_from_the_beginning_is_not_struck() -> None:
     np.testing.assert_allclose(motion.segments[1].q[:, :2], np.tile([0.1, 0.0], (len(motion.segments[1]), 1)))
     # It is where it has come to in the air, not where it stood.
     now = motion.segments[3]
-    place = [now.p[now.robot.parameters.names.index(name)] for name in LEFT.places]
+    place = [now.p[now.robot.parameters.names.index(name)] for name in LEFT.position_names]
     np.testing.assert_array_equal(place, now.q[0, :2])
     assert abs(place[1]) > 1e-4
 
@@ -187,7 +187,7 @@ def test_points_and_parameters_may_be_those_of_the_phases_own_plant() -> None:
 def test_the_controller_gets_the_places_that_it_has(called: bool) -> None:
     """One whose model stands on the foot, and one that knows nothing of it."""
     fall = Phase(None, until=-strut().q[1])
-    for model, names in ((on(LEFT), LEFT.places), (strut(), ())):
+    for model, names in ((on(LEFT), LEFT.position_names), (strut(), ())):
         law = upright(model, called=called)
         phases = [fall, Phase(law, robot=on(LEFT), contacts=(LEFT,), name="up", controller_p={"m1": 1.9})]
         motion = simulate_phases(strut(), phases, *FALLING, 0.4, step=5e-3)
@@ -314,8 +314,8 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
     ("make", "error", "message"),
     [
         (lambda: Phase(None, contacts=(LEFT,)), ModelError, "contacts, but no robot on which they are on"),
-        (lambda: land(robot=strut()), ModelError, r"'left' is not on; .* Switch it on with standing"),
-        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not on; its natural constraints are 'left'"),
+        (lambda: land(robot=strut()), ModelError, r"'left' is not active; .* Activate it with with_contacts"),
+        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not active; the natural constraints are 'left'"),
         (lambda: land(contacts=LEFT), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=("left",)), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),

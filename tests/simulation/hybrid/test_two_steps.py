@@ -117,7 +117,7 @@ def test_without_its_ankle_the_program_is_not_realisable_and_both_say_so() -> No
     weak = with_inputs(now.robot, [name for name in now.robot.input_names if name != "ankle A"])
     program = Program(weak, now.program.constraints)
     q0, v0 = start()
-    p = dict.fromkeys(now.foot.places, 0.0)
+    p = dict.fromkeys(now.foot.position_names, 0.0)
     assert analyse(now.program, t=0.0, q=q0, v=v0, p=p).realizable
     assert not analyse(program, t=0.0, q=q0, v=v0 * 1.1, p=p).realizable
     with pytest.raises(ModelError, match=r"has 10 rows .* only 9 inputs"):

@@ -35,7 +35,8 @@ def misfits(motion: Trajectory) -> tuple[float, float]:
     """Largest |φ| and |ρ| of the natural constraints over the samples."""
     manifold = Manifold.of(motion.robot)
     place, speed = (
-        float(np.abs(motion.evaluate(e)).max()) if e.numel() else 0.0 for e in (manifold.place, manifold.velocity)
+        float(np.abs(motion.evaluate(e)).max()) if e.numel() else 0.0
+        for e in (manifold.position_residual, manifold.velocity_residual)
     )
     return place, speed
 
@@ -276,7 +277,7 @@ def test_long_steps_are_halved_and_steps_too_long_are_told() -> None:
     robot = pendulum(2)
     motion = simulate(robot, None, [0.0, -1.0], [30.0, 0.0], 1.0, step=0.05, integrator=Reduced())
     np.testing.assert_allclose(np.linalg.norm(motion.q, axis=1), 1.0, atol=1e-14)
-    with pytest.raises(SimulationError, match="the free directions turn by more than 31 degrees") as error:
+    with pytest.raises(SimulationError, match="the free directions rotate by more than 31 degrees") as error:
         simulate(robot, None, [0.0, -1.0], [30.0, 0.0], 1.0, step=0.05, integrator=Reduced(halvings=0))
     assert isinstance(error.value.__cause__, LostBranchError)
 
@@ -285,11 +286,11 @@ def test_what_it_cannot_take_is_named() -> None:
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     robot = lagrangian_system(q=q, v=v, p=Parameters.declare({}), T=ca.sumsqr(v) / 2, name="point")
     jerk = second_order(robot.coordinates.a[0] - robot.coordinates.a[1], name="equal")
-    with pytest.raises(ModelError, match=r"order 2 leave no state out and cannot be reduced: 'equal'"):
+    with pytest.raises(ModelError, match=r"order 2 do not restrict the state and cannot be reduced: 'equal'"):
         Simulator(dataclasses.replace(robot, natural=(jerk,)), integrator=Reduced())
     loose = dataclasses.replace(robot, natural=(holonomic(q[0], name="wall"), holonomic(q[0] - 1.0, name="other")))
     with (
-        pytest.raises(SimulationError, match=r"no place of the branch within the step; '(wall|other)' misses by"),
+        pytest.raises(SimulationError, match=r"no position on the branch within the step; '(wall|other)' misses by"),
         pytest.warns(UserWarning, match="starts off its natural constraint"),
     ):
         simulate(loose, None, [0.0, 0.0], [0.0, 1.0], 1.0, step=0.1, integrator=Reduced())
