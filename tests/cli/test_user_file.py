@@ -187,7 +187,7 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
         ("[0.0], duration", "[0.0], length", "NameError: name 'length' is not defined", "[0.0], length"),
         ("motion.q[-1, 0]", "motion.q[-1, 7]", "IndexError: index 7 is out of bounds", "motion.q[-1, 7]"),
         ('write_text("drawn")', "wite()", "AttributeError: ", "path.wite()"),
-        ("= 0.5", "= None", "needs a default that is a number", '@scenario("swing")'),
+        ("= 0.5", "= None", "must have a default: a number", '@scenario("swing")'),
         ("duration: of the", "time: of the", "argument 'duration' of scenario 'swing' is not described", "@scenario"),
         ('@scenario("swing")', "@scenario", "a scenario needs a name: write @scenario(", "@scenario"),
         ("duration: float", "duration: Seconds", "must be known when it is made: name 'Seconds'", "@scenario"),
