@@ -46,11 +46,13 @@ def andrews_squeezer(*, duration: float = 0.03, step: float = 1e-4) -> Setup:
         return float((np.abs(error) / np.maximum(1.0, np.abs(PUBLISHED))).max())
 
     measures = {
-        "off the published digits, relative": Measure(relative_error, "", (0.0, 1e-9)),
-        "off them at their own time": Measure(lambda m: relative_error(m, LATE), "", (0.0, 1e-11)),
+        "relative error against the published digits": Measure(relative_error, "", (0.0, 1e-9)),
+        "relative error at the time of the published digits": Measure(
+            lambda m: relative_error(m, LATE), "", (0.0, 1e-11)
+        ),
         "turns of the crank": Measure(lambda m: float(np.ptp(m.q[:, 0])) / (2.0 * math.pi), "", (2.5, 2.55)),
-        "energy less work, error": work_error(1e-10),
-        "loops open by": loop_error(1e-12),
+        "energy minus work, error": work_error(1e-10),
+        "loop closure error": loop_error(1e-12),
     }
     law = OpenLoop(robot, torque.symbols, parameters=torque)
     return Setup(robot, law, q0, np.zeros(7), duration, step, integrator=DOP853(1e-13, 1e-15), measures=measures)

@@ -41,12 +41,14 @@ def bricard(*, duration: float = 10.0, step: float = 2e-3) -> Setup:
         step: step of the integration and of the samples [s].
     """
     measures = {
-        "loop open by": loop_error(1e-10),
+        "loop closure error": loop_error(1e-10),
         "energy error": energy_error(1e-8),
         "independent rows of five": Measure(rank, "", (4, 4)),
-        "off Bricard's relation": Measure(bricard_error, "", (0.0, 1e-12)),
-        "way of hinge 1, half a turn": Measure(lambda m: float(np.ptp(m.q[:, 0])), "rad", (3.1414, 3.1416)),
-        "way of hinge 2, a twelfth": Measure(lambda m: float(np.ptp(m.q[:, 1])), "rad", (0.523590, 0.523600)),
+        "error of Bricard's relation": Measure(bricard_error, "", (0.0, 1e-12)),
+        "travel of hinge 1, half a turn": Measure(lambda m: float(np.ptp(m.q[:, 0])), "rad", (3.1414, 3.1416)),
+        "travel of hinge 2, a twelfth of a turn": Measure(
+            lambda m: float(np.ptp(m.q[:, 1])), "rad", (0.523590, 0.523600)
+        ),
     }
     start = (bricard_mechanism(), None, np.zeros(5), np.zeros(5), duration, step)
     return Setup(*start, integrator=Reduced(), measures=measures, pictures=motion_pictures(12))

@@ -65,7 +65,7 @@ def butterworth_ladder(*, order: int = 5, duration: float = 3e-3, step: float = 
         return float(np.abs(load(motion) - exact(motion)).max())
 
     measures = {
-        "load off the filter's step response": Measure(error, "V", (0.0, 1e-9)),
+        "load, error against the step response": Measure(error, "V", (0.0, 1e-9)),
         "overshoot": Measure(lambda motion: 100.0 * (load(motion).max() - 1.0), "%", (12.7, 12.9)),
         "load at the end": Measure(lambda motion: load(motion)[-1], "V", (0.99, 1.01)),
         "current lost at a node": Measure(lambda motion: np.abs(motion.evaluate(lost)).max(), "A", (0.0, 1e-12)),

@@ -49,9 +49,9 @@ def crane_servo_constraint(*, duration: float = 6.0, step: float = 5e-3, rate: f
     return Setup(
         *(crane, controller, start.q + np.array([off, 0.0, 0.0]), start.v, duration, step),
         measures={
-            "load off its path": deviation("m", (0.0, 1e-9)),
-            "force on the trolley, off the authors'": input_error(0),
-            "moment of the winch, off the authors'": input_error(1),
+            "distance of the load from its path": deviation("m", (0.0, 1e-9)),
+            "force on the trolley, error": input_error(0),
+            "moment of the winch, error": input_error(1),
         },
         error=ca.norm_2(load - ca.vertcat(s, -4.0 - s)),
         unit="m",

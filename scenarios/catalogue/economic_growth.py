@@ -88,8 +88,8 @@ def economic_growth(*, duration: float = YEARS, step: float = 0.01) -> Setup:
         "capital in 1922": Measure(lambda motion: motion.q[-1, 0], "", (430.9999, 431.0001)),
         "labour in 1922": Measure(lambda motion: motion.q[-1, 1], "", (160.9999, 161.0001)),
         "product in 1922": Measure(lambda motion: motion.evaluate(product)[-1], "", (207.5, 208.5)),
-        "subsidies off their formula": Measure(subsidy_error, "", (0.0, 1e-9)),
-        "off the programme": Measure(lambda motion: np.abs(motion.deviation).max(), "1/year", (0.0, 1e-9)),
+        "subsidies, error against the closed form": Measure(subsidy_error, "", (0.0, 1e-9)),
+        "deviation from the programme": Measure(lambda motion: np.abs(motion.deviation).max(), "1/year", (0.0, 1e-9)),
         "last subsidy of a unit of capital": Measure(lambda motion: motion.u[-1, 0], "1/year", (0.250, 0.252)),
         "last subsidy of a worker": Measure(lambda motion: motion.u[-1, 1], "goods/(worker year)", (-0.252, -0.250)),
     }

@@ -171,13 +171,13 @@ def exoskeleton_steps(*, duration: float = 3.0, step: float = 1e-3) -> Setup:
 
     measures = {
         "least clearance to a rock": Measure(lambda m: along(m, lambda s: s.clearance).min(), "m", (MARGIN, 0.021)),
-        "from touch-down to touch-down": Measure(stride, "m", (STEP - 2e-3, STEP + 2e-3)),
+        "distance between touch-downs": Measure(stride, "m", (STEP - 2e-3, STEP + 2e-3)),
         "energy lost in the impact": Measure(
             lambda m: sum(impact.energy_loss for impact in m.impacts if impact is not None), "J", (0.9, 0.96)
         ),
         "least upward force of the ground": Measure(lambda m: along(m, lambda s: s.force)[:, 1].min(), "N", (540, 570)),
         "friction needed": Measure(lambda m: along(m, lambda s: s.friction).max(), "", (0.2, 0.22)),
-        "foot needed for the centre of pressure": Measure(
+        "distance from foot to centre of pressure": Measure(
             lambda m: np.abs(along(m, lambda s: s.pressure)).max(), "m", (0.25, 0.27)
         ),
     }

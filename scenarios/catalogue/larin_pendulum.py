@@ -67,10 +67,10 @@ def larin_pendulum(*, height: float = -0.3, speed: float = 1.5, duration: float 
         return float(np.abs(motion.q[:, 2] - exact).max())
 
     measures = {
-        "off the sphere": loop_error(1e-14),
+        "distance from the sphere": loop_error(1e-14),
         "energy error": energy_error(1e-9),
         "angular momentum, error": Measure(lambda m: np.ptp(m.evaluate(momentum)), "kg m²/s", (0.0, 1e-9)),
-        "height off elliptic functions": Measure(height_error, "m", (0.0, 1e-8)),
+        "height, error against elliptic functions": Measure(height_error, "m", (0.0, 1e-8)),
         "lowest height": Measure(lambda m: m.q[:, 2].min(), "m", (-0.92699, -0.92697)),
     }
     q0 = [math.sqrt(1.0 - height**2), 0.0, height]

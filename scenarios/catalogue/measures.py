@@ -134,12 +134,12 @@ def clearance_measures(
             [m/s], ``clearance`` [mm] and ``torque`` [N m].
     """
     measures = {
-        "end": ("end of the path reached", stopped_at(expected.get("end"))),
+        "end": ("time at the end of the path", stopped_at(expected.get("end"))),
         "missed": (
-            "off the program curve, rms",
+            "distance from the program curve, rms",
             root_mean_square(field.functions(point, t)[0], "mm", expected.get("missed"), scale=1e3),
         ),
-        "detour": ("detour from the path", largest(off, "mm", expected.get("detour"), scale=1e3)),
+        "detour": ("largest detour from the path", largest(off, "mm", expected.get("detour"), scale=1e3)),
         "deviation": ("largest deviation |ψ|", deviation("m/s", expected.get("deviation"))),
         "settled": ("deviation |ψ|, second half", deviation("m/s", expected.get("settled"), late=True)),
         "clearance": ("least clearance", least(gap, "mm", expected.get("clearance"), scale=1e3)),

@@ -45,11 +45,13 @@ def motor_driven_arm(*, duration: float = 3.0, step: float = 1e-3, rate: float =
     return Setup(
         *(arm, law, start.q + np.array([off, off, 0.0, 0.0]), start.v, duration, step),
         measures={
-            "joints off their way": deviation("rad", (0.0, 1e-9)),
-            "electric work, not found in energy and heat": Measure(
+            "deviation of the joints": deviation("rad", (0.0, 1e-9)),
+            "electric work minus energy and heat": Measure(
                 lambda m: m.metrics["electric"] - m.metrics["heat"] - (m.energy[-1] - m.energy[0]), "J", (-1e-4, 1e-4)
             ),
-            "heat, of the electric work": Measure(lambda m: m.metrics["heat"] / m.metrics["electric"], "", (0.2, 0.8)),
+            "heat divided by electric work": Measure(
+                lambda m: m.metrics["heat"] / m.metrics["electric"], "", (0.2, 0.8)
+            ),
             "largest voltage": largest_input("V", (0.0, 24.0)),
             "largest current": largest(arm.v[2:], "A"),
         },

@@ -66,8 +66,8 @@ def n_four_bar(*, cells: int = 2, speed: float = 1.0, duration: float = 10.0, st
     measures = {
         "energy error": energy_error(1e-8),
         "singular positions passed": Measure(positions, "", (10, 10)),
-        "off the parallelograms": Measure(lambda motion: np.abs(motion.q[:, 1::2]).max(), "rad", (0.0, 1e-12)),
-        "off the pendulum in elliptic functions": Measure(angle_error, "rad", (0.0, 1e-8)),
-        "loops open by": loop_error(1e-12),
+        "deviation from parallelograms": Measure(lambda motion: np.abs(motion.q[:, 1::2]).max(), "rad", (0.0, 1e-12)),
+        "angle, error against elliptic functions": Measure(angle_error, "rad", (0.0, 1e-8)),
+        "loop closure error": loop_error(1e-12),
     }
     return Setup(robot, None, q0, v0, duration, step, integrator=Reduced(), measures=measures)

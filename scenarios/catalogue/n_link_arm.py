@@ -50,9 +50,11 @@ def n_link_arm(*, links: int = 6, duration: float = 4.0, step: float = 1e-3, rat
     return Setup(
         *(arm, law, np.linspace(-1.4, 1.0, links), np.zeros(links), duration, step),
         measures={
-            "tip off the closed form of its error": baumgarte_error(tip - aim, arm, rate, (0.0, 1e-6)),
-            "work of the drives, not found in the energy": Measure(unbalanced, "J", (-1e-4, 1e-4)),
-            "tip off the ellipse after 3 s": largest(tip - aim, "mm", (0.0, 1e-3), after=3.0, scale=1e3),
+            "tip error, difference from the closed form": baumgarte_error(tip - aim, arm, rate, (0.0, 1e-6)),
+            "work of the drives minus energy gained": Measure(unbalanced, "J", (-1e-4, 1e-4)),
+            "distance of the tip from the ellipse after 3 s": largest(
+                tip - aim, "mm", (0.0, 1e-3), after=3.0, scale=1e3
+            ),
             "largest torque": largest_input("N m"),
         },
         error=ca.norm_2(tip - aim),

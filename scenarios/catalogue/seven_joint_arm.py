@@ -91,8 +91,8 @@ def seven_joint_arm_on_a_sphere(*, duration: float = 9.0, step: float = 1e-3, sp
     return Setup(
         *(arm, law, q0, 0.0 * v0, duration, step),
         measures={
-            "pen off the line": largest(off, "mm", (30.0, 50.0), scale=1e3),
-            "pen off the line after the ball": largest(off, "mm", (0.0, 0.1), after=6.0, scale=1e3),
+            "distance of the pen from the line": largest(off, "mm", (30.0, 50.0), scale=1e3),
+            "distance of the pen from the line after the ball": largest(off, "mm", (0.0, 0.1), after=6.0, scale=1e3),
             "least clearance to the ball": least(gap, "mm", (30.0, 34.0), scale=1e3),
             "deviation, second half": deviation("m/s or rad", (0.0, 1e-10), late=True),
             "largest torque": largest_share((0.0, 0.5)),

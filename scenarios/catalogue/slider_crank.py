@@ -76,9 +76,9 @@ def slider_crank(*, angle: float = 0.6, rate: float = 3.0, duration: float = 5.0
     measures = {
         "singular positions passed": Measure(passages, "", (8, 8)),
         "difference of the arms' angles": Measure(lambda m: np.abs(m.q[:, 0] + m.q[:, 1]).max(), "rad", (0.0, 1e-12)),
-        "energy less work, error": work_error(1e-6),
-        "off the motion in one coordinate": Measure(angle_error, "rad", (0.0, 1e-8)),
-        "loop open by": loop_error(1e-12),
+        "energy minus work, error": work_error(1e-6),
+        "error against the motion in one coordinate": Measure(angle_error, "rad", (0.0, 1e-8)),
+        "loop closure error": loop_error(1e-12),
     }
     law = OpenLoop(robot, drive.symbols, parameters=drive)
     return Setup(robot, law, q0, rate * along, duration, step, integrator=Reduced(), measures=measures)

@@ -228,11 +228,11 @@ def standing_up(*, rise: float = 1.5, duration: float = 2.5, step: float = 1e-3)
         ),
         "least upward force on a contact": Measure(lambda m: m.evaluate(ground.upwards).min(), "N", (28.0, 29.0)),
         "friction needed": Measure(lambda m: m.evaluate(ground.friction).max(), "", (0.18, 0.19)),
-        "centre of pressure off the balance": Measure(
+        "centre of pressure, distance from the balance": Measure(
             lambda m: np.abs(m.evaluate(ground.pressure) - BALANCE).max(), "m", (0.006, 0.008)
         ),
         "largest torque in a joint": Measure(lambda m: np.abs(m.u[:, torques]).max(), "N m", (138.0, 140.0)),
-        "off the program": Measure(lambda m: np.abs(m.deviation).max(), "m, rad", (0.0, 1e-9)),
+        "deviation from the program": Measure(lambda m: np.abs(m.deviation).max(), "m, rad", (0.0, 1e-9)),
     }
     pictures = stand_pictures([contact.name for contact in CONTACTS], ground, BALANCE)
     return Setup(

@@ -48,9 +48,9 @@ def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: fl
     return Setup(
         *(pair, controller, q0 + np.array([0.0, 0.0, off, 0.0]), v0, duration, step),
         measures={
-            "distance between the tips, wrong by": largest(error, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
-            "off the closed form of the error": baumgarte_error(error, pair, rate, (0.0, 1e-6)),
-            "leading tip off its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
+            "distance between the tips, error": largest(error, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
+            "error, difference from the closed form": baumgarte_error(error, pair, rate, (0.0, 1e-6)),
+            "distance of the leading tip from its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
             "largest torque": largest_input("N m"),
         },
         pictures=motion_pictures(9, "left.tip"),

@@ -76,10 +76,10 @@ def tumbling_body(*, spin: float = 5.0, wobble: float = 0.1, duration: float = 1
         return float(np.abs(motion.evaluate(omega) - free_spin(MOMENTS, start, motion.t)).max())
 
     measures = {
-        "ω off elliptic functions": Measure(error, "rad/s", (0.0, 1e-6)),
-        "turnings over": Measure(lambda m: float((np.diff(np.sign(m.evaluate(omega[1]))) != 0.0).sum()), "", (3, 3)),
+        "ω, error against elliptic functions": Measure(error, "rad/s", (0.0, 1e-6)),
+        "number of flips": Measure(lambda m: float((np.diff(np.sign(m.evaluate(omega[1]))) != 0.0).sum()), "", (3, 3)),
         "angular momentum, error": Measure(lambda m: np.ptp(m.evaluate(momentum), 0).max(), "kg m²/s", (0.0, 1e-8)),
-        "off the straight line": Measure(lambda m: np.abs(m.q[:, 0] - SPEED * m.t).max(), "m", (0.0, 1e-10)),
+        "distance from the straight line": Measure(lambda m: np.abs(m.q[:, 0] - SPEED * m.t).max(), "m", (0.0, 1e-10)),
         "energy error": energy_error(1e-8),
         "length of the quaternion, error": loop_error(1e-13, unit=""),
     }

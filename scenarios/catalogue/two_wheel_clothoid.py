@@ -52,8 +52,8 @@ def two_wheel_clothoid(
     return Setup(
         *(robot, controller, [-ahead, 0.0, 0.0, 0.0, 0.0], [speed, 0.0], duration, step),
         measures={
-            "nose off Euler's spiral": Measure(spiral_error, "mm", (0.0, 1e-6)),
-            "speed off what it shall be": largest(speed_error, "m/s", (0.0, 1e-12)),
+            "distance of the nose from Euler's spiral": Measure(spiral_error, "mm", (0.0, 1e-6)),
+            "speed, error": largest(speed_error, "m/s", (0.0, 1e-12)),
             "largest torque": largest_input("N m", (0.0, 0.1)),
         },
         pictures=motion_pictures(9, "nose"),

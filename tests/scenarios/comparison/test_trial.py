@@ -168,7 +168,7 @@ def test_chosen_metrics_and_no_others(setup: Setup) -> None:
     with pytest.raises(ModelError, match="got the text 'effort'"):
         Trial.of(setup, "own", setup.controller, "effort")
     taken = dataclasses.replace(setup, metrics={"effort": Integral(setup.robot.t)})
-    with pytest.raises(ModelError, match="'effort' of the setup has the name of a standard one"):
+    with pytest.raises(ModelError, match="'effort' of the setup has the name of a standard metric"):
         Trial.of(taken, "own", setup.controller)
     with pytest.raises(ModelError, match="unknown metric"):
         Trial.of(dataclasses.replace(setup, error=None), "own", setup.controller, ["errors"])
