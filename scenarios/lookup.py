@@ -178,15 +178,15 @@ def scenarios_of(path: Path) -> dict[str, Scenario]:
         UserFileError: if the file cannot be loaded, two of its scenarios have the same name, or it has none.
     """
     module = load_file(path)
-    found: dict[str, Scenario] = {}
+    scenarios: dict[str, Scenario] = {}
     for value in vars(module).values():
         if not isinstance(value, Scenario) or value.function.__module__ != module.__name__:
             continue
-        if found.setdefault(value.name, value) is not value:
+        if scenarios.setdefault(value.name, value) is not value:
             raise UserFileError(f"{path}: two scenarios are called {value.name!r}: rename one of them")
-    if not found:
+    if not scenarios:
         raise UserFileError(
             f'{path} has no scenario: put @scenario("name") before a function that returns a Setup; '
             "'erugin new FILE' writes an example to start from"
         )
-    return found
+    return scenarios

@@ -302,5 +302,5 @@ def _argument_descriptions(text: str) -> dict[str, str]:
     """Descriptions of the arguments, by name, from the section Args of a docstring."""
     _, _, section = text.partition("\nArgs:\n")
     section = re.split(r"^\S", section, maxsplit=1, flags=re.M)[0]
-    found = re.findall(r"^ {4}(\w+):\s*(.*(?:\n {5,}.*)*)", section, flags=re.M)
-    return {name: re.sub(r"\s+", " ", description).strip() for name, description in found}
+    entries = re.findall(r"^ {4}(\w+):\s*(.*(?:\n {5,}.*)*)", section, flags=re.M)
+    return {name: re.sub(r"\s+", " ", description).strip() for name, description in entries}

@@ -305,7 +305,8 @@ def swing(*, duration: float = 0.1):
     robot = lagrangian_system(q=q, v=v, u=u, Q=u, p=g, nominal={"Γ": 9.81}, T=v**2 / 2, V=-g * ca.cos(q), name="振り子")
     measures = {"φ⁺": Measure(lambda motion: motion.q[-1, 0], "°", (-9.0, 9.0))}
     noise = {"q0.φ": Shifted(Uniform(-0.1, 0.1))}
-    plan = Setup(robot, None, [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), randomization=noise, measures=measures)
+    plan = Setup(robot, None, [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), randomization=noise,
+                 measures=measures)
     return Setup(robot, law(plan), [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), randomization=noise,
                  measures=measures, baselines={"größer": law})
 
