@@ -1,6 +1,6 @@
-"""A scenario by its name in the catalogue, or from a user's Python file.
+"""Scenarios by name in the catalogue, or from a user's Python file.
 
-The file is run as a module of its own; an error in it is reported with its line there.
+The file is executed as a separate module; an error in it is reported with its line.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from .scenario import Scenario, find
 
 
 class UserFileError(ModelError):
-    """Something is wrong in a user's file; the message ends with the line that it comes from."""
+    """An error in a user's file; the message ends with the line that raised it."""
 
 
 def load_file(path: Path) -> types.ModuleType:
-    """Run a Python file as a module of its own name, so that it stands in no other module's way.
+    """Execute a Python file as a module of a unique name, which shadows no other module.
 
-    What is under ``if __name__ == "__main__"`` is not run. Modules beside the file can be imported; those that are
-    installed come first. Functions of the module are found again by their module's name in this process only: to send
-    them to another one, pickle the module by value.
+    Code under ``if __name__ == "__main__"`` is not executed. Modules beside the file can be imported; installed ones
+    come first. The module's name is known in this process only: to send its functions to another process, pickle the
+    module by value.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        UserFileError: if it is missing, no file, not UTF-8, no Python, or raises anything.
+        UserFileError: if it is missing, not a file, not UTF-8, not Python, or raises any exception.
     """
     source = _read(path)
-    place = path.resolve()
-    name = f"erugin_user_{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
-    with own_lines(path):
-        code = compile(source, str(place), "exec", dont_inherit=True)
+    file = path.resolve()
+    name = f"erugin_user_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    with locate_errors(path):
+        code = compile(source, str(file), "exec", dont_inherit=True)
     module = types.ModuleType(name)
-    module.__file__ = str(place)
-    if str(place.parent) not in sys.path:
-        sys.path.append(str(place.parent))
-    # Where dataclasses and functions that are defined in it look for their module.
+    module.__file__ = str(file)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    # Dataclasses and functions defined in the file look up their module here.
     sys.modules[name] = module
-    linecache.checkcache(str(place))
+    linecache.checkcache(str(file))
     try:
-        with own_lines(path):
+        with locate_errors(path):
             exec(code, module.__dict__)
     except BaseException:
         del sys.modules[name]
@@ -60,14 +60,14 @@ def load_file(path: Path) -> types.ModuleType:
 
 
 @contextmanager
-def own_lines(path: Path | None) -> Generator[None]:
-    """Tell of anything that is raised inside with the line of a user's file that it comes from, if it has one there.
+def locate_errors(path: Path | None) -> Generator[None]:
+    """Add to exceptions raised inside the line of a user's file that raised them.
 
     Args:
-        path: of the file; None to leave everything as it is.
+        path: path of the user's file; None to change nothing.
 
     Raises:
-        UserFileError: in place of what was raised by a line of the file, or of a file beside it.
+        UserFileError: in place of an exception raised by a line of the file, or of a file in the same folder.
     """
     if path is None:
         yield
@@ -77,33 +77,33 @@ def own_lines(path: Path | None) -> Generator[None]:
     except UserFileError:
         raise
     except (Exception, SystemExit) as error:
-        where = _place(error, path.resolve())
-        if where is None:
+        location = _location(error, path.resolve())
+        if location is None:
             raise
-        file, line, text = where
-        said = f"{path if file == path.resolve() else path.with_name(file.name)}, line {line}: {_said(error)}"
-        raise UserFileError(f"{said}\n    {text.strip()}" if text.strip() else said) from error
+        file, line, text = location
+        message = f"{path if file == path.resolve() else path.with_name(file.name)}, line {line}: {_message(error)}"
+        raise UserFileError(f"{message}\n    {text.strip()}" if text.strip() else message) from error
 
 
-def _place(error: BaseException, path: Path) -> tuple[Path, int, str] | None:
-    """The last line of the user's file, or of one beside it, on the way to an error: file, number and text."""
+def _location(error: BaseException, path: Path) -> tuple[Path, int, str] | None:
+    """Return the innermost line of the user's file, or of one in its folder, in a traceback: file, number and text."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         file = Path(error.filename)
         return (file, error.lineno, error.text or "") if file.parent == path.parent else None
     ours = Path(str(errors.__file__)).parents[1]
-    found = None
+    location = None
     for frame in traceback.extract_tb(error.__traceback__):
         file = Path(frame.filename)
         if file == path or (file.parent == path.parent and ours not in file.parents):
-            found = file, frame.lineno or 0, frame.line or ""
-    return found
+            location = file, frame.lineno or 0, frame.line or ""
+    return location
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, EruginError):
         return message_with_notes(error)
     if isinstance(error, SystemExit):
-        return "the file ends the program (sys.exit), but it is to be loaded: take that line away"
+        return "the file calls sys.exit when it is loaded: remove that line"
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
     return f"{type(error).__name__}: {message_with_notes(error)}" if message_with_notes(error) else type(error).__name__
@@ -120,22 +120,22 @@ def _read(path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         shown = data.splitlines()[line - 1].decode("utf-8", "backslashreplace").strip()
         raise UserFileError(
-            f"{path}, line {line}: not UTF-8, byte 0x{data[error.start]:02x} has no meaning there: save it as UTF-8"
+            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not valid UTF-8: save the file as UTF-8"
             f"\n    {shown}"
         ) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise UserFileError(f"{path}, line {line}: this is no text: it has a null byte there")
+        raise UserFileError(f"{path}, line {line}: the file contains a null byte, so it is not a text file")
     return text
 
 
 @dataclass(frozen=True, eq=False)
 class ScenarioChoice:
-    """A scenario, and the user's file that it comes from.
+    """A scenario, and the user's file that defines it.
 
     Attributes:
-        scenario: what to run.
-        file: where it is from; None if it is Erugin's own.
+        scenario: the chosen scenario.
+        file: path of the user's file; None for a scenario of the catalogue.
     """
 
     scenario: Scenario
@@ -143,50 +143,50 @@ class ScenarioChoice:
 
 
 def choose_scenario(word: str, name: str | None = None) -> ScenarioChoice:
-    """The scenario of a name, or of a file.
+    """Return a scenario of the catalogue, or of a file.
 
     Args:
-        word: a name of the catalogue; or a path, which ends in ``.py`` or holds a separator.
-        name: which scenario of the file; needed if it has several.
+        word: a name of the catalogue; or a path, which ends in ``.py`` or contains a separator.
+        name: name of the scenario in the file; required if it has several.
 
     Raises:
-        ModelError: for an unknown name, or a file's scenario asked for without a file.
-        UserFileError: if something is wrong with the file, or it has no such scenario.
+        ModelError: for an unknown name, or ``name`` without a file.
+        UserFileError: if the file cannot be loaded, or has no such scenario.
     """
     if not (word.endswith(".py") or "/" in word or os.sep in word):
         from .catalogue import SCENARIOS  # late, for its pictures bring matplotlib
 
         if name is not None:
-            raise ModelError(f"--scenario chooses one of a file's scenarios, and {word!r} is no file: leave it out")
+            raise ModelError(f"--scenario chooses a scenario of a file, but {word!r} is not a file: omit --scenario")
         return ScenarioChoice(find(word, SCENARIOS))
     path = Path(word)
     own = scenarios_of(path)
     if name is None and len(own) > 1:
-        raise UserFileError(f"{path} has several scenarios: choose one by --scenario: {', '.join(sorted(own))}")
+        raise UserFileError(f"{path} has several scenarios: choose one with --scenario: {', '.join(sorted(own))}")
     if name is not None and name not in own:
         raise UserFileError(f"{path}: {unknown_name('scenario', name, own)}")
     return ScenarioChoice(own[name] if name is not None else next(iter(own.values())), path)
 
 
 def scenarios_of(path: Path) -> dict[str, Scenario]:
-    """The scenarios that a file makes, by name; at least one.
+    """Return the scenarios defined in a file, by name; at least one.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        UserFileError: if something is wrong with the file, two of its scenarios have one name, or it has none.
+        UserFileError: if the file cannot be loaded, two of its scenarios have the same name, or it has none.
     """
     module = load_file(path)
-    found: dict[str, Scenario] = {}
+    scenarios: dict[str, Scenario] = {}
     for value in vars(module).values():
         if not isinstance(value, Scenario) or value.function.__module__ != module.__name__:
             continue
-        if found.setdefault(value.name, value) is not value:
-            raise UserFileError(f"{path}: two scenarios are called {value.name!r}: give one of them another name")
-    if not found:
+        if scenarios.setdefault(value.name, value) is not value:
+            raise UserFileError(f"{path}: two scenarios are called {value.name!r}: rename one of them")
+    if not scenarios:
         raise UserFileError(
             f'{path} has no scenario: put @scenario("name") before a function that returns a Setup; '
-            "'erugin new FILE' writes one to begin with"
+            "'erugin new FILE' writes an example to start from"
         )
-    return found
+    return scenarios

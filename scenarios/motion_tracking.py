@@ -1,4 +1,4 @@
-"""Rivals of a setup's controller that are given the same task: what to put into :attr:`Setup.rivals`."""
+"""Baselines that track the motion of a setup's own controller, for :attr:`Setup.baselines`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..symbolic.pickling import Picklable
 from .setup import Setup
 
 TOLERANCE = 2e-5
-"""By how much a reference may miss the motion that it is made of, in the unit of a coordinate."""
+"""Largest distance of a reference from the motion that it approximates, in the unit of a coordinate."""
 
 
 @dataclass(frozen=True)
 class MotionTracking(Picklable):
-    """A law that follows a motion in time: the one that the setup's own controller makes.
+    """A law that tracks, as a function of time, the motion produced by the setup's own controller.
 
-    It is made once, with the setup's parameters or some others, such as an obstacle out of the way, and rests where it
-    ends. Where a study moves an obstacle it is not planned anew.
+    The motion is simulated once, with the setup's parameters or other ones, such as an obstacle out of the way; after
+    its end the reference rests. It is not planned again when a study moves an obstacle.
 
     Attributes:
-        build: the law for a setup and q_d(t).
-        values: parameters that are set for that motion, by name.
-        tolerance: by which the reference may miss it, in the unit of a coordinate; each piece that it needs more costs
-            12 operations per coordinate in every tick.
+        build: function that builds the law from a setup and the reference q_d(t).
+        values: parameters set for the reference motion, by name.
+        tolerance: largest distance of the reference from the motion, in the unit of a coordinate; each additional
+            polynomial piece costs 12 operations per coordinate in every tick.
     """
 
     build: Callable[[Setup, Reference], Controller]
@@ -37,24 +37,27 @@ class MotionTracking(Picklable):
     tolerance: float = TOLERANCE
 
     def __call__(self, setup: Setup) -> Controller:
-        """The law for a setup.
+        """Build the law for a setup.
 
         Args:
-            setup: with a controller.
+            setup: a setup with a controller.
 
         Raises:
-            ModelError: if it has phases, or no controller; and whatever the law refuses.
-            SimulationError: if the motion has to stop.
+            ModelError: if the setup has phases or no controller; and whatever the law raises.
+            SimulationError: if the reference motion has to stop.
         """
         if setup.phases or setup.controller is None:
-            raise ModelError("what a rival is to follow is the motion of a controller: the setup has none, or phases")
+            raise ModelError(
+                "MotionTracking requires a setup with a controller, whose motion it tracks: the setup has none, or "
+                "phases"
+            )
         try:
             motion = setup.with_parameters(self.values).run()
         except SimulationError as error:
             prefix_message(
                 error,
-                "the motion that AlongMotion follows, which is that of the setup's own controller, had to stop; other "
-                "parameters for it can be given as AlongMotion(…, values={…}): ",
+                "the motion that MotionTracking follows, which is that of the setup's own controller, had to stop; "
+                "pass other parameters for it as MotionTracking(…, values={…}): ",
             )
             raise
         assert isinstance(motion, Trajectory)
@@ -63,22 +66,22 @@ class MotionTracking(Picklable):
         except ModelError as error:
             prefix_message(
                 error,
-                "the motion of the setup's own controller is not smooth enough to be followed within "
-                f"{self.tolerance:g}: give AlongMotion(…, tolerance=) a larger value, or the setup a smoother motion: ",
+                "the motion of the setup's own controller is not smooth enough to be tracked within "
+                f"{self.tolerance:g}: raise MotionTracking(…, tolerance=), or make the motion smoother: ",
             )
             raise
         return self.build(setup, reference)
 
 
 def point_along(reference: Reference, point: str) -> ca.SX:
-    """Where a point of the robot is along a motion: an expression in time and the robot's parameters.
+    """Return the position of a point along a reference motion, as an expression in time and the robot's parameters.
 
     Args:
-        reference: q_d(t).
-        point: one of the robot's points.
+        reference: the motion q_d(t).
+        point: name of one of the robot's points.
 
     Raises:
-        ModelError: for a point that the robot does not have.
+        ModelError: for an unknown point.
     """
     if point not in reference.robot.points:
         raise ModelError(unknown_name("point", point, reference.robot.points))

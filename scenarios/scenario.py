@@ -1,4 +1,4 @@
-"""A scenario: a function that sets up a motion, with settings that are its arguments."""
+"""Scenarios: functions that set up a motion; their arguments are the settings."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from .setup import Setup
 
 Value = float | int | bool | str
 PARAMETERS = "parameters"
-"""The argument by which a scenario is told which parameters are set; others are set after it was built."""
+"""Argument that passes the given parameter values to a scenario's function; they are set on its Setup in any case."""
 
 
 class Build(Protocol):
-    """Sets up a motion; every argument is named, and has a default."""
+    """A function that sets up a motion; every argument is a keyword with a default."""
 
     __name__: str
     __module__: str
     __doc__: str | None
 
     def __call__(self, **settings: object) -> Setup:
-        """The motion for some settings."""
+        """Set up the motion."""
         ...
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A choice of a scenario other than a parameter.
+    """An argument of a scenario, as opposed to a parameter of its plant or controller.
 
     Attributes:
         value: the default; it also fixes the type.
-        meaning: what it is, with its unit.
-        words: the allowed words, if the value is one.
+        meaning: description, with the unit.
+        choices: the allowed words, if the value is one.
     """
 
     value: Value
     meaning: str
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """The default as the command line has it."""
+        """The default as typed on the command line."""
         return ("yes" if self.value else "no") if isinstance(self.value, bool) else str(self.value)
 
     def check(self, name: str, value: object) -> Value:
-        """The value itself, a whole number as a float where the default is one.
+        """Return the value in the type of the default.
 
         Args:
-            name: of the setting, for messages.
-            value: from a program.
+            name: name of the setting, for messages.
+            value: value passed in Python.
 
         Raises:
-            ParameterError: if it is of another type than the default, or not one of the words.
+            ParameterError: if its type differs from the default's, or it is not one of the choices.
         """
         if isinstance(self.value, str):
             return self._word(name, value)
@@ -81,19 +81,19 @@ class Setting:
     def _word(self, name: str, value: object) -> str:
         if not isinstance(value, str):
             raise ParameterError(f"{name} must be a word, got {value!r}")
-        if self.words and value not in self.words:
-            raise ParameterError(f"{name} must be one of {', '.join(self.words)}, got {value!r}")
+        if self.choices and value not in self.choices:
+            raise ParameterError(f"{name} must be one of {', '.join(self.choices)}, got {value!r}")
         return value
 
     def parse(self, name: str, text: str) -> Value:
-        """The value that a text from the command line stands for.
+        """Convert a text from the command line.
 
         Args:
-            name: of the setting, for messages.
-            text: from the command line.
+            name: name of the setting, for messages.
+            text: text from the command line.
 
         Raises:
-            ParameterError: if it is not a number, not a whole one, or not one of the words.
+            ParameterError: if it is not a number, not a whole number where one is required, or not one of the choices.
         """
         if isinstance(self.value, bool):
             if text not in ("yes", "no"):
@@ -111,12 +111,12 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """A named motion with settings. Made by :func:`scenario`; called with settings it gives the :class:`Setup`.
+    """A named motion with settings, made by :func:`scenario`; calling it with settings returns a :class:`Setup`.
 
     Attributes:
-        name: how the command line calls it.
-        function: sets up the motion.
-        settings: its arguments, by name.
+        name: name on the command line.
+        function: function that sets up the motion.
+        settings: arguments of the function, by name.
     """
 
     name: str
@@ -124,29 +124,29 @@ class Scenario:
     settings: Mapping[str, Setting]
 
     def __call__(self, *, parameters: Mapping[str, float] | None = None, **settings: Value) -> Setup:
-        """The motion for some settings.
+        """Set up the motion.
 
         Args:
-            parameters: of plant and controllers that are not nominal, by name.
-            settings: other than the default ones, by name.
+            parameters: values of parameters of plant and controllers that differ from the nominal ones, by name.
+            settings: values of settings that differ from the defaults, by name.
 
         Raises:
             ParameterError: for an unknown name.
-            ModelError: if the function gives no Setup; and whatever it raises itself.
+            ModelError: if the function does not return a Setup; and whatever it raises itself.
         """
         for name in settings:
             if name not in self.settings:
                 raise ParameterError(unknown_name(f"setting of {self.name}", name, list(self.settings)))
-        told: dict[str, object] = {name: self.settings[name].check(name, value) for name, value in settings.items()}
+        given: dict[str, object] = {name: self.settings[name].check(name, value) for name, value in settings.items()}
         if PARAMETERS in inspect.signature(self.function).parameters:
-            told[PARAMETERS] = dict(parameters or {})
-        setup = self.function(**told)
+            given[PARAMETERS] = dict(parameters or {})
+        setup = self.function(**given)
         if not isinstance(setup, Setup):
-            raise ModelError(f"scenario {self.name!r}{self._place} must return a Setup, got {_named(setup)}")
+            raise ModelError(f"scenario {self.name!r}{self._location} must return a Setup, got {_describe(setup)}")
         return setup.with_parameters(parameters or {})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Imported where it is Erugin's own; of a user's, whose annotations may be unknown there, what was read."""
+        """Pickle Erugin's own scenarios by name, and a user's by its fields, for its annotations may be unavailable."""
         module = self.function.__module__
         if module.partition(".")[0] == __name__.partition(".")[0]:
             return _imported, (module, self.function.__name__)
@@ -157,45 +157,50 @@ class Scenario:
         """Read the settings from a function's arguments and docstring.
 
         Args:
-            name: how the command line calls it.
-            function: sets up a motion.
+            name: name on the command line.
+            function: function that sets up a motion.
 
         Raises:
-            ModelError: for an argument without a default, without a description, or of another type.
+            ModelError: for an argument without a default, without a description, or of an unsupported type.
         """
         _require_name(name)
-        described = _described(inspect.getdoc(function) or "")
+        described = _argument_descriptions(inspect.getdoc(function) or "")
         settings: dict[str, Setting] = {}
         try:
             arguments = inspect.signature(function, eval_str=True).parameters
         except NameError as error:
-            raise ModelError(f"annotations of scenario {name!r} must be known when it is made: {error}") from error
+            raise ModelError(
+                f"the annotations of scenario {name!r} must be defined before its function: {error}"
+            ) from error
         for argument, parameter in arguments.items():
             if argument == PARAMETERS:
                 continue
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-                raise ModelError(f"argument {argument!r} of scenario {name!r} is given by its name: leave out the /")
+                raise ModelError(
+                    f"argument {argument!r} of scenario {name!r} must accept a keyword: remove the / after it"
+                )
             value = parameter.default
             if value is inspect.Parameter.empty or not isinstance(value, bool | int | float | str):
                 raise ModelError(
-                    f"argument {argument!r} of scenario {name!r} needs a default that is a number, yes or no, or a word"
+                    f"argument {argument!r} of scenario {name!r} must have a default: a number, True or False, or a "
+                    "text"
                 )
             if argument not in described:
                 raise ModelError(
-                    f"argument {argument!r} of scenario {name!r} is not described in its docstring (Args:)"
+                    f"argument {argument!r} of scenario {name!r} is not described in its docstring: add it under Args:"
                 )
-            words = get_args(parameter.annotation) if get_origin(parameter.annotation) is Literal else ()
-            settings[argument] = Setting(value, described[argument], tuple(map(str, words)))
+            choices = get_args(parameter.annotation) if get_origin(parameter.annotation) is Literal else ()
+            settings[argument] = Setting(value, described[argument], tuple(map(str, choices)))
         return cls(name, function, types.MappingProxyType(settings))
 
     @functools.cached_property
     def _parameters(self) -> tuple[str, ...]:
-        """Names of the parameters with its own settings."""
+        """Names of the parameters with the default settings."""
         return self().parameters
 
     @property
-    def _place(self) -> str:
-        """Where its function begins, in brackets; nothing if it has no lines of its own."""
+    def _location(self) -> str:
+        """File and first line of the function, in brackets; empty if it has no code object."""
         code = getattr(self.function, "__code__", None)
         if not isinstance(code, types.CodeType):
             return ""
@@ -203,22 +208,22 @@ class Scenario:
 
     @property
     def summary(self) -> str:
-        """One sentence: the phenomenon it shows."""
+        """First line of the docstring: the phenomenon that the scenario shows."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     @property
     def description(self) -> str:
-        """The whole docstring up to its arguments: the phenomenon, and what to expect."""
+        """The docstring up to its arguments: the phenomenon, and what to expect."""
         return re.split(r"^(?:Args|Returns|Raises):", inspect.getdoc(self.function) or "", flags=re.M)[0].strip()
 
     def prepare(self, given: Mapping[str, str]) -> Setup:
-        """Set up from texts as the command line has them.
+        """Set up the motion from texts of the command line.
 
         Args:
-            given: settings and parameters by name.
+            given: settings and parameters, by name.
 
         Raises:
-            ParameterError: for an unknown name, or a text that does not fit.
+            ParameterError: for an unknown name, or a text that cannot be converted.
         """
         settings = {
             name: self.settings[name].parse(name, text) for name, text in given.items() if name in self.settings
@@ -238,11 +243,11 @@ def scenario(name: str) -> Callable[[Callable[..., Setup]], Scenario]:
     """Make a scenario of a function that sets up a motion.
 
     The arguments of the function are the scenario's settings: each has a default, which is a number, True or False, or
-    a word, and is described in the docstring; the words of a ``Literal`` are the allowed ones. An argument
-    ``parameters`` receives the parameters that are set by name. The first line of the docstring says what is shown.
+    a text, and is described in the docstring; an annotation ``Literal`` lists the allowed texts. An argument
+    ``parameters`` receives the given parameter values by name. The first line of the docstring is the summary.
 
     Args:
-        name: how the command line calls it.
+        name: name on the command line.
 
     Returns:
         A decorator.
@@ -252,11 +257,11 @@ def scenario(name: str) -> Callable[[Callable[..., Setup]], Scenario]:
 
 
 def number(name: str, text: str) -> float:
-    """A text as a float; raises ParameterError if it is none.
+    """Convert a text to a float; raises ParameterError if it is not a number.
 
     Args:
-        name: of the value, for the message.
-        text: from the command line.
+        name: name of the value, for the message.
+        text: text from the command line.
     """
     try:
         return float(text)
@@ -265,11 +270,11 @@ def number(name: str, text: str) -> float:
 
 
 def find(name: str, scenarios: Iterable[Scenario]) -> Scenario:
-    """The scenario of this name; raises ModelError with the nearest names if there is none.
+    """Return the scenario of this name; raises ModelError with the nearest names if it is unknown.
 
     Args:
-        name: of a scenario.
-        scenarios: to look in.
+        name: name of a scenario.
+        scenarios: scenarios to search.
     """
     known = {each.name: each for each in scenarios}
     if name not in known:
@@ -283,19 +288,19 @@ def _require_name(name: object) -> None:
     require_name("a scenario", name)
 
 
-def _named(value: object) -> str:
-    return "None" if value is None else f"something of type {type(value).__name__}"
+def _describe(value: object) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def _imported(module: str, name: str) -> Scenario:
-    found = getattr(importlib.import_module(module), name)
-    assert isinstance(found, Scenario)
-    return found
+    imported = getattr(importlib.import_module(module), name)
+    assert isinstance(imported, Scenario)
+    return imported
 
 
-def _described(text: str) -> dict[str, str]:
-    """What the section Args of a docstring says of each argument."""
+def _argument_descriptions(text: str) -> dict[str, str]:
+    """Descriptions of the arguments, by name, from the section Args of a docstring."""
     _, _, section = text.partition("\nArgs:\n")
     section = re.split(r"^\S", section, maxsplit=1, flags=re.M)[0]
-    found = re.findall(r"^ {4}(\w+):\s*(.*(?:\n {5,}.*)*)", section, flags=re.M)
-    return {name: re.sub(r"\s+", " ", words).strip() for name, words in found}
+    entries = re.findall(r"^ {4}(\w+):\s*(.*(?:\n {5,}.*)*)", section, flags=re.M)
+    return {name: re.sub(r"\s+", " ", description).strip() for name, description in entries}

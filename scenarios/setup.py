@@ -1,4 +1,4 @@
-"""A motion ready to run: who moves, from where, for how long, and what is to be seen of it."""
+"""A motion ready to run: plant, controller, start, duration, measures and pictures."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ Motion = Trajectory | PhasedTrajectory
 Draw = Callable[[Any, Path], None]
 """Draws a motion, a Trajectory or a PhasedTrajectory, into a file."""
 MakeController = Callable[["Setup"], Controller]
-"""A controller for a setup: what a comparison takes, for it can be sent to another process and built there."""
+"""A function that builds a controller for a setup; unlike a controller it can be sent to another process."""
 
 
 @dataclass(frozen=True)
 class Measure(Picklable):
-    """A number that tells of a whole motion.
+    """A number that describes a whole motion.
 
     Attributes:
-        of: the number, from a Trajectory or, where there are phases, a PhasedTrajectory.
-        unit: of the number; empty if it has none.
-        expected: lowest and highest value that are expected with the scenario's own settings; None for no expectation.
+        function: computes the number from a Trajectory or, for a motion in phases, a PhasedTrajectory.
+        unit: unit of the number; empty if it has none.
+        expected: lowest and highest value expected with the scenario's default settings; None for no expectation.
     """
 
-    of: Callable[[Any], float]
+    function: Callable[[Any], float]
     unit: str = ""
     expected: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no function, and bounds that are not two in ascending order."""
-        if not callable(self.of):
-            raise ModelError(f"a measure is a function of the motion, got {_short(self.of)}")
+        """Raise ModelError unless the function is callable and the bounds are two numbers in ascending order."""
+        if not callable(self.function):
+            raise ModelError(f"a measure must be a function of the motion, got {_short(self.function)}")
         if self.expected is None:
             return
         bounds: object = self.expected
         if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not _are_ordered(*bounds):
             raise ModelError(
-                f"what is expected of a measure is its lowest and its highest value (low, high), got {bounds!r}"
+                f"expected of a measure must be its lowest and its highest value (low, high), got {bounds!r}"
             )
 
 
 @dataclass(frozen=True)
 class MeasuredValue:
-    """A measure's value.
+    """The value of a measure.
 
     Attributes:
-        name: of the measure.
+        name: name of the measure.
         value: the number.
-        unit: of the number.
-        expected: lowest and highest value that are expected, or None.
+        unit: unit of the number.
+        expected: lowest and highest expected value, or None.
     """
 
     name: str
@@ -79,7 +79,7 @@ class MeasuredValue:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the value is expected; True if nothing is. NaN is expected by none."""
+        """True if the value lies in the expected range, or none is given; NaN lies in no range."""
         return self.expected is None or self.expected[0] <= self.value <= self.expected[1]
 
 
@@ -89,32 +89,32 @@ class Setup(Picklable):
 
     Attributes:
         robot: the plant.
-        controller: what drives it, or None.
-        q0: coordinates at the start, shape (nq,).
-        v0: velocities at the start, shape (nv,).
+        controller: the controller that drives the plant, or None for a free motion.
+        q0: initial coordinates, shape (nq,).
+        v0: initial velocities, shape (nv,).
         duration: longest time of the motion [s].
-        step: of samples, and of a fixed-step integrator [s].
-        integrator: fixed-step RK4 if not given.
+        step: time between samples, and step of a fixed-step integrator [s].
+        integrator: integrator of the motion; fixed-step RK4 if not given.
         stop: scalar expression; the motion ends at the first sample at which it is positive.
-        p: the plant's parameters that are not nominal, by name.
-        controller_p: the controller's parameters that are not nominal, by name.
-        phases: in place of the controller, one after the other.
-        measures: what is told of the motion, by name.
-        pictures: file name → what draws it; a plot, the motion and an animation of it if there are none.
-        error: what tracking is to make small: distance to the path or the target, a scalar in the plant's symbols t, q,
-            v and p, not negative.
-        clearance: least distance to what is to be kept clear of, likewise; negative inside.
+        p: values of the plant's parameters that differ from the nominal ones, by name.
+        controller_p: values of the controller's parameters that differ from the nominal ones, by name.
+        phases: phases of the motion, in order; they replace the controller.
+        measures: numbers that describe the motion, by name.
+        pictures: functions that draw the motion, by file name; a plot, a picture and an animation if empty.
+        error: tracking error: distance to the path or the target, a scalar in the plant's symbols t, q, v and p, not
+            negative.
+        clearance: least distance to the obstacles, a scalar in the same symbols; negative inside an obstacle.
         settled: error below which the motion counts as settled, in the unit of ``error``.
-        unit: of ``error`` and ``clearance``; none is shown if it is empty.
-        metrics: what studies reckon besides the standard ones, by name, in the plant's symbols.
-        varied: what seeds vary, by name: a parameter of plant and controller (``"m1"``), of one of them
-            (``"plant.m1"``, ``"law.m1"``), or an entry of the start (``"q0.q1"``, ``"v0.q1"``).
-        rivals: controllers to compare with, by name.
+        unit: unit of ``error`` and ``clearance``; none is shown if it is empty.
+        metrics: metrics that studies compute besides the standard ones, by name, in the plant's symbols.
+        randomization: distributions of what seeds vary, by name: a parameter of plant and controller (``"m1"``), of one
+            of them (``"plant.m1"``, ``"law.m1"``), or an entry of the start (``"q0.q1"``, ``"v0.q1"``).
+        baselines: functions that build the controllers to compare with, by name.
 
     Raises:
-        ModelError: for both a controller and phases; for ``stop``, ``controller_p`` or ``metrics`` beside phases; for
-            an argument of another kind, a time that is not positive, or a picture's name that is a path.
-        ShapeError: for a start of another shape.
+        ModelError: for both a controller and phases; for ``stop``, ``controller_p`` or ``metrics`` together with
+            phases; for an argument of the wrong type, a time that is not positive, or a picture's name that is a path.
+        ShapeError: for a start of the wrong shape.
     """
 
     robot: Robot = field(repr=False)
@@ -135,37 +135,37 @@ class Setup(Picklable):
     settled: float = 1e-3
     unit: str = ""
     metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
-    varied: Mapping[str, Distribution] = field(default_factory=dict[str, Distribution])
-    rivals: Mapping[str, MakeController] = field(default_factory=dict[str, MakeController])
+    randomization: Mapping[str, Distribution] = field(default_factory=dict[str, Distribution])
+    baselines: Mapping[str, MakeController] = field(default_factory=dict[str, MakeController])
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself, and arguments of another kind."""
+        """Raise ModelError for contradictory arguments and arguments of the wrong type."""
         object.__setattr__(self, "phases", tuple(self.phases))
-        self._check_kinds()
+        self._check_types()
         if self.phases and self.controller is not None:
-            raise ModelError("a setup has a controller or phases, each with a controller of its own, not both")
+            raise ModelError("a setup has either a controller or phases, each with its own controller, not both")
         given = {"stop": self.stop is not None, "controller_p": bool(self.controller_p), "metrics": bool(self.metrics)}
         if self.phases and any(given.values()):
             names = ", ".join(name for name, is_given in given.items() if is_given)
             raise ModelError(
-                f"a setup with phases takes no {names}: phases have an end (until=) and values of their own "
-                "(controller_p=), "
-                "and metrics are reckoned along the run of one controller"
+                f"a setup with phases accepts no {names}: each Phase has its own end (until=) and values "
+                "(controller_p=), and metrics require a single controller"
             )
 
-    def _check_kinds(self) -> None:
-        kinds = (("robot", self.robot, Robot, "a Robot"), ("controller", self.controller, Controller, "a Controller"))
-        for name, value, kind, called in kinds:
-            if not isinstance(value, kind) and not (name == "controller" and value is None):
-                raise ModelError(f"{name} must be {called}, got {_short(value)}")
+    def _check_types(self) -> None:
+        types = (("robot", self.robot, Robot, "a Robot"), ("controller", self.controller, Controller, "a Controller"))
+        for name, value, expected, described in types:
+            if not isinstance(value, expected) and not (name == "controller" and value is None):
+                raise ModelError(f"{name} must be {described}, got {_short(value)}")
         for name, start, length in (("q0", self.q0, self.robot.q.numel()), ("v0", self.v0, self.robot.v.numel())):
             vector(name, start, length)
         positive("duration", self.duration)
         positive("step", self.step)
         not_negative("settled", self.settled)
-        for what, names in (("measure", self.measures), ("picture", self.pictures), ("controller", self.rivals)):
+        named = (("a measure", self.measures), ("a picture", self.pictures), ("a controller", self.baselines))
+        for owner, names in named:
             for name in names:
-                require_name(f"a {what}", name)
+                require_name(owner, name)
         for values in (self.p, self.controller_p):
             for parameter, number in values.items():
                 finite(f"parameter {parameter!r}", number)
@@ -179,18 +179,18 @@ class Setup(Picklable):
             if not callable(draw):
                 raise ModelError(f"picture {name!r} must be a function of the motion and a file, got {_short(draw)}")
             if Path(name).name != name:
-                raise ModelError(f"a picture is called by a file's name without a folder, got {name!r}")
+                raise ModelError(f"the name of a picture must be a file name without a folder, got {name!r}")
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of all parameters that can be set: the plant's, then the controllers'."""
+        """Names of all parameters: the plant's, then the controllers'."""
         laws = [self.controller, *(phase.controller for phase in self.phases)]
         own = [name for law in laws if law is not None for name in law.parameters.names]
         return tuple(dict.fromkeys([*self.robot.parameters.names, *own]))
 
     @property
     def nominal(self) -> Mapping[str, float]:
-        """Values of the parameters with which it runs, by name; those without a nominal value are left out."""
+        """Values of the parameters used by :meth:`run`, by name; those without a value are left out."""
         values: dict[str, float] = {} if self.controller is None else dict(self.controller.parameters.nominal)
         for phase in self.phases:
             values |= {} if phase.controller is None else phase.controller.parameters.nominal
@@ -200,14 +200,14 @@ class Setup(Picklable):
         return values | dict(self.p)
 
     def with_parameters(self, values: Mapping[str, float]) -> Setup:
-        """The same motion with some parameters set, of plant and controllers alike where both have them.
+        """Return the setup with some parameters set, in the plant and the controllers alike where both have them.
 
         Args:
-            values: by name.
+            values: values of parameters, by name.
 
         Raises:
-            ParameterError: for a name that neither has.
-            ModelError: for a value that is no finite number.
+            ParameterError: for an unknown parameter.
+            ModelError: for a value that is not a finite number.
         """
         for name, value in values.items():
             if name not in self.parameters:
@@ -222,39 +222,39 @@ class Setup(Picklable):
         )
 
     def driven_by(self, controller: Controller | None) -> Setup:
-        """The same motion under another controller, which takes those of ``controller_p`` that it has.
+        """Return the setup with another controller, which keeps those values of ``controller_p`` that it has.
 
         Args:
-            controller: in place of the setup's own; None for a free motion.
+            controller: replaces the setup's own controller; None for a free motion.
 
         Raises:
-            ModelError: for a motion in phases, each of which has its own.
+            ModelError: for a motion in phases, each of which has its own controller.
         """
         if self.phases:
-            raise ModelError("a motion in phases has a controller for each of them: replace those")
+            raise ModelError("a motion in phases has a controller for each phase: replace the phases")
         names = () if controller is None else controller.parameters.names
         controller_p = {name: value for name, value in self.controller_p.items() if name in names}
         return replace(self, controller=controller, controller_p=controller_p)
 
     @functools.cached_property
     def simulator(self) -> Simulator:
-        """Plant and controller, compiled; not for a motion in phases."""
+        """Compiled simulator of plant and controller; not for a motion in phases."""
         return Simulator(
             self.robot, self.controller, integrator=self.integrator, stop=self.stop, metrics=self.metrics or None
         )
 
     def run(self, progress: Callable[[float], None] | None = None) -> Motion:
-        """Simulate.
+        """Simulate the motion.
 
         Args:
-            progress: called with the share that is done, in [0, 1].
+            progress: called with the completed share, in [0, 1].
 
         Returns:
-            A Trajectory, or a PhasedTrajectory where there are phases.
+            A Trajectory, or a PhasedTrajectory if the setup has phases.
 
         Raises:
-            SimulationError, PhasedSimulationError: if the motion has to stop; what was computed is attached.
-            SimulationInterrupted, PhasedSimulationInterrupted: on Ctrl-C, likewise.
+            SimulationError, PhasedSimulationError: if the motion has to stop; the samples so far are attached.
+            SimulationInterrupted, PhasedSimulationInterrupted: on Ctrl-C; the samples so far are attached.
         """
         if self.phases:
             return simulate_phases(
@@ -268,16 +268,16 @@ class Setup(Picklable):
         )
 
     def measure(self, motion: Motion) -> tuple[MeasuredValue, ...]:
-        """What is told of a motion.
+        """Evaluate all measures of a motion.
 
         Args:
-            motion: of this setup.
+            motion: a motion of this setup.
 
         Raises:
-            ModelError: for a measure that gives no single number.
+            ModelError: for a measure that does not return a single number.
         """
         return tuple(
-            MeasuredValue(name, _single(name, measure.of(motion)), measure.unit, measure.expected)
+            MeasuredValue(name, _single(name, measure.function(motion)), measure.unit, measure.expected)
             for name, measure in self.measures.items()
         )
 
@@ -293,17 +293,19 @@ def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:
 
 
 def _single(name: str, value: object) -> float:
-    """A measure's value as a number."""
+    """Return the value of a measure as a float."""
     shape = np.shape(np.asarray(value))
     if math.prod(shape) != 1:
-        raise ModelError(f"measure {name!r} must give one number, got shape {shape}: take one of them, or the largest")
+        raise ModelError(
+            f"measure {name!r} must return one number, got an array of shape {shape}: return one entry, or the largest"
+        )
     try:
         return float(np.asarray(value, dtype=np.float64).reshape(()))
     except (TypeError, ValueError) as error:
-        raise ModelError(f"measure {name!r} must give one number, got {_short(value)}") from error
+        raise ModelError(f"measure {name!r} must return one number, got {_short(value)}") from error
 
 
 def _short(value: object) -> str:
-    """What something is, without the many lines that some things are shown in."""
+    """Return the repr of a value, or its type if the repr is long."""
     text = repr(value)
-    return text if len(text) <= 40 and "\n" not in text else f"something of type {type(value).__name__}"
+    return text if len(text) <= 40 and "\n" not in text else f"an object of type {type(value).__name__}"

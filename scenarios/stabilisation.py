@@ -1,4 +1,4 @@
-"""Stabilisation of natural constraints, methods side by side: drift, energy error and cost on one motion."""
+"""Comparison of stabilisation methods for natural constraints: drift, energy error and cost on one motion."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..views.style import label_axes, new_figure
 from ..views.time_series import FLOOR
 
 WINDOWS = 300
-"""Points of each line: the largest value of each window is drawn, so that a million samples stay readable."""
+"""Number of windows of time; of each the largest value is drawn, so that a million samples stay readable."""
 
 
 def draw_stabilisation(results: Sequence[StabilisationResult]) -> Figure:
-    """Position, velocity and energy error over time, one above the other, on log axes.
+    """Draw position, velocity and energy error over time on logarithmic axes.
 
     Args:
-        results: one line each.
+        results: results of :func:`compare_stabilisation`, one line each.
     """
     figure = new_figure(8.0, 7.2)
     column: list[Axes] = list(figure.subplots(3, 1, sharex=True, squeeze=False)[:, 0])
@@ -51,11 +51,11 @@ def draw_stabilisation(results: Sequence[StabilisationResult]) -> Figure:
 
 
 def envelope(t: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest value in each window of time, and the middle of the window.
+    """Return the middle of each window of time, and the largest value in it.
 
     Args:
         t: times, shape (N,) [s].
-        values: not negative, shape (N,).
+        values: values at these times, not negative, shape (N,).
     """
     starts = np.unique(np.linspace(0, len(t), min(WINDOWS, len(t)), endpoint=False).astype(np.int64))
     largest = np.maximum(np.maximum.reduceat(values, starts), FLOOR)
@@ -68,11 +68,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StabilisationMethod:
-    """How the natural constraints of a plant are kept.
+    """A method that stabilises the natural constraints of a plant.
 
     Attributes:
-        perturbation: equation that those of order 0 obey; None for ÿ = 0, no stabilisation at all.
-        integrator: takes the steps, and projects or not.
+        perturbation: perturbation equation of the constraints of order 0; None for ÿ = 0, no stabilisation at all.
+        integrator: integrator of the motion, with or without projection.
     """
 
     perturbation: Perturbation | None
@@ -81,16 +81,16 @@ class StabilisationMethod:
 
 @dataclass(frozen=True, eq=False)
 class StabilisationResult:
-    """How well and at what cost one way kept the constraints.
+    """Drift, energy error and cost of one method.
 
     Attributes:
-        name: of the way.
+        name: name of the method.
         t: times of the samples, shape (N,) [s].
         position: largest |φ| over the rows of order 0, shape (N,) [m or rad].
-        velocity: largest |φ̇| of them and |ψ| of the rows of order 1, shape (N,).
-        energy: |E − E(0)| as a share of the largest kinetic energy, shape (N,).
-        seconds: of the run per simulated second, the median of the rounds.
-        relative_cost: the same divided by that of the first way.
+        velocity: largest |φ̇| of the rows of order 0 and |ψ| of the rows of order 1, shape (N,).
+        energy: |E − E(0)| divided by the largest kinetic energy, shape (N,).
+        seconds: computing time per simulated second, median over the rounds.
+        relative_cost: ``seconds`` divided by that of the first method.
     """
 
     name: str
@@ -104,7 +104,7 @@ class StabilisationResult:
 
 def compare_stabilisation(
     robot: Robot,
-    ways: Mapping[str, StabilisationMethod],
+    methods: Mapping[str, StabilisationMethod],
     q0: ArrayLike,
     v0: ArrayLike,
     duration: float,
@@ -112,49 +112,51 @@ def compare_stabilisation(
     step: float,
     rounds: int = 3,
 ) -> tuple[StabilisationResult, ...]:
-    """The same free motion of one plant with each way of keeping its natural constraints.
+    """Simulate the same free motion of a plant with each stabilisation method.
 
     Args:
-        robot: with natural constraints; without friction its energy should stay as it is.
-        ways: by name; the first is what costs are compared with.
-        q0: coordinates on the constraints, shape (nq,).
-        v0: velocities that they admit, shape (nv,).
-        duration: of the motion [s].
-        step: h [s].
-        rounds: how many times each runs, one after another in turn, for the median of the cost.
+        robot: plant with natural constraints; without friction its energy should stay constant.
+        methods: methods by name; costs are relative to the first one.
+        q0: initial coordinates that satisfy the constraints, shape (nq,).
+        v0: initial velocities that satisfy them, shape (nv,).
+        duration: duration of the motion [s].
+        step: step h of the integration [s].
+        rounds: number of runs of each method, in turn; the cost is their median.
 
     Raises:
-        ModelError: for no ways, a robot without natural constraints of order 0 or 1, or one that never moves.
-        SimulationError: if one of them does not get through.
+        ModelError: for no methods, a robot without natural constraints of order 0 or 1, or one that never moves.
+        SimulationError: if a motion has to stop.
     """
-    for name, way in ways.items():
-        if not isinstance(way, StabilisationMethod):
-            raise ModelError(f"{name!r} must be a Way, such as Way(Baumgarte()), got {way!r}")
-    if not ways:
-        raise ModelError("there are no ways to compare: give at least one")
+    for name, method in methods.items():
+        if not isinstance(method, StabilisationMethod):
+            raise ModelError(
+                f"{name!r} must be a StabilisationMethod, such as StabilisationMethod(Baumgarte()), got {method!r}"
+            )
+    if not methods:
+        raise ModelError("methods must contain at least one StabilisationMethod, got none")
     if not any(k.order < 2 for k in robot.natural):
-        raise ModelError(f"{robot.name} has no natural constraints of order 0 or 1, so there is nothing to keep")
-    plants = {name: _measured_run(robot, way.perturbation) for name, way in ways.items()}
-    simulators = {name: Simulator(plants[name], integrator=way.integrator) for name, way in ways.items()}
-    times: dict[str, list[float]] = {name: [] for name in ways}
+        raise ModelError(f"{robot.name} has no natural constraints of order 0 or 1, so there is nothing to stabilise")
+    plants = {name: _stabilised(robot, method.perturbation) for name, method in methods.items()}
+    simulators = {name: Simulator(plants[name], integrator=method.integrator) for name, method in methods.items()}
+    times: dict[str, list[float]] = {name: [] for name in methods}
     runs: dict[str, Trajectory] = {}
     for simulator in simulators.values():
         simulator.run(q0, v0, 10 * step, step=step)
     for _ in range(max(1, rounds)):
         for name, simulator in simulators.items():
-            began = time.perf_counter()
+            start = time.perf_counter()
             runs[name] = simulator.run(q0, v0, duration, step=step)
-            times[name].append((time.perf_counter() - began) / duration)
+            times[name].append((time.perf_counter() - start) / duration)
     seconds = {name: float(np.median(values)) for name, values in times.items()}
-    first = seconds[next(iter(ways))]
-    return tuple(_judge(robot, name, run, seconds[name], seconds[name] / first) for name, run in runs.items())
+    first = seconds[next(iter(methods))]
+    return tuple(_result(robot, name, run, seconds[name], seconds[name] / first) for name, run in runs.items())
 
 
 def table(results: Sequence[StabilisationResult]) -> str:
-    """Largest drift and energy error, and cost, as lines of text.
+    """Return largest drift and energy error, and cost, as lines of text.
 
     Args:
-        results: of :func:`compare_stabilisation`.
+        results: results of :func:`compare_stabilisation`.
     """
     width = max((len(result.name) for result in results), default=0)
     lines = [f"{'':{width}}  {'position':>9}  {'velocity':>9}  {'energy':>9}  {'cost':>5}"]
@@ -167,21 +169,21 @@ def table(results: Sequence[StabilisationResult]) -> str:
 
 
 def plot(results: Sequence[StabilisationResult]) -> Figure:
-    """Drift of positions and velocities and the error of the energy over time, in one figure.
+    """Draw drift of positions and velocities and the energy error over time, in one figure.
 
     Args:
-        results: of :func:`compare_stabilisation`.
+        results: results of :func:`compare_stabilisation`.
     """
     return draw_stabilisation(results)
 
 
-def _judge(robot: Robot, name: str, run: Trajectory, seconds: float, cost: float) -> StabilisationResult:
+def _result(robot: Robot, name: str, run: Trajectory, seconds: float, cost: float) -> StabilisationResult:
     c = robot.coordinates
     by_order = [[ca.densify(k.residual(c)) for k in robot.natural if k.order == order] for order in (0, 1)]
-    places = ca.vertcat(ca.SX(0, 1), *by_order[0])
-    rates = ca.vertcat(c.rate(places), *by_order[1])
+    positions = ca.vertcat(ca.SX(0, 1), *by_order[0])
+    rates = ca.vertcat(c.rate(positions), *by_order[1])
     rest = ca.SX.zeros(c.nv)
-    position = _largest(run, places) if places.numel() else np.zeros(len(run))
+    position = _largest(run, positions) if positions.numel() else np.zeros(len(run))
     kinetic = float(run.evaluate(robot.kinetic_energy).max())
     if not kinetic > 0.0:
         raise ModelError(f"{robot.name} never moves with {name!r}: there is no kinetic energy to compare errors with")
@@ -200,8 +202,8 @@ def _largest(run: Trajectory, column: ca.SX) -> Array:
     return np.asarray(np.abs(run.evaluate(column).reshape(len(run), -1)).max(axis=1), dtype=np.float64)
 
 
-def _measured_run(robot: Robot, perturbation: Perturbation | None) -> Robot:
-    """The robot with another equation for its natural constraints of order 0; with none for all if it is None."""
+def _stabilised(robot: Robot, perturbation: Perturbation | None) -> Robot:
+    """Return the robot with this perturbation equation of its constraints of order 0; None: no stabilisation at all."""
 
     def changed(constraint: Constraint) -> Constraint:
         c = robot.coordinates

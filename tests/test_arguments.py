@@ -745,7 +745,7 @@ BIRTHS: dict[str, Callable[[str], object]] = {
     "controller": lambda name: compare(setup(), {name: own}, seeds=1),
     "controller of a study": lambda name: Study(plain, {}, {name: own}),
     "factor": lambda name: Study(plain, {name: [1.0]}),
-    "rival": lambda name: Setup(setup().robot, None, [0.0, 0.0], [0.0, 0.0], 1.0, 0.1, rivals={name: own}),
+    "rival": lambda name: Setup(setup().robot, None, [0.0, 0.0], [0.0, 0.0], 1.0, 0.1, baselines={name: own}),
     "phase": lambda name: Phase(None, 1.0, name=name),
     "event": lambda name: Event(PLACE, None, name=name),
 }

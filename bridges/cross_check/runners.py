@@ -257,7 +257,9 @@ def run_as_environment(case: CrossCheckCase, step: float) -> Motion:
     from .. import gymnasium as bridge
 
     setup = case.setup
-    env = bridge.export(setup, residual=True, step=step, period=step, observation=["q", "time"], varied={}, bounds=1.0)
+    env = bridge.export(
+        setup, residual=True, step=step, period=step, observation=["q", "time"], randomization={}, bounds=1.0
+    )
     try:
         seen, _ = env.reset(seed=0)
         rows = [np.asarray(seen, dtype=np.float64)]

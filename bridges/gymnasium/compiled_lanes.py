@@ -126,7 +126,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     lane = _LaneLoop(task, t, x, held, core)
     values = [lane.at_own_time(each) for each in told]
     # What is varied of the plant alone, or of the law alone, differs between the two.
-    apart = {name.partition(".")[2] for name in task.draws.varied if name.startswith(("plant.", "law."))}
+    apart = {name.partition(".")[2] for name in task.draws.randomization if name.startswith(("plant.", "law."))}
     twins = tuple(pair for pair in loop.twins if robot.parameters.names[pair[0]] not in apart)
     march = RolloutLoop(
         *(core.t, lane.state, p, lane.rate()),

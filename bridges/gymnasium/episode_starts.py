@@ -75,11 +75,11 @@ class StartSampler:
 
     Attributes:
         setup: who moves, from where.
-        varied: what seeds vary, by name.
+        randomization: distributions of what seeds vary, by name.
     """
 
     setup: Setup
-    varied: Mapping[str, Distribution]
+    randomization: Mapping[str, Distribution]
 
     def __post_init__(self) -> None:
         """Refuse a name that there is not, or a number that varies twice, before anything runs."""
@@ -131,14 +131,14 @@ class StartSampler:
         """Value of what can be varied, without variation; of a parameter of both the plant's.
 
         Args:
-            name: as in ``varied``.
+            name: as in ``randomization``.
 
         Raises:
             ParameterError: for an unknown name, or one without a value.
         """
         setup = self.setup
         for law, names in zip(self.driven, self.names, strict=True):
-            places = names.places(name)
+            places = names.resolve(name)
             if places and places[0].where in ("q0", "v0"):
                 start = setup.q0 if places[0].where == "q0" else setup.v0
                 return float(np.asarray(start, dtype=np.float64)[places[0].index])
@@ -163,7 +163,7 @@ class StartSampler:
         if not isinstance(told, Mapping):
             raise BridgeError(f"parameters are given by name, such as {{'m1': 2.0}}, got {told!r}")
         n = len(seeds)
-        columns: dict[str, Array] = dict(sample(self.varied, seeds, self.nominal)) if self.varied else {}
+        columns: dict[str, Array] = dict(sample(self.randomization, seeds, self.nominal)) if self.randomization else {}
         # What is told comes last, and stays.
         given = columns, {name: np.full(n, finite(name, value)) for name, value in told.items()}
         starts = [self._one(each, names, n, given) for each, names in zip(self.driven, self.names, strict=True)]
@@ -186,7 +186,7 @@ class StartSampler:
         for which in given:
             taken: dict[tuple[str, str], str] = {}
             for name, column in which.items():
-                for place in names.places(name):
+                for place in names.resolve(name):
                     other = taken.setdefault((place.where, place.name), name)
                     if other != name:
                         raise ParameterError(f"{other!r} and {name!r} are the same number: give one of them")

@@ -42,7 +42,7 @@ def export(
     angles: Angles = "plain",
     dictionary: bool = False,
     reward: RewardArgument | None = None,
-    varied: Mapping[str, Distribution] | None = None,
+    randomization: Mapping[str, Distribution] | None = None,
     render_mode: str | None = None,
 ) -> Environment:
     """A scenario as a ``gymnasium.Env``.
@@ -73,7 +73,7 @@ def export(
         dictionary: whether an observation is a dictionary of its parts; otherwise one array.
         reward: a :class:`Reward`; a scalar expression in the plant's symbols t, q, v, p and u, what is applied, and the
             controller's parameters, paid per second; or a function of a :class:`Transition`. ``Reward()`` if not given.
-        varied: what seeds vary, by name; as the setup has it if not given, ``{}`` for nothing.
+        randomization: distributions of what seeds vary, by name; those of the setup if not given, ``{}`` for none.
         render_mode: ``"rgb_array"`` for pictures, or None.
 
     Raises:
@@ -97,7 +97,7 @@ def export(
         signals=signals,
         angles=angles,
         reward=reward,
-        varied=varied,
+        randomization=randomization,
     )
     return Environment(task, dictionary=dictionary, render_mode=render_mode)
 
@@ -120,7 +120,7 @@ def export_vector(
     angles: Angles = "plain",
     dictionary: bool = False,
     reward: RewardArgument | None = None,
-    varied: Mapping[str, Distribution] | None = None,
+    randomization: Mapping[str, Distribution] | None = None,
 ) -> VectorEnvironment:
     """A scenario as a ``gymnasium.vector.VectorEnv``, whose lanes run side by side in machine code.
 
@@ -144,7 +144,7 @@ def export_vector(
         angles: as in :func:`export`.
         dictionary: as in :func:`export`.
         reward: as in :func:`export`; a function is told of all lanes at once.
-        varied: as in :func:`export`.
+        randomization: as in :func:`export`.
 
     Raises:
         BridgeError: besides what :func:`export` raises, if there is no compiled loop: for a law without a symbolic
@@ -168,7 +168,7 @@ def export_vector(
         signals=signals,
         angles=angles,
         reward=reward,
-        varied=varied,
+        randomization=randomization,
     )
     return VectorEnvironment(task, lanes, autoreset=autoreset, threads=threads, dictionary=dictionary)
 

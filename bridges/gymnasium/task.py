@@ -85,7 +85,7 @@ class EnvironmentTask:
         signals: Mapping[str, ca.SX] | None,
         angles: Angles,
         reward: RewardArgument | None,
-        varied: Mapping[str, Distribution] | None,
+        randomization: Mapping[str, Distribution] | None,
     ) -> EnvironmentTask:
         """Check, and put together; the arguments are those of :func:`~erugin.bridges.gymnasium.export`."""
         setup = what() if isinstance(what, Scenario) else what
@@ -129,7 +129,7 @@ class EnvironmentTask:
             low=low,
             high=high,
             normalized=normalized,
-            draws=StartSampler(setup, dict(setup.varied if varied is None else varied)),
+            draws=StartSampler(setup, dict(setup.randomization if randomization is None else randomization)),
         )
         task.require_own_symbols()
         if not setup.phases:
@@ -248,7 +248,7 @@ class EnvironmentTask:
         whole, phase = self.setup, self.setup.phases[k]
         until = phase.until if isinstance(phase.until, ca.SX) else None
         setup = replace(
-            whole, robot=phase.plant(whole.robot), controller=phase.controller, phases=(), stop=until, varied={}
+            whole, robot=phase.plant(whole.robot), controller=phase.controller, phases=(), stop=until, randomization={}
         )
         base = phase.controller if residual else None
         now = ca.SX(np.eye(len(whole.phases))[k])

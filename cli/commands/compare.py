@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ...scenarios.lookup import choose_scenario, own_lines
+from ...scenarios.lookup import choose_scenario, locate_errors
 from ...simulation.trajectory import SimulationInterrupted
 from ...symbolic.errors import ModelError
 from ..command import INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
@@ -75,12 +75,12 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
 
     scenario, out = choose_scenario(chosen.name, chosen.scenario), Path(chosen.out)
     levels = {name: _numbers(name, text) for name, text in pairs_of("--robustness", chosen.robustness).items()}
-    with own_lines(scenario.file):
+    with locate_errors(scenario.file):
         setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
     require_writable(out)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     try:
-        with own_lines(scenario.file), Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        with locate_errors(scenario.file), Progress(*columns, TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("comparing", total=1.0)
             comparison = compare(
                 setup,
@@ -135,7 +135,9 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
     pictures: dict[str, Callable[[Path], object]] = {}
     if ranked:
         pictures[DISTRIBUTIONS] = functools.partial(distributions_plot, comparison)
-    if set(AXES) <= set(ranked) and any(name in comparison.having(AXES[0]) for name in comparison.having(AXES[1])):
+    if set(AXES) <= set(ranked) and any(
+        name in comparison.controllers_with(AXES[0]) for name in comparison.controllers_with(AXES[1])
+    ):
         pictures[PARETO] = functools.partial(pareto_plot, comparison.pareto(*AXES))
     for key, sweep in comparison.robustness.items():
         for metric in ranked[:1]:

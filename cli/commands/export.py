@@ -11,7 +11,7 @@ from typing import Literal
 from rich.console import Console
 
 from ...controllers.controller import Controller
-from ...scenarios.lookup import choose_scenario, own_lines
+from ...scenarios.lookup import choose_scenario, locate_errors
 from ...scenarios.setup import Setup
 from ...symbolic.errors import BridgeError, unknown_name
 from ..command import BAD_INPUT, OK, STOPPED, Commands, pairs_of, require_writable
@@ -237,7 +237,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         raise BridgeError(f"{str(out)!r} is a folder, and {to} is one file: give its name, --out {out / name}…")
     if form.is_folder and not chosen.overwrite and out.is_dir() and any(out.iterdir()):
         raise BridgeError(f"{str(out)!r} is not empty: give another folder by --out, or replace it by --overwrite")
-    with own_lines(scenario.file):
+    with locate_errors(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
         asked = ExportRequest(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite, tuple(chosen.ignore))

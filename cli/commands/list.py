@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...scenarios.lookup import choose_scenario, own_lines
+from ...scenarios.lookup import choose_scenario, locate_errors
 from ..command import OK, Commands
 from ..motion_output import expected_text
 
@@ -51,12 +51,12 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         return OK
     found = choose_scenario(chosen.name, chosen.scenario)
     scenario = found.scenario
-    with own_lines(found.file):
+    with locate_errors(found.file):
         setup = scenario()
     console.print(_paragraphs(scenario.description), markup=False)
     table = Table("setting", "default", "meaning", box=None, pad_edge=False)
     for key, setting in scenario.settings.items():
-        choices = f" ({', '.join(setting.words)})" if setting.words else ""
+        choices = f" ({', '.join(setting.choices)})" if setting.choices else ""
         table.add_row(Text(key), Text(setting.text), Text(setting.meaning + choices))
     _show(console, table)
     table = Table("parameter", "nominal", box=None, pad_edge=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from ...scenarios.lookup import ScenarioChoice, choose_scenario, own_lines
+from ...scenarios.lookup import ScenarioChoice, choose_scenario, locate_errors
 from ...scenarios.setup import Draw, MeasuredValue, Motion, Setup
 from ...simulation.hybrid.phase_record import PhasedSimulationError, PhasedSimulationInterrupted
 from ...simulation.phased_trajectory import PhasedTrajectory
@@ -97,7 +97,7 @@ def run_scenario(
     Raises:
         EruginError: for bad input.
     """
-    with own_lines(chosen.file):
+    with locate_errors(chosen.file):
         with console.status("building and compiling"):
             setup = chosen.scenario.prepare(given)
         if draw or save:
@@ -117,7 +117,7 @@ def run_scenario(
         code = STOPPED
     if not (draw or save):
         return code, measured
-    with own_lines(chosen.file):
+    with locate_errors(chosen.file):
         pictures: Mapping[str, Draw] = pictures_of(setup, motion) if draw else {}
         return max(code, keep_motion(console, errors, pictures, motion, out, save=save)), measured
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...scenarios.lookup import UserFileError, load_file, own_lines
+from ...scenarios.lookup import UserFileError, load_file, locate_errors
 from ...simulation.batch import thread_count
 from ...symbolic.errors import ModelError
 from ...symbolic.validation import whole
@@ -62,7 +62,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         raise ModelError("--workers is of this machine, and --scheduler of another: give one of them")
     workers = thread_count(None) if chosen.workers is None else whole("workers", chosen.workers)
     study = _study_of(load_file(file), file, Study)
-    with own_lines(file):
+    with locate_errors(file):
         if chosen.dry_run:
             console.print(_size(study, workers))
             return OK
@@ -118,7 +118,7 @@ def _size(study: object, workers: int) -> Table:
         "factors": ", ".join(study.work.factors.names) or "none",
         "settings, each compiled": f"{plan.groups:,}",
         "points": f"{plan.groups * plan.points:,}",
-        "seeds": f"{plan.seeds:,}, varying {', '.join(study.workshop.varied(0)) or 'nothing'}",
+        "seeds": f"{plan.seeds:,}, varying {', '.join(study.trial_cache.randomization(0)) or 'nothing'}",
         "metrics": ", ".join(study.quantities),
         "first task": f"{seconds:.3g} s",
         "expected": f"{span(seconds * plan.tasks / min(workers, plan.tasks))} by {workers} workers",

@@ -22,7 +22,7 @@ from .laws import predictive, regulator_along
 RATE = 10.0
 CRANKS = ("left_crank", "right_crank")
 RODS = Link(0.3, 0.5, 0.15, 0.004), Link(0.4, 0.4, 0.2, 0.006)
-VARIED: dict[str, Distribution] = dict(
+RANDOMIZATION: dict[str, Distribution] = dict(
     spread([f"{bar}.{what}" for bar in (*CRANKS, "left_rod", "right_rod") for what in ("mass", "inertia")], 0.1)
 )
 
@@ -53,7 +53,7 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
     def computed_torque(setup: Setup, reference: Reference) -> Controller:
         return ComputedTorque(setup.robot, reference, rate=RATE, coordinates=list(CRANKS))
 
-    rivals: dict[str, MakeController] = {
+    baselines: dict[str, MakeController] = {
         "computed torque": MotionTracking(computed_torque),
         "PD and gravity": MotionTracking(lambda setup, reference: PDGravity(setup.robot, reference, rate=RATE)),
         "operational space": lambda _: OperationalSpace(robot, tip, target, rate=RATE),
@@ -65,6 +65,6 @@ def five_bar_linkage(*, duration: float = 4.2, step: float = 4e-3) -> Setup:
         force=BandNoise(0.5, (0.2, 3.0)),
         on="tip",
         errors={"q": 1e-3, "v": "derivative", "band": (1.0, 10.0)},
-        varied=VARIED,
-        rivals=rivals,
+        randomization=RANDOMIZATION,
+        baselines=baselines,
     )

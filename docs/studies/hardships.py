@@ -41,8 +41,8 @@ def hard(
     force: BandNoise,
     on: str | None,
     errors: Mapping[str, object],
-    varied: Mapping[str, Distribution],
-    rivals: Mapping[str, MakeController],
+    randomization: Mapping[str, Distribution],
+    baselines: Mapping[str, MakeController],
 ) -> Setup:
     """The setup with a disturbed plant, and laws that see errors; their models know of neither.
 
@@ -51,8 +51,8 @@ def hard(
         force: that acts.
         on: the point on which it acts, or None for a force on each velocity.
         errors: keyword arguments of :class:`MeasurementNoise`.
-        varied: what seeds vary besides forces and errors.
-        rivals: laws to compare with, by name.
+        randomization: what seeds vary besides forces and errors.
+        baselines: laws to compare with, by name.
     """
     plant = disturb(setup.robot, force, on)
     own = Sensed(setup, None, errors)(setup)
@@ -63,8 +63,8 @@ def hard(
         setup,
         robot=plant.robot,
         controller=own,
-        varied={**varied, **chance},
-        rivals={name: Sensed(setup, make, errors) for name, make in rivals.items()},
+        randomization={**randomization, **chance},
+        baselines={name: Sensed(setup, make, errors) for name, make in baselines.items()},
     )
 
 

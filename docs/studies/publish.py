@@ -79,7 +79,7 @@ def _pairs(comparison: Comparison) -> str:
 def _places(comparison: Comparison, metrics: list[str]) -> str:
     """Orders that the intervals support."""
     said = [comparison.ranking(metric).text for metric in metrics]
-    return "\n".join(["Places that the intervals of all pairs together leave open:", "", *(f"- {s}." for s in said)])
+    return "\n".join(["Ranks that the intervals of all pairs support simultaneously:", "", *(f"- {s}." for s in said)])
 
 
 def _called(law: str) -> str:

@@ -66,7 +66,7 @@ def laws(scenario: Scenario) -> tuple[str, ...]:
     Args:
         scenario: with rivals.
     """
-    return (OWN, *scenario().rivals)
+    return (OWN, *scenario().baselines)
 
 
 def wanted(only: str) -> Iterator[tuple[Scenario, str]]:
@@ -131,7 +131,7 @@ def with_ticks(scenario: Scenario, found: dict[str, Results]) -> Comparison:
     """
     setup = scenario()
     trials = {
-        law: Trial.of(setup, law, setup.controller if law == OWN else setup.rivals[law], ["effort"]) for law in found
+        law: Trial.of(setup, law, setup.controller if law == OWN else setup.baselines[law], ["effort"]) for law in found
     }
     called = {law: PROGRAM if law == OWN else law for law in found}
     rows = {called[law]: () if each.controller is None else each.controller.rows for law, each in trials.items()}

@@ -17,7 +17,7 @@ from .laws import predictive, regulator_along, sliding_mode, slotine_li
 
 SHARE = 0.1
 """Of its mass by which each link may be heavier or lighter than the model says."""
-VARIED: dict[str, Distribution] = {
+RANDOMIZATION: dict[str, Distribution] = {
     "disc.x": Shifted(Uniform(-0.03, 0.03)),
     "disc.y": Shifted(Uniform(-0.03, 0.03)),
     "disc.vx": Shifted(Uniform(-0.02, 0.02)),
@@ -51,8 +51,8 @@ def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
             law, BarrierFunction.outside(setup.robot, tip, disc, margin=MARGIN, swirl=0.5, side=side), rate=RATE
         )
 
-    rivals: dict[str, MakeController] = {
-        **clean.rivals,
+    baselines: dict[str, MakeController] = {
+        **clean.baselines,
         "Slotine-Li": MotionTracking(partial(slotine_li, rate=RATE)),
         "sliding mode": MotionTracking(
             partial(sliding_mode, rate=RATE, uncertain={"m1": 2.5 * SHARE, "m2": 1.8 * SHARE})
@@ -66,6 +66,6 @@ def two_link_arm(*, duration: float = 12.0, step: float = 5e-3) -> Setup:
         force=BandNoise(0.5, (0.2, 3.0)),
         on="tip",
         errors={"q": 1e-3, "v": "derivative", "band": (1.0, 10.0)},
-        varied=VARIED,
-        rivals=rivals,
+        randomization=RANDOMIZATION,
+        baselines=baselines,
     )

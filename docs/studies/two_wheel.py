@@ -26,7 +26,7 @@ from .laws import predictive, regulator_along
 RATE, SPEED = 1.5, 0.25
 STATES = ("x", "y", "theta", "phi_r", "speed", "turning_rate")
 """What a regulator looks at: rolling ties the other wheel's angle to these."""
-VARIED: dict[str, Distribution] = {
+RANDOMIZATION: dict[str, Distribution] = {
     "q0.x": Shifted(Uniform(-0.2, 0.2)),
     "q0.y": Shifted(Uniform(-0.2, 0.2)),
     "q0.theta": Shifted(Uniform(-0.3, 0.3)),
@@ -59,7 +59,7 @@ def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
         error=ca.norm_2(robot.points["axle"] - place),
         settled=0.03,
     )
-    rivals: dict[str, MakeController] = {
+    baselines: dict[str, MakeController] = {
         "Kanayama": lambda _: Kanayama.critically_damped(motion, rate=RATE, speed=SPEED),
         "dynamic linearization": lambda _: DynamicFeedbackLinearization(motion, rate=RATE),
         "pure pursuit": lambda _: PurePursuit.of_rate(motion, rate=RATE, speed=SPEED),
@@ -72,6 +72,6 @@ def two_wheel_robot(*, duration: float = 21.0, step: float = 2e-2) -> Setup:
         force=BandNoise((0.05, 0.002), (0.2, 2.0)),
         on=None,
         errors={"q": (2e-3, 2e-3, 5e-3, 0.0, 0.0), "v": (5e-3, 2e-2), "band": (1.0, 5.0)},
-        varied=VARIED,
-        rivals=rivals,
+        randomization=RANDOMIZATION,
+        baselines=baselines,
     )

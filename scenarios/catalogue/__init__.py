@@ -66,7 +66,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     two_wheel_clothoid,
     two_wheel_moving_obstacles,
 )
-
-"""In the order of their names."""
+"""All scenarios, in alphabetical order."""
 
 check_exports(globals())

@@ -1,4 +1,4 @@
-"""Acrobot: an arm with a motor at the elbow only swings itself up, as a published run did."""
+"""Acrobot: an arm with a motor at the elbow only swings itself up, compared with a published run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WEIGHTS = {"q1": 0.97, "q2": 0.93, "v_q1": 0.39, "v_q2": 0.26}, {"M2": 0.11}
 
 
 def swing_up_picture(motion: Trajectory, target: Path) -> None:
-    """The arm as flashes of light show it, then angles, torques and energy over time.
+    """Draw the arm at several instants, and angles, torques and energy over time.
 
     Args:
-        motion: of a robot with a chain in the plane.
-        target: the file.
+        motion: a motion of a planar chain.
+        target: path of the picture.
     """
     from ...views.style import save_figure
     from ...views.swing_up import draw_swing_ups
@@ -37,13 +37,13 @@ def swing_up_picture(motion: Trajectory, target: Path) -> None:
 def acrobot(*, duration: float = 10.0, effort: float = 5.0, level: float = 15.0) -> Setup:
     """Acrobot: two links, one motor at the elbow; energy is pumped into the shoulder until a regulator can catch it.
 
-    RealAIGym's benchmark, design C.0: RK4 at 2 ms with the torque held in between, hanging still at the start. Expect
-    the published run of energy shaping, whose log gives 4.118 s to swing up, ∫u² dt = 18.79 and ∫|v|² dt = 280.8, each
-    within one of its last digit. No
-    program is realised here: the shoulder has no drive.
+    RealAIGym's benchmark, design C.0: RK4 with a step of 2 ms and the torque held constant in each step, starting from
+    the hanging position at rest. Expect the published run of energy shaping, whose log records 4.118 s to swing up,
+    ∫u² dt = 18.79 and ∫|v|² dt = 280.8, each to within one unit of the last digit. No program is realised here: the
+    shoulder has no drive.
 
     Args:
-        duration: of the motion [s].
+        duration: duration of the motion [s].
         effort: limit of the torque [N m].
         level: cost-to-go below which the regulator takes over.
     """
@@ -52,19 +52,19 @@ def acrobot(*, duration: float = 10.0, effort: float = 5.0, level: float = 15.0)
     upright = Lqr(robot, UPRIGHT, weights=BrysonWeights(states, inputs), turns=["q1", "q2"])
     law = SampleAndHold(Saturation(EnergyShaping(upright, level=level)), STEP)
 
-    def up(motion: Trajectory) -> float:
+    def swing_up_time(motion: Trajectory) -> float:
         low = np.flatnonzero(motion.evaluate(robot.points["tip"])[:, 1] <= 0.45)
         return float(motion.t[low[-1] + 1]) if low[-1] + 1 < len(motion) else math.inf
 
-    def summed(motion: Trajectory, of: str) -> float:
-        return STEP * float((getattr(motion, of)[:-1] ** 2).sum())
+    def squared_integral(motion: Trajectory, signal: str) -> float:
+        return STEP * float((getattr(motion, signal)[:-1] ** 2).sum())
 
     return Setup(
         *(robot, law, (0.0, 0.0), (0.0, 0.0), duration, STEP),
         measures={
-            "time to swing up": Measure(up, "s", (4.117, 4.119)),
-            "∫u² dt": Measure(lambda motion: summed(motion, "u"), "N² m² s", (18.78, 18.80)),
-            "∫|v|² dt": Measure(lambda motion: summed(motion, "v"), "rad²/s", (280.7, 280.9)),
+            "time to swing up": Measure(swing_up_time, "s", (4.117, 4.119)),
+            "∫u² dt": Measure(lambda motion: squared_integral(motion, "u"), "N² m² s", (18.78, 18.80)),
+            "∫|v|² dt": Measure(lambda motion: squared_integral(motion, "v"), "rad²/s", (280.7, 280.9)),
             "largest torque": Measure(lambda motion: np.abs(motion.u).max(), "N m", (effort, effort)),
         },
         pictures={"swing_up.png": swing_up_picture, **robot_pictures()},

@@ -23,10 +23,10 @@ Array = NDArray[np.float64]
 
 
 def butterworth_step(order: int, cutoff: float, t: Array) -> Array:
-    """Step response of Butterworth's filter, 1 + Σ c_k e^{p_k t} with its poles p_k on the left half of a circle.
+    """Return the step response of Butterworth's filter, 1 + Σ c_k e^{p_k t}, poles p_k on the left half of a circle.
 
     Args:
-        order: n.
+        order: order n of the filter.
         cutoff: radius of the circle [rad/s].
         t: times, shape (N,) [s].
     """
@@ -38,17 +38,17 @@ def butterworth_step(order: int, cutoff: float, t: Array) -> Array:
 
 @scenario("butterworth-ladder")
 def butterworth_ladder(*, order: int = 5, duration: float = 3e-3, step: float = 1e-6) -> Setup:
-    """A battery is switched on to a ladder of coils and capacitors, and the load sees Butterworth's step response.
+    """A battery is connected to a ladder of coils and capacitors, and the load shows Butterworth's step response.
 
-    Charges are the coordinates, inductances the masses, resistances the friction; capacitors have no inertia, and
-    Kirchhoff's current law at the nodes stands in for it as a natural constraint. Expect half the battery's 2 V at the
-    load after 0.7 ms with 12.8 % of overshoot, as the poles on a circle of 1 kHz say, no current lost at a node, and in
+    Charges are the coordinates, inductances the masses, resistances the friction; capacitors have no inertia, which
+    Kirchhoff's current law at the nodes replaces as a natural constraint. Expect half the battery's 2 V at the load
+    after 0.7 ms with 12.8 % of overshoot, as the poles on a circle of 1 kHz predict, no current lost at a node, and at
     the end as much charge from the battery as without the ladder, 2 V/100 Ω for 3 ms: nothing is reflected.
 
     Args:
-        order: of the filter, odd, at least 3.
-        duration: of the motion [s].
-        step: of the integration and of the samples [s].
+        order: order of the filter, odd, at least 3.
+        duration: duration of the motion [s].
+        step: step of the integration and of the samples [s].
     """
     robot = ladder(order, resistance=RESISTANCE, cutoff=CUTOFF)
     battery = Parameters.declare({"battery": 2.0})
@@ -61,15 +61,15 @@ def butterworth_ladder(*, order: int = 5, duration: float = 3e-3, step: float = 
     def exact(motion: Trajectory) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return float(motion.u[0, 0]) / 2.0 * butterworth_step(order, CUTOFF, motion.t)
 
-    def miss(motion: Trajectory) -> float:
+    def error(motion: Trajectory) -> float:
         return float(np.abs(load(motion) - exact(motion)).max())
 
     measures = {
-        "load off the filter's step response": Measure(miss, "V", (0.0, 1e-9)),
+        "load, error against the step response": Measure(error, "V", (0.0, 1e-9)),
         "overshoot": Measure(lambda motion: 100.0 * (load(motion).max() - 1.0), "%", (12.7, 12.9)),
         "load at the end": Measure(lambda motion: load(motion)[-1], "V", (0.99, 1.01)),
         "current lost at a node": Measure(lambda motion: np.abs(motion.evaluate(lost)).max(), "A", (0.0, 1e-12)),
         "charge through the battery": Measure(lambda motion: 1e6 * motion.q[-1, 0], "µC", (59.9, 60.1)),
     }
-    drawn = response_pictures("voltage at the load [V]", "Butterworth's", load, exact)
-    return Setup(*(robot, law, [0.0] * order, [0.0] * order, duration, step), measures=measures, pictures=drawn)
+    pictures = response_pictures("voltage at the load [V]", "Butterworth's", load, exact)
+    return Setup(*(robot, law, [0.0] * order, [0.0] * order, duration, step), measures=measures, pictures=pictures)

@@ -1,4 +1,4 @@
-"""An economy that is to grow by a programme, and the subsidies that it takes."""
+"""An economy that follows a growth programme, and the subsidies that this requires."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ from ..setup import Draw, Measure, Setup
 
 YEARS = 23.0
 RATES = np.log([4.31, 1.61]) / YEARS
-"""At which capital and labour grew in American manufacturing from 1899 to 1922 [CobbDouglas1928]_ [1/year]."""
+"""Growth rates of capital and labour in American manufacturing from 1899 to 1922 [CobbDouglas1928]_ [1/year]."""
 RATE = 5.0
-"""At which deviations from the programme decay [1/year]."""
-VARIED: Mapping[str, Distribution] = {
+"""Decay rate of deviations from the programme [1/year]."""
+RANDOMIZATION: Mapping[str, Distribution] = {
     name: Scaled(Uniform(0.95, 1.05)) for name in ("plant.A", "plant.c", "plant.d", "q0.K", "q0.N", "v0.K", "v0.N")
 }
 
 
-def along(setup: Setup) -> Reference:
-    """The programme's motion from 100 and 100."""
+def programme_reference(setup: Setup) -> Reference:
+    """Return the programme's motion, which starts at 100 and 100."""
     return Reference.of(setup.robot, 100.0 * ca.exp(ca.DM(RATES) * setup.robot.t))
 
 
 def computed_torque(setup: Setup) -> Controller:
-    """Subsidies by the model's own accelerations."""
-    return ComputedTorque(setup.robot, along(setup), rate=RATE)
+    """Return computed torque on the programme's motion."""
+    return ComputedTorque(setup.robot, programme_reference(setup), rate=RATE)
 
 
 def pd_gravity(setup: Setup) -> Controller:
-    """Subsidies that make up for marginal profits and pull towards the programme's motion."""
-    return PDGravity(setup.robot, along(setup), rate=RATE)
+    """Return a PD law on the programme's motion that compensates marginal profits."""
+    return PDGravity(setup.robot, programme_reference(setup), rate=RATE)
 
 
 def growth_pictures(indices: Mapping[str, ca.SX], first_year: float) -> dict[str, Draw]:
-    """Indices and subsidies over years.
+    """Build the picture of indices and subsidies over years.
 
     Args:
         indices: scalar expressions in the plant's symbols, by name.
-        first_year: at t = 0.
+        first_year: year at t = 0.
     """
 
-    def drawn(motion: Trajectory, target: Path) -> None:
+    def draw(motion: Trajectory, target: Path) -> None:
         from ...views.growth import draw_growth
         from ...views.style import save_figure
 
         save_figure(draw_growth(motion, indices, first_year=first_year), target)
 
-    return {"growth.png": drawn}
+    return {"growth.png": draw}
 
 
 @scenario("economic-growth")
 def economic_growth(*, duration: float = YEARS, step: float = 0.01) -> Setup:
-    """Capital and labour of an economy are made to grow by a programme, and the constraint forces are subsidies.
+    """Capital and labour of an economy follow a growth programme, and the constraint forces are subsidies.
 
     Firms move towards profit as bodies move downhill; K̇ = γ K and Ṅ = ν N are program constraints, with the rates of
-    Cobb and Douglas's American manufacturing, 1899 to 1922, both 100 at the start. Expect 431 and 161 at the end, the
-    product 208 that their formula gives. Capital, whose marginal product falls by half, has to be subsidised more and
-    more, by a quarter of a unit a year in the end; labour, whose product rises, is to be taxed.
+    Cobb and Douglas's American manufacturing, 1899 to 1922, both 100 at the start. Expect 431 and 161 at the end, and
+    the product 208 of their formula. Capital, whose marginal product falls by half, requires growing subsidies, a
+    quarter of a unit a year at the end; labour, whose marginal product rises, has to be taxed.
 
     Args:
-        duration: of the motion [years].
-        step: of the integration and of the samples [years].
+        duration: duration of the motion [years].
+        step: step of the integration and of the samples [years].
     """
     robot = cobb_douglas_economy()
     growth = nonholonomic(robot.v - ca.DM(RATES) * robot.q, perturbation=FirstOrder(RATE), name="growth")
@@ -81,15 +81,15 @@ def economic_growth(*, duration: float = YEARS, step: float = 0.01) -> Setup:
     by_hand = (inertia * ca.DM(RATES**2) + friction * ca.DM(RATES)) * robot.q
     by_hand += ca.gradient(robot.potential_energy, robot.q)
 
-    def unlike(motion: Trajectory) -> float:
+    def subsidy_error(motion: Trajectory) -> float:
         return float(np.abs(motion.u - motion.evaluate(by_hand)).max())
 
     measures = {
         "capital in 1922": Measure(lambda motion: motion.q[-1, 0], "", (430.9999, 431.0001)),
         "labour in 1922": Measure(lambda motion: motion.q[-1, 1], "", (160.9999, 161.0001)),
         "product in 1922": Measure(lambda motion: motion.evaluate(product)[-1], "", (207.5, 208.5)),
-        "subsidies off their formula": Measure(unlike, "", (0.0, 1e-9)),
-        "off the programme": Measure(lambda motion: np.abs(motion.deviation).max(), "1/year", (0.0, 1e-9)),
+        "subsidies, error against the closed form": Measure(subsidy_error, "", (0.0, 1e-9)),
+        "deviation from the programme": Measure(lambda motion: np.abs(motion.deviation).max(), "1/year", (0.0, 1e-9)),
         "last subsidy of a unit of capital": Measure(lambda motion: motion.u[-1, 0], "1/year", (0.250, 0.252)),
         "last subsidy of a worker": Measure(lambda motion: motion.u[-1, 1], "goods/(worker year)", (-0.252, -0.250)),
     }
@@ -99,6 +99,6 @@ def economic_growth(*, duration: float = YEARS, step: float = 0.01) -> Setup:
         pictures=growth_pictures({"capital": robot.q[0], "labour": robot.q[1], "product": product}, 1899.0),
         error=ca.norm_2(robot.v / robot.q - ca.DM(RATES)),
         unit="1/year",
-        varied=VARIED,
-        rivals={"computed torque": computed_torque, "PD and gravity": pd_gravity},
+        randomization=RANDOMIZATION,
+        baselines={"computed torque": computed_torque, "PD and gravity": pd_gravity},
     )

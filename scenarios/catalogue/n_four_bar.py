@@ -1,4 +1,4 @@
-"""N four-bar windows through the positions in which all bars lie flat."""
+"""N four-bar linkages side by side, moving through the positions in which all bars lie flat."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Array = NDArray[np.float64]
 
 
 def turning_pendulum(k: float, rate: float, t: Array) -> Array:
-    """Angle ψ from the hanging position of ψ'' = −k sin ψ that starts upright [rad]: ψ/2 = am(½ ω t + K | 4k/ω²).
+    """Return the angle ψ of ψ'' = −k sin ψ, upright at the start, from hanging [rad]: ψ/2 = am(½ ω t + K | 4k/ω²).
 
     Args:
-        k: square of the frequency of small swings [1/s²].
-        rate: ψ' at the start, greater than zero [rad/s].
+        k: square of the angular frequency of small swings [1/s²].
+        rate: initial ψ', greater than zero [rad/s].
         t: times, shape (N,) [s].
     """
     from scipy.special import ellipj, ellipk
@@ -35,18 +35,18 @@ def turning_pendulum(k: float, rate: float, t: Array) -> Array:
 
 @scenario("n-four-bar")
 def n_four_bar(*, cells: int = 2, speed: float = 1.0, duration: float = 10.0, step: float = 1e-3) -> Setup:
-    """N four-bar windows side by side turn through every position in which all bars lie flat.
+    """N four-bar linkages side by side turn through every position in which all bars lie flat.
 
-    The IFToMM benchmark A02: there the linkage has N + 1 freedoms for an instant, each window could cross over, and
-    solvers with multipliers stop or jump. In Larin's coordinates it goes on as it came. Expect ten such positions in
-    10 s, parallelograms to rounding, the pendulum's motion in elliptic functions, and the energy within 1e-8 J of its
-    35.8 J.
+    The IFToMM benchmark A02: in these positions the linkage has N + 1 freedoms for an instant, each loop could change
+    its branch, and solvers with multipliers stop or jump. In Larin's coordinates the motion continues on its branch.
+    Expect ten such positions in 10 s, parallelograms to rounding, the pendulum's motion in elliptic functions, and the
+    energy within 1e-8 J of its 35.8 J.
 
     Args:
-        cells: number of windows N, at least one.
-        speed: of the ends of the upright cranks at the start [m/s], greater than zero.
-        duration: of the motion [s].
-        step: of the integration and of the samples [s].
+        cells: number of loops N, at least one.
+        speed: initial speed of the ends of the upright cranks, greater than zero [m/s].
+        duration: duration of the motion [s].
+        step: step of the integration and of the samples [s].
     """
     if cells < 1:
         raise ParameterError(f"cells must be at least 1, got {cells}")
@@ -57,7 +57,7 @@ def n_four_bar(*, cells: int = 2, speed: float = 1.0, duration: float = 10.0, st
     def positions(motion: Trajectory) -> float:
         return float(np.count_nonzero(np.diff(np.sign(np.sin(motion.q[:, 0])))))
 
-    def miss(motion: Trajectory) -> float:
+    def angle_error(motion: Trajectory) -> float:
         # As a parallelogram: (Σ I) θ'' = −g Σ m x, N + 1 cranks about their pivots and N couplers with their ends.
         k = parameter_value(motion, "g") * ((cells + 1) / 2 + cells) / ((cells + 1) / 3 + cells)
         exact = 1.5 * np.pi - turning_pendulum(k, speed, motion.t)
@@ -66,8 +66,8 @@ def n_four_bar(*, cells: int = 2, speed: float = 1.0, duration: float = 10.0, st
     measures = {
         "energy error": energy_error(1e-8),
         "singular positions passed": Measure(positions, "", (10, 10)),
-        "off the parallelograms": Measure(lambda motion: np.abs(motion.q[:, 1::2]).max(), "rad", (0.0, 1e-12)),
-        "off the pendulum in elliptic functions": Measure(miss, "rad", (0.0, 1e-8)),
-        "loops open by": loop_error(1e-12),
+        "deviation from parallelograms": Measure(lambda motion: np.abs(motion.q[:, 1::2]).max(), "rad", (0.0, 1e-12)),
+        "angle, error against elliptic functions": Measure(angle_error, "rad", (0.0, 1e-8)),
+        "loop closure error": loop_error(1e-12),
     }
     return Setup(robot, None, q0, v0, duration, step, integrator=Reduced(), measures=measures)

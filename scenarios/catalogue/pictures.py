@@ -26,13 +26,13 @@ OBSTACLE_PICTURES = ("path.png", "torques.png", "deviations.png", "field.png", "
 def obstacle_pictures(
     field: EruginField, point: ca.SX, path: Spline, words: tuple[str, str, str] = ("tip", "arm", "disc")
 ) -> dict[str, Draw]:
-    """Path, inputs, deviations, field and animation of a point that follows a field in the plane.
+    """Build the pictures of path, inputs, deviations, field and animation of a point that follows a planar field.
 
     Args:
-        field: what the point follows.
-        point: in the plant's symbols, shape (2,).
-        path: that the field leads along.
-        words: what legends call the point, the robot and an obstacle.
+        field: field that the point follows.
+        point: position of the point in the plant's symbols, shape (2,).
+        path: path of the field.
+        words: names of the point, the robot and an obstacle in legends.
     """
 
     @functools.cache
@@ -41,20 +41,20 @@ def obstacle_pictures(
 
         return MovingObstaclePlots(field, point, path.at(np.linspace(0.0, path.length, 300)), words=words)
 
-    def drawn(name: str) -> Draw:
+    def drawing(name: str) -> Draw:
         def draw(motion: Trajectory, target: Path) -> None:
             plots().all()[name](motion, target)
 
         return draw
 
-    return {name: drawn(name) for name in OBSTACLE_PICTURES}
+    return {name: drawing(name) for name in OBSTACLE_PICTURES}
 
 
 def robot_pictures(traced: str = "") -> dict[str, Draw]:
-    """The robot at several instants, and moving.
+    """Build a picture of the robot at several instants, and an animation.
 
     Args:
-        traced: name of the point whose way is drawn; chosen if not given.
+        traced: name of the point whose path is drawn; chosen automatically if empty.
     """
 
     def still(motion: Motion, target: Path) -> None:
@@ -74,11 +74,11 @@ Array = NDArray[np.float64]
 
 
 def motion_pictures(count: int, traced: str = "") -> dict[str, Draw]:
-    """Plots over time, the robot at some instants, and an animation.
+    """Build plots over time, a picture of the robot at several instants, and an animation.
 
     Args:
-        count: of the instants; another one where the usual ones fall on the period of the motion.
-        traced: name of the point whose way is drawn; chosen if not given.
+        count: number of instants; avoid numbers whose instants coincide with the period of the motion.
+        traced: name of the point whose path is drawn; chosen automatically if empty.
     """
 
     def overview(motion: Motion, target: Path) -> None:
@@ -100,26 +100,26 @@ def motion_pictures(count: int, traced: str = "") -> dict[str, Draw]:
 
 
 def response_pictures(
-    ylabel: str, exact: str, seen: Callable[[Trajectory], Array], known: Callable[[Trajectory], Array]
+    ylabel: str, exact_label: str, response: Callable[[Trajectory], Array], exact: Callable[[Trajectory], Array]
 ) -> dict[str, Draw]:
-    """What answers an input, with the closed form that it should be, and plots of all over time.
+    """Build a picture of a response with its closed form, and plots over time.
 
     Args:
-        ylabel: what it is, with its unit.
-        exact: what the closed form is called.
-        seen: its values in a motion, shape (N,).
-        known: likewise those of the closed form.
+        ylabel: label of the response, with its unit.
+        exact_label: label of the closed form.
+        response: function that returns the values of the response in a motion, shape (N,).
+        exact: function that returns the values of the closed form, shape (N,).
     """
 
-    def drawn(motion: Trajectory, target: Path) -> None:
+    def draw(motion: Trajectory, target: Path) -> None:
         from ...views.style import label_axes, new_figure, save_figure
 
         figure = new_figure(7.0, 3.6)
         axes = figure.subplots()
-        axes.plot(motion.t, seen(motion), color="black", linewidth=1.4, label="computed")
-        axes.plot(motion.t, known(motion), color="tab:orange", linestyle="--", linewidth=1.4, label=exact)
+        axes.plot(motion.t, response(motion), color="black", linewidth=1.4, label="computed")
+        axes.plot(motion.t, exact(motion), color="tab:orange", linestyle="--", linewidth=1.4, label=exact_label)
         label_axes(axes, ylabel, xlabel="time [s]")
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
         save_figure(figure, target)
 
-    return {"response.png": drawn, "overview.png": motion_pictures(2)["overview.png"]}
+    return {"response.png": draw, "overview.png": motion_pictures(2)["overview.png"]}

@@ -1,4 +1,4 @@
-"""A seven-joint arm draws on a sphere while a ball crosses its way."""
+"""A seven-joint arm draws on a sphere while a ball crosses its path."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ START: NDArray[np.float64] = CENTER + np.array([(RADIUS**2 - HEIGHT**2) ** 0.5, 
 
 
 def wavy_line(x: ca.SX, t: ca.SX) -> ca.SX:
-    """A wavy circle of latitude: on the sphere, and on a saddle across it.
+    """Evaluate the equations of a wavy circle of latitude: a sphere, intersected with a saddle.
 
     Args:
-        x: place, shape (3,) [m].
+        x: position, shape (3,) [m].
         t: time [s].
 
     Returns:
-        Two functions that vanish on it, shape (2,) [m].
+        Two functions that vanish on the line, shape (2,) [m].
     """
     y = x - ca.DM(CENTER)
     return ca.vertcat(ca.norm_2(y) - RADIUS, y[2] - HEIGHT - WAVE * y[0] * y[1] / RADIUS)
@@ -47,15 +47,15 @@ UPRIGHT, NEAR = np.diag([1.0, -1.0, -1.0]), (0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8
 def drawing_pictures(
     pen: ca.SX, path: Curve, ball: Circle, center: NDArray[np.float64], radius: float, name: str
 ) -> dict[str, Draw]:
-    """A pen on a sphere with a ball in its way, and the robot still and moving.
+    """Build the pictures: the drawing on the sphere with the ball, the robot at several instants, and an animation.
 
     Args:
-        pen: place of the pen in the plant's symbols, shape (3,).
-        path: the line that is drawn.
+        pen: position of the pen in the plant's symbols, shape (3,).
+        path: line to draw.
         ball: the obstacle.
-        center: of the sphere, shape (3,) [m].
-        radius: of the sphere [m].
-        name: of the robot's point that is the pen.
+        center: centre of the sphere, shape (3,) [m].
+        radius: radius of the sphere [m].
+        name: name of the robot's point at the pen.
     """
 
     def drawing(motion: Trajectory, target: Path) -> None:
@@ -69,15 +69,15 @@ def drawing_pictures(
 
 @scenario("seven-joint-arm-on-a-sphere")
 def seven_joint_arm_on_a_sphere(*, duration: float = 9.0, step: float = 1e-3, speed: float = 0.1) -> Setup:
-    """A seven-joint arm draws on a sphere while a ball crosses its way: Erugin's field in space.
+    """A seven-joint arm draws on a sphere while a ball crosses its path: Erugin's field in space.
 
-    Franka's Panda from its URDF file, hand upright, elbow held. The pen follows a wavy line on a globe, given by two
-    equations. Expect it to lift off for the ball, to keep 3 cm from it, and to come back, with torques below limits.
+    Franka's Panda from its URDF file, hand upright, elbow fixed. The pen follows a wavy line on a sphere, given by two
+    equations. Expect it to lift off for the ball, to keep 3 cm from it, and to return, with torques below the limits.
 
     Args:
-        duration: of the motion [s].
-        step: of the integration and of the samples [s].
-        speed: of the pen [m/s].
+        duration: duration of the motion [s].
+        step: step of the integration and of the samples [s].
+        speed: speed of the pen [m/s].
     """
     path = implicit(wavy_line, 3, length=RADIUS, name="line")
     arm = with_scene(with_scene(franka_panda(), BALL.parameters), path.parameters)
@@ -91,8 +91,8 @@ def seven_joint_arm_on_a_sphere(*, duration: float = 9.0, step: float = 1e-3, sp
     return Setup(
         *(arm, law, q0, 0.0 * v0, duration, step),
         measures={
-            "pen off the line": largest(off, "mm", (30.0, 50.0), scale=1e3),
-            "pen off the line after the ball": largest(off, "mm", (0.0, 0.1), after=6.0, scale=1e3),
+            "distance of the pen from the line": largest(off, "mm", (30.0, 50.0), scale=1e3),
+            "distance of the pen from the line after the ball": largest(off, "mm", (0.0, 0.1), after=6.0, scale=1e3),
             "least clearance to the ball": least(gap, "mm", (30.0, 34.0), scale=1e3),
             "deviation, second half": deviation("m/s or rad", (0.0, 1e-10), late=True),
             "largest torque": largest_share((0.0, 0.5)),
@@ -101,5 +101,5 @@ def seven_joint_arm_on_a_sphere(*, duration: float = 9.0, step: float = 1e-3, sp
         error=ca.norm_2(off),
         clearance=gap,
         unit="m",
-        varied={"ball.x": Shifted(Uniform(-0.02, 0.02)), "ball.vy": Shifted(Uniform(-0.02, 0.02))},
+        randomization={"ball.x": Shifted(Uniform(-0.02, 0.02)), "ball.vy": Shifted(Uniform(-0.02, 0.02))},
     )

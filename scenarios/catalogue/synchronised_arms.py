@@ -1,4 +1,4 @@
-"""Two arms carry one thing: one leads along a path, the other keeps its distance."""
+"""Two arms carry an object: one follows a path, the other keeps a constant distance."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ BASE, LONG = ca.DM([1.2, 0.0]), ca.SX(ca.DM([0.3, 0.0]))
 
 @scenario("two-arms-synchronised")
 def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: float = 6.0, off: float = 0.1) -> Setup:
-    """Two arms, side by side, carry one thing: the program ties their tips to each other, and one tip to an ellipse.
+    """Two arms, side by side, carry an object: the program ties their tips to each other, and one tip to an ellipse.
 
-    The arms have different links. The constraint between them is one of the program, so that drives hold it, where
-    pictures show a line from tip to tip. Expect the distance between the tips to come right like (1 + α t) e^(−α t),
-    the closed form of the perturbation equation, and to stay right however the leading tip moves.
+    The arms have different links. The constraint between the tips is part of the program and is realised by the drives;
+    pictures show it as a line. Expect the error of the distance to decay like (1 + α t) e^(−α t), the closed form of
+    the perturbation equation, and to stay zero however the leading tip moves.
 
     Args:
-        duration: of the motion [s].
-        step: of the integration and of the samples [s].
+        duration: duration of the motion [s].
+        step: step of the integration and of the samples [s].
         rate: α of the perturbation equation [1/s].
-        off: angle by which the second arm's first joint is off at the start [rad].
+        off: initial error of the first joint angle of the second arm [rad].
     """
     left = planar_manipulator([Link(0.6, 2.5, 0.3, 0.075), Link(0.5, 1.8, 0.25, 0.0375)])
     right = planar_manipulator([Link(0.5, 2.0, 0.25, 0.042), Link(0.5, 1.2, 0.25, 0.025)])
-    right = dataclasses.replace(right, points={name: place + BASE for name, place in right.points.items()})
+    right = dataclasses.replace(right, points={name: point + BASE for name, point in right.points.items()})
     pair = dataclasses.replace(combine({"left": left, "right": right}, name="two arms"), chain=CHAIN)
     tip, other = pair.points["left.tip"], pair.points["right.tip"]
     path = ca.vertcat(0.45 + 0.1 * ca.cos(0.5 * ca.pi * pair.t), 0.35 + 0.2 * ca.sin(0.5 * ca.pi * pair.t))
@@ -43,18 +43,18 @@ def two_arms_synchronised(*, duration: float = 4.0, step: float = 1e-3, rate: fl
     hold = tracking(other - tip, LONG, perturbation=Baumgarte(rate), name="hold")
     controller = ProgramController(Program(pair, [lead, hold]), realization="actuated")
     q0, v0 = start_on(controller.program, [-0.3, 1.8, 3.0, -1.8])
-    apart = other - tip - LONG
+    error = other - tip - LONG
 
     return Setup(
         *(pair, controller, q0 + np.array([0.0, 0.0, off, 0.0]), v0, duration, step),
         measures={
-            "distance between the tips, wrong by": largest(apart, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
-            "off the closed form of the error": baumgarte_error(apart, pair, rate, (0.0, 1e-6)),
-            "leading tip off its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
+            "distance between the tips, error": largest(error, "mm", (0.0, 1e-5), after=3.5, scale=1e3),
+            "error, difference from the closed form": baumgarte_error(error, pair, rate, (0.0, 1e-6)),
+            "distance of the leading tip from its path": largest(tip - path, "mm", (0.0, 1e-6), scale=1e3),
             "largest torque": largest_input("N m"),
         },
         pictures=motion_pictures(9, "left.tip"),
-        error=ca.norm_2(apart),
+        error=ca.norm_2(error),
         settled=1e-4,
         unit="m",
     )

@@ -1,4 +1,4 @@
-"""A free body in quaternions, spun about its middle axis."""
+"""A free body in quaternions, spinning about its intermediate axis."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Array = NDArray[np.float64]
 
 
 def free_spin(moments: Array, start: Array, t: Array) -> Array:
-    """Rates of a free body about its principal axes, shape (N, 3) [rad/s], Landau and Lifshitz, Mechanics, § 37.
+    """Return the angular velocity of a free body about its principal axes, (N, 3) [rad/s], Landau and Lifshitz, § 37.
 
-    I₁ < I₂ < I₃, and the angular momentum goes round the third axis: ω = (a cn, b sn, c dn).
+    I₁ < I₂ < I₃, and the angular momentum circles the third axis: ω = (a cn, b sn, c dn).
 
     Args:
         moments: I₁, I₂, I₃ [kg m²].
-        start: rates at t = 0, of which the first is zero and the others positive [rad/s].
+        start: angular velocity at t = 0, the first entry zero and the others positive [rad/s].
         t: times, shape (N,) [s].
     """
     from scipy.special import ellipj, ellipk
@@ -53,38 +53,40 @@ def free_spin(moments: Array, start: Array, t: Array) -> Array:
 
 @scenario("tumbling-body")
 def tumbling_body(*, spin: float = 5.0, wobble: float = 0.1, duration: float = 10.0, step: float = 1e-3) -> Setup:
-    """A free body, its orientation a unit quaternion, spins about its middle axis and turns over again and again.
+    """A free body with a unit quaternion as orientation spins about its intermediate axis and flips repeatedly.
 
-    Four numbers for three freedoms: the mass matrix is singular, and the natural constraint eᵀe = 1 takes the place of
-    the missing inertia. Expect ω in Jacobi's elliptic functions, three turnings over in 10 s while the centre of mass
-    goes straight on, angular momentum and energy to 1e-8 of their values, and a quaternion of length one to rounding.
+    Four numbers for three freedoms: the mass matrix is singular, and the natural constraint eᵀe = 1 replaces the
+    missing inertia. Expect ω in Jacobi's elliptic functions, three flips in 10 s while the centre of mass moves on a
+    straight line, angular momentum and energy to 1e-8 of their values, and a quaternion of length one to rounding.
 
     Args:
-        spin: about the middle axis at the start [rad/s].
-        wobble: about the axis of the largest moment at the start, positive, less than the spin [rad/s].
-        duration: of the motion [s].
-        step: of the integration and of the samples [s].
+        spin: initial angular velocity about the intermediate axis [rad/s].
+        wobble: initial angular velocity about the axis of the largest moment, positive, less than the spin [rad/s].
+        duration: duration of the motion [s].
+        step: step of the integration and of the samples [s].
     """
     if not 0.0 < wobble < spin:
-        raise ParameterError(f"wobble must be greater than zero, and less than the spin {spin:g}, got {wobble!r}")
+        raise ParameterError(f"wobble must be greater than zero and less than the spin {spin:g}, got {wobble!r}")
     robot = quaternion_body(1.0, np.diag(MOMENTS), center=(0.0, 0.0, 0.0), gravity=0.0)
     e, rate, start = robot.q[3:], robot.v[3:], np.array([0.0, spin, wobble])
     omega = 2.0 * (e[0] * rate[1:] - rate[0] * e[1:] - ca.cross(e[1:], rate[1:]))
     momentum = robot.frames["body"].rotation @ (ca.DM(MOMENTS) * omega)
 
-    def miss(motion: Trajectory) -> float:
+    def error(motion: Trajectory) -> float:
         return float(np.abs(motion.evaluate(omega) - free_spin(MOMENTS, start, motion.t)).max())
 
     measures = {
-        "ω off elliptic functions": Measure(miss, "rad/s", (0.0, 1e-6)),
-        "turnings over": Measure(lambda m: float((np.diff(np.sign(m.evaluate(omega[1]))) != 0.0).sum()), "", (3, 3)),
+        "ω, error against elliptic functions": Measure(error, "rad/s", (0.0, 1e-6)),
+        "number of flips": Measure(lambda m: float((np.diff(np.sign(m.evaluate(omega[1]))) != 0.0).sum()), "", (3, 3)),
         "angular momentum, error": Measure(lambda m: np.ptp(m.evaluate(momentum), 0).max(), "kg m²/s", (0.0, 1e-8)),
-        "off the straight line": Measure(lambda m: np.abs(m.q[:, 0] - SPEED * m.t).max(), "m", (0.0, 1e-10)),
+        "distance from the straight line": Measure(lambda m: np.abs(m.q[:, 0] - SPEED * m.t).max(), "m", (0.0, 1e-10)),
         "energy error": energy_error(1e-8),
         "length of the quaternion, error": loop_error(1e-13, unit=""),
     }
     q0, v0 = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [SPEED, 0.0, 0.0, 0.0, *(start / 2.0)]
-    told = ("ω about the middle axis [rad/s]", "elliptic function")
-    drawn = response_pictures(*told, lambda m: m.evaluate(omega[1]), lambda m: free_spin(MOMENTS, start, m.t)[:, 1])
-    drawn |= motion_pictures(12)
-    return Setup(robot, None, q0, v0, duration, step, integrator=Reduced(), measures=measures, pictures=drawn)
+    labels = ("ω about the intermediate axis [rad/s]", "elliptic function")
+    pictures = response_pictures(
+        *labels, lambda m: m.evaluate(omega[1]), lambda m: free_spin(MOMENTS, start, m.t)[:, 1]
+    )
+    pictures |= motion_pictures(12)
+    return Setup(robot, None, q0, v0, duration, step, integrator=Reduced(), measures=measures, pictures=pictures)

@@ -1,4 +1,4 @@
-"""Two-link arm, moving obstacle: the tip goes along a path and round a disc that drifts across it."""
+"""Two-link arm, moving obstacle: the tip follows a path and avoids a disc that drifts across it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .pictures import obstacle_pictures
 Array = NDArray[np.float64]
 RATE, SPEED, MARGIN = 8.0, 0.18, 0.05
 AWAY = {"disc.x": 100.0}
-"""The disc out of the way: what is left to follow is the path."""
+"""Parameters that move the disc far away, so that the tip simply follows the path."""
 
 ELBOW = (-1.3, 1.4)
 SIDES = {"left": -1, "right": 1}
@@ -38,9 +38,9 @@ EXPECTED = {
     "clearance": (50.0, 52.0),
     "torque": (25.0, 35.0),
 }
-"""Ranges of the measures: at rest the deviation is the cruise speed, and the clearance that is kept is the margin."""
+"""Expected ranges: at rest the deviation is the cruise speed, and the least clearance is the margin."""
 
-VARIED: Mapping[str, Distribution] = {
+RANDOMIZATION: Mapping[str, Distribution] = {
     "disc.x": Shifted(Uniform(-0.03, 0.03)),
     "disc.y": Shifted(Uniform(-0.03, 0.03)),
     "disc.vx": Shifted(Uniform(-0.02, 0.02)),
@@ -52,45 +52,45 @@ VARIED: Mapping[str, Distribution] = {
 }
 
 
-def sided(
+def with_side(
     field: EruginField, side: str, start: Array, duration: float, values: Mapping[str, float]
 ) -> dict[str, float]:
-    """Parameters with the side on which the disc is passed.
+    """Return the parameter values with the side on which the disc is passed.
 
     Args:
-        field: of the path and the disc.
+        field: field of the path and the disc.
         side: left, right, or auto for that of :func:`choose_side`.
-        start: place of the tip, shape (2,) [m].
-        duration: how far to look ahead, at most half a minute [s].
-        values: parameters that are set by name.
+        start: initial position of the tip, shape (2,) [m].
+        duration: time to look ahead, at most half a minute [s].
+        values: given parameter values, by name.
 
     Raises:
         ParameterError: if the side is given twice.
         ModelError: if the start lies inside the disc.
     """
     if side in SIDES and "field.side" in values:
-        raise ParameterError("side= and field.side= say the same thing: give one of them")
+        raise ParameterError("side= and field.side= set the same parameter: give one of them")
     own = {name: value for name, value in values.items() if name in field.parameters.names}
     chosen = SIDES.get(side) or choose_side(field, start, min(duration, 30.0), step=0.01, p=own)
     return {"field.side": float(chosen), **values}
 
 
-def at_rest(
+def start_at_rest(
     controller: ProgramController, tip: ca.SX, path: Spline, disc: Circle, values: Mapping[str, float]
 ) -> Array:
-    """Coordinates with the tip on the first point of the path, shape (nq,).
+    """Return the coordinates with the tip on the first point of the path, shape (nq,).
 
-    From rest the tip slips by |ψ(0)|/k before it moves with the field: the disc must be farther than that.
+    From rest the tip slips by |ψ(0)|/k before it moves with the field: the disc must be farther away than that.
 
     Args:
-        controller: of the field.
-        tip: in the robot's symbols, shape (2,).
-        path: whose first point is the start.
+        controller: controller of the field.
+        tip: position of the tip in the robot's symbols, shape (2,).
+        path: path that starts at the returned position.
         disc: the obstacle.
-        values: parameters that are set by name.
+        values: given parameter values, by name.
 
     Raises:
-        ModelError: if it is not, or the start lies inside the disc.
+        ModelError: if the disc is nearer than that, or the start lies inside it.
         NotConvergedError: if the start is out of reach.
     """
     start, numbers = path.at(0.0), {**controller.parameters.nominal, **values}
@@ -108,22 +108,22 @@ def at_rest(
 
 
 def computed_torque(setup: Setup, reference: Reference) -> Controller:
-    """Inverse dynamics of the joints' motion, with the rate of the program."""
+    """Return computed torque in joint space, with the rate of the program."""
     return ComputedTorque(setup.robot, reference, rate=RATE)
 
 
 def pd_gravity(setup: Setup, reference: Reference) -> Controller:
-    """Springs and dampers of the joints, and gravity made up for."""
+    """Return a PD law of the joints with gravity compensation."""
     return PDGravity(setup.robot, reference, rate=RATE)
 
 
 def operational_space(setup: Setup, reference: Reference) -> Controller:
-    """The same error equation for the tip."""
+    """Return operational-space control of the tip, with the same error equation."""
     return OperationalSpace(setup.robot, setup.robot.points["tip"], point_along(reference, "tip"), rate=RATE)
 
 
-def rivals(disc: Circle) -> dict[str, MakeController]:
-    """Laws by name; the first three follow what the program makes of the nominal disc, the last one sees the disc.
+def baselines(disc: Circle) -> dict[str, MakeController]:
+    """Return baselines by name; the first three track the program's motion for the nominal disc, the last avoids it.
 
     Args:
         disc: the obstacle.
@@ -157,27 +157,28 @@ def two_link_arm_moving_obstacle(
     side: Literal["auto", "left", "right"] = "auto",
     parameters: Mapping[str, float] | None = None,
 ) -> Setup:
-    """Two-link arm, moving obstacle: the tip follows a path and goes round a disc that drifts across it.
+    """Two-link arm, moving obstacle: the tip follows a path and avoids a disc that drifts across it.
 
     Matukhina's two-link manipulator in Erugin's field of a path and a disc. It starts at rest on the path, so that its
-    deviation begins at the cruise speed and decays at ``follow.rate``. Expect the tip to leave the path for the disc,
-    to keep ``field.margin`` from it, to come back, and to reach its end. Only the tip keeps clear: links pass over.
+    deviation is initially the cruise speed and decays at the rate ``follow.rate``. Expect the tip to leave the path for
+    the disc, to keep ``field.margin`` from it, to return, and to reach the end. Only the tip avoids the disc: the links
+    pass over it.
 
     Args:
         duration: longest simulated time [s]; the run ends when the tip passes the end of the path.
         step: step of the integration and of the samples [s].
-        realization: where the force comes from.
-        side: side of the path on which to pass the disc, seen along it.
-        parameters: those that are set, by name.
+        realization: realization of the program.
+        side: side of the path on which the disc is passed, looking along it.
+        parameters: given parameter values, by name.
     """
     arm = with_scene(planar_manipulator([Link.point_mass(0.6, 2.5), Link.point_mass(0.5, 1.8)]), DISC.parameters)
     tip, field = arm.points["tip"], EruginField(PATH, [DISC], speed=SPEED, margin=MARGIN, rounding=0.03)
     program = Program(arm, follow(field, tip, perturbation=FirstOrder(RATE)))
-    controller_p = sided(field, side, PATH.at(0.0), duration, parameters or {})
+    controller_p = with_side(field, side, PATH.at(0.0), duration, parameters or {})
     controller = ProgramController(program, realization=realization)
     off, gap = PATH.functions(tip, arm.t), DISC.functions(tip, arm.t)
     return Setup(
-        *(arm, controller, at_rest(controller, tip, PATH, DISC, controller_p), (0.0, 0.0), duration, step),
+        *(arm, controller, start_at_rest(controller, tip, PATH, DISC, controller_p), (0.0, 0.0), duration, step),
         stop=PATH.progress(tip) - PATH.length,
         controller_p=controller_p,
         measures=clearance_measures(field, tip, arm.t, off, gap, **EXPECTED),
@@ -185,6 +186,6 @@ def two_link_arm_moving_obstacle(
         error=ca.fabs(off),
         clearance=gap,
         unit="m",
-        varied=VARIED,
-        rivals=rivals(DISC),
+        randomization=RANDOMIZATION,
+        baselines=baselines(DISC),
     )

@@ -1,4 +1,4 @@
-"""Two-wheel robot among moving obstacles: its nose follows a path and goes round two people who cross it."""
+"""Two-wheel robot among moving obstacles: its nose follows a path and avoids two people who cross it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ EXPECTED |= {"settled": (0.0, 1e-9), "clearance": (100.0, 102.0), "torque": (0.0
 
 @scenario("two-wheel-moving-obstacles")
 def two_wheel_moving_obstacles(*, duration: float = 30.0, step: float = 5e-3, speed: float = 0.2) -> Setup:
-    """Two-wheel robot among moving obstacles: its nose follows a path and goes round two people who cross it.
+    """Two-wheel robot among moving obstacles: its nose follows a path and avoids two people who cross it.
 
     TurtleBot3. The axle moves along the heading only, so that a point ahead of it follows the field: two rows of first
-    order, two wheels. Expect the nose to leave the path for either of them, to keep 10 cm, to come back without
-    swinging, and to reach the end; the torques are small, for the robot is. The wheels pass nearer than the nose.
+    order, two wheels. Expect the nose to leave the path for each person, to keep 10 cm distance, to return without
+    oscillation, and to reach the end; the torques are small, as the robot is. The wheels pass nearer than the nose.
 
     Args:
         duration: longest simulated time [s]; the run ends when the nose passes the end of the path.
-        step: of the integration and of the samples [s].
+        step: step of the integration and of the samples [s].
         speed: cruise speed [m/s].
     """
     scene = Parameters.collect([each.parameters for each in PEOPLE])
@@ -54,5 +54,5 @@ def two_wheel_moving_obstacles(*, duration: float = 30.0, step: float = 5e-3, sp
         error=ca.fabs(off),
         clearance=ca.fmin(*gap),
         unit="m",
-        varied={"plant.platform_mass": Scaled(Uniform(0.9, 1.1)), "first.y": Shifted(Uniform(-0.1, 0.1))},
+        randomization={"plant.platform_mass": Scaled(Uniform(0.9, 1.1)), "first.y": Shifted(Uniform(-0.1, 0.1))},
     )

@@ -1,4 +1,4 @@
-"""The outcome of a comparison: every run of every controller, what can be said of them, and sweeps of difficulty."""
+"""Results of a comparison: every run of every controller, their statistics, and sweeps over impairments."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """The same runs at each level.
+    """The same comparison at each level of an impairment.
 
     Attributes:
-        name: of what is raised.
-        meaning: what it is, with its unit, for an axis.
-        levels: ascending.
-        comparisons: one for each level.
+        name: name of the impairment.
+        meaning: meaning of a level, with its unit, for an axis.
+        levels: levels in ascending order.
+        comparisons: the comparison at each level.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Robustness:
     comparisons: tuple[Comparison, ...]
 
     def curve(self, metric: str, controller: str) -> tuple[Estimate, ...]:
-        """Median of a metric at each level, with its interval.
+        """Return the median of a metric at each level, with its interval.
 
         Args:
-            metric: its name.
-            controller: its name.
+            metric: name of the metric.
+            controller: name of the controller.
 
         Raises:
             ModelError: for an unknown name.
@@ -56,11 +56,11 @@ class Robustness:
         return tuple(each.summary(metric, controller).median for each in self.comparisons)
 
     def plot(self, metric: str = "error_rms", path: Path | str | None = None) -> Figure:
-        """The curves of all controllers.
+        """Draw the curves of all controllers.
 
         Args:
-            metric: its name.
-            path: of a picture, PNG or SVG; none is written if not given.
+            metric: name of the metric.
+            path: path of a picture, PNG or SVG; no file is written if not given.
 
         Raises:
             ModelError: for an unknown metric.
@@ -76,22 +76,22 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Controllers on the same runs: same starts, parameters, noise and disturbances for all.
+    """Results of several controllers on the same runs: same starts, parameters, noise and disturbances for all.
 
-    A metric of a run that had to stop is not used: the run counts as worst where runs are ranked, and is left out, and
-    counted, where there are means.
+    A metric of a run that had to stop is not used: the run counts as the worst in medians and ranks, and is excluded
+    from means, which report the number of runs that they use.
 
     Attributes:
-        name: what was compared.
+        name: name of the comparison.
         quantities: metrics, by name.
-        results: by controller, what :meth:`Trial.run <erugin.scenarios.Trial.run>` returns, shape (n,) each.
-        seeds: of the runs, shape (n,).
-        columns: values of what was varied, by controller and name, shape (n,) each.
-        confidence: of each interval.
-        left_out: why metrics are missing, by controller and name.
-        rows: names of each controller's rows; deviations are compared between equal ones only.
-        tick_times: median time of one control tick [s], by controller, of this machine; not among the results.
-        robustness: metrics against levels of what makes control harder, by name.
+        results: return values of :meth:`Trial.run <erugin.scenarios.Trial.run>`, by controller, shape (n,) each.
+        seeds: seeds of the runs, shape (n,).
+        columns: values of the randomized numbers, by controller and name, shape (n,) each.
+        confidence: confidence of each interval.
+        left_out: reasons why metrics are missing, by controller and name.
+        rows: names of each controller's rows; deviations are compared between equal rows only.
+        tick_times: median time of one control tick on this machine [s], by controller; not among the results.
+        robustness: comparisons at levels of impairments, by name.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Comparison:
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the controllers."""
         return tuple(self.results)
 
     @property
@@ -117,47 +117,47 @@ class Comparison:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How many runs of each controller had to stop."""
+        """Number of runs of each controller that had to stop."""
         return {name: int(np.count_nonzero(~self._column(name, OK))) for name in self.controllers}
 
     def values(self, metric: str, controller: str) -> Array:
-        """A metric of each run; NaN where it had to stop, shape (n,).
+        """Return a metric of each run, shape (n,); NaN for runs that had to stop.
 
         Args:
-            metric: its name.
-            controller: its name.
+            metric: name of the metric.
+            controller: name of the controller.
 
         Raises:
-            ModelError: for an unknown name, or a metric that the controller has not.
+            ModelError: for an unknown name, or a metric that the controller does not have.
         """
         self._require_metric(metric)
         if controller not in self.results:
             raise ModelError(unknown_name("controller", controller, self.results))
         if metric not in self.results[controller]:
-            reason = self.left_out.get(controller, {}).get(metric, "it was not reckoned")
+            reason = self.left_out.get(controller, {}).get(metric, "it was not computed")
             raise ModelError(f"{controller!r} has no metric {metric!r}: {reason}")
         return np.where(self._column(controller, OK), self._column(controller, metric), np.nan)
 
-    def having(self, metric: str) -> tuple[str, ...]:
-        """The controllers that have a metric.
+    def controllers_with(self, metric: str) -> tuple[str, ...]:
+        """Return the names of the controllers that have a metric.
 
         Args:
-            metric: its name.
+            metric: name of the metric.
         """
         self._require_metric(metric)
         return tuple(name for name in self.controllers if metric in self.results[name])
 
     @functools.cached_property
     def summaries(self) -> tuple[Summary, ...]:
-        """Every metric of every controller."""
-        return tuple(self.summary(metric, name) for metric in self.quantities for name in self.having(metric))
+        """Summaries of every metric of every controller."""
+        return tuple(self.summary(metric, name) for metric in self.quantities for name in self.controllers_with(metric))
 
     def summary(self, metric: str, controller: str) -> Summary:
-        """One metric of one controller.
+        """Summarize one metric of one controller.
 
         Args:
-            metric: its name.
-            controller: its name.
+            metric: name of the metric.
+            controller: name of the controller.
 
         Raises:
             ModelError: for an unknown name.
@@ -168,33 +168,35 @@ class Comparison:
         ranked = finite if better == "neither" else worst_is_infinite(values, better)
         low, high = (quantile(ranked, share) for share in (0.25, 0.75))
         mean = float(finite.mean()) if len(finite) else math.nan
-        found = median(ranked, self.confidence)
-        return Summary(metric, controller, len(values), len(finite), found, (low, high), mean)
+        middle = median(ranked, self.confidence)
+        return Summary(metric, controller, len(values), len(finite), middle, (low, high), mean)
 
     @functools.cached_property
     def pairs(self) -> tuple[PairedSummary, ...]:
-        """Every metric of every pair of controllers that both have it."""
-        found: list[tuple[str, str, str, Paired]] = []
+        """Summaries of every metric of every pair of controllers that both have it."""
+        pairs: list[tuple[str, str, str, Paired]] = []
         for metric, quantity in self.quantities.items():
-            names = self.having(metric)
-            together = len(names) * (len(names) - 1) // 2
+            names = self.controllers_with(metric)
+            family_size = len(names) * (len(names) - 1) // 2
             values = {name: self.values(metric, name) for name in names}
             for first, second in itertools.combinations(names, 2):
                 if quantity.own and not self._same_rows(first, second):
                     continue
-                each = Paired.of(values[first], values[second], quantity.better, self.confidence, together=together)
-                found.append((metric, first, second, each))
-        family = [i for i, (metric, *_) in enumerate(found) if self.quantities[metric].better != "neither"]
-        adjusted = dict(zip(family, holm([found[i][3].p for i in family]), strict=True))
-        return tuple(PairedSummary(*each, adjusted.get(i, math.nan)) for i, each in enumerate(found))
+                paired = Paired.of(
+                    *(values[first], values[second], quantity.better, self.confidence), family_size=family_size
+                )
+                pairs.append((metric, first, second, paired))
+        family = [i for i, (metric, *_) in enumerate(pairs) if self.quantities[metric].better != "neither"]
+        adjusted = dict(zip(family, holm([pairs[i][3].p for i in family]), strict=True))
+        return tuple(PairedSummary(*each, adjusted.get(i, math.nan)) for i, each in enumerate(pairs))
 
     def pair(self, metric: str, first: str, second: str) -> PairedSummary:
-        """One metric of two controllers.
+        """Return the summary of one metric of two controllers.
 
         Args:
-            metric: its name.
+            metric: name of the metric.
             first: name of a controller.
-            second: name of another, behind the first in :attr:`controllers`.
+            second: name of another one, after the first in :attr:`controllers`.
 
         Raises:
             ModelError: if there is no such pair.
@@ -203,19 +205,20 @@ class Comparison:
             if (each.metric, each.first, each.second) == (metric, first, second):
                 return each
         raise ModelError(
-            f"there is no pair {first!r}, {second!r} for metric {metric!r}: controllers {', '.join(self.controllers)}, "
-            f"in this order, with the metrics {', '.join(self.quantities)}; deviations only where rows are equal"
+            f"there is no pair {first!r}, {second!r} for metric {metric!r}: give two of the controllers "
+            f"{', '.join(self.controllers)}, in this order, and one of the metrics {', '.join(self.quantities)}; "
+            "deviations are compared between controllers with equal rows only"
         )
 
     def ranking(self, metric: str) -> Ranking:
-        """The order of the controllers by a metric, as far as the intervals support it.
+        """Rank the controllers by a metric, as far as the intervals support it.
 
         Args:
-            metric: its name.
+            metric: name of the metric.
 
         Raises:
-            ModelError: for an unknown metric, one of which neither less nor more is better, or one of the controllers'
-                own rows.
+            ModelError: for an unknown metric, one of which neither less nor more is better, or one that is measured
+                against each controller's own rows.
         """
         self._require_metric(metric)
         quantity = self.quantities[metric]
@@ -225,9 +228,9 @@ class Comparison:
                 if quantity.own
                 else "neither less nor more is better"
             )
-            raise ModelError(f"metric {metric!r} ranks no controllers: {why}")
+            raise ModelError(f"metric {metric!r} cannot rank controllers: {why}")
         sign = -1.0 if quantity.better == "more" else 1.0
-        names = self.having(metric)
+        names = self.controllers_with(metric)
         ordered = sorted(names, key=lambda name: sign * self.summary(metric, name).median.value)
         sure: dict[tuple[str, str], bool] = {}
         for each in self.pairs:
@@ -235,15 +238,15 @@ class Comparison:
                 interval = each.paired.simultaneous
                 sure[each.first, each.second] = interval.low > 0.5
                 sure[each.second, each.first] = interval.high < 0.5
-        absent = {name: self.left_out.get(name, {}).get(metric, "it was not reckoned") for name in self.controllers}
+        absent = {name: self.left_out.get(name, {}).get(metric, "it was not computed") for name in self.controllers}
         return ranking(metric, ordered, sure, {name: why for name, why in absent.items() if name not in names})
 
     def pareto(self, x: str = "effort", y: str = "error_rms") -> Pareto:
-        """Two metrics against each other.
+        """Return two metrics against each other, with the Pareto front.
 
         Args:
-            x: name of the first.
-            y: of the second.
+            x: name of the first metric.
+            y: name of the second metric.
 
         Raises:
             ModelError: for an unknown metric, or one that cannot rank.
@@ -251,28 +254,28 @@ class Comparison:
         for metric in (x, y):
             self._require_metric(metric)
             if self.quantities[metric].better == "neither":
-                raise ModelError(f"metric {metric!r} has no good side: neither less nor more is better")
-        names = [name for name in self.having(x) if name in self.having(y)]
+                raise ModelError(f"metric {metric!r} cannot rank controllers: neither less nor more is better")
+        names = [name for name in self.controllers_with(x) if name in self.controllers_with(y)]
         points = {name: Point(self.summary(x, name).median, self.summary(y, name).median) for name in names}
         return Pareto.of(self.quantities[x], self.quantities[y], points, self.confidence, self.name)
 
     @functools.cached_property
     def rates(self) -> Mapping[str, Rates]:
-        """Shares of runs that ended well, settled, and kept clear, by what is asked; those that can be told."""
-        found: dict[str, Rates] = {}
+        """Shares of runs that ended well, settled, and stayed clear of obstacles, by outcome, as far as known."""
+        rates: dict[str, Rates] = {}
         for outcome in OUTCOMES:
-            told = {name: succeeded(outcome, self.results[name]) for name in self.controllers}
-            known = {name: flags for name, flags in told.items() if flags is not None}
+            flags = {name: succeeded(outcome, self.results[name]) for name in self.controllers}
+            known = {name: each for name, each in flags.items() if each is not None}
             if known:
-                found[outcome] = Rates(outcome, known, self.confidence)
-        return found
+                rates[outcome] = Rates(outcome, known, self.confidence)
+        return rates
 
     def table(self, metrics: Sequence[str] | None = None, *, width: int = 120) -> str:
-        """What was found, as text for a terminal.
+        """Return the results as text for a terminal.
 
         Args:
-            metrics: names of those that are shown; all if not given.
-            width: of the terminal, in characters.
+            metrics: names of the metrics to show; all if not given.
+            width: width of the terminal, in characters.
 
         Raises:
             ModelError: for an unknown metric.
@@ -285,17 +288,17 @@ class Comparison:
         return comparison_text(self, shown, width)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per controller and seed, with everything that is known of the run."""
+        """Return a data frame with one row per controller and seed: randomized numbers, metrics, status and ending."""
         from .tables import data_frame
 
         return data_frame(self)
 
     def plot(self, path: Path | str | None = None, metrics: Sequence[str] | None = None) -> Figure:
-        """The distribution of each metric, controller by controller.
+        """Draw the distribution of each metric, one curve per controller.
 
         Args:
-            path: of a picture, PNG or SVG; none is written if not given.
-            metrics: names of those that are shown; all that rank if not given.
+            path: path of a picture, PNG or SVG; no file is written if not given.
+            metrics: names of the metrics to show; all that can rank controllers if not given.
 
         Raises:
             ModelError: for an unknown metric.

@@ -1,4 +1,4 @@
-"""What makes control harder: errors of the model, errors of measurement, dead time, a slow clock."""
+"""Impairments of control: errors of the model, errors of measurement, dead time, sampling."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from .run_variables import WHERE, RunVariables
 
 @dataclass(frozen=True, eq=False)
 class ImpairedController:
-    """A controller at some level.
+    """A controller at a level of an impairment.
 
     Attributes:
-        controller: what drives the plant then, or None.
-        varied: what seeds vary besides, by name.
+        controller: the impaired controller, or None.
+        randomization: additional distributions of what seeds vary, by name.
     """
 
     controller: Controller | None
-    varied: Mapping[str, Distribution] = field(default_factory=dict[str, Distribution])
+    randomization: Mapping[str, Distribution] = field(default_factory=dict[str, Distribution])
 
 
 class Impairment(ABC):
-    """Something that makes control harder, the more the higher its level is."""
+    """A condition that makes control harder the higher its level is."""
 
     meaning: str
-    """What the level is, with its unit."""
+    """Meaning of the level, with its unit."""
 
     @abstractmethod
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """A controller at some level; at zero, as it is.
+        """Return a controller at a level; unchanged at zero.
 
         Args:
-            level: in the unit that the meaning tells.
-            setup: what it drives.
-            controller: as it is, or None.
+            level: level in the unit of ``meaning``.
+            setup: setup that the controller drives.
+            controller: unimpaired controller, or None.
         """
 
 
 class ModelErrors(Impairment):
-    """The plant's parameters are its own times random factors of median 1, in place of what seeds do to them."""
+    """Random factors of median 1 on the plant's parameters, in place of the setup's randomization of them."""
 
     meaning = "spread of the plant's parameters about the model's, standard deviation of ln"
 
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """Masses, lengths, frictions: every positive parameter of the model that the plant's motion depends on.
+        """Randomize masses, lengths, frictions: every positive model parameter on which the plant's motion depends.
 
-        At zero they are the plant's own, whatever seeds vary otherwise.
+        At zero they have the plant's own values, whatever seeds vary otherwise.
         """
         factor = Scaled(LogNormal(1.0, level) if level > 0.0 else Choice((1.0,)))
-        return ImpairedController(controller, {f"plant.{name}": factor for name in physical(setup)})
+        return ImpairedController(controller, {f"plant.{name}": factor for name in physical_parameters(setup)})
 
 
 class MeasurementErrors(Impairment):
-    """The law sees coordinates with smooth errors, and velocities with the rates of these."""
+    """Smooth errors of the measured coordinates, with matching errors of the velocities."""
 
     meaning = "root mean square of errors of measured coordinates, in their units"
 
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """Band-limited errors, the same for all controllers in a run."""
+        """Add band-limited errors, the same for all controllers in a run."""
         if level == 0.0 or controller is None:
             return ImpairedController(controller)
         rates = controller.robot.coordinates.are_rates
@@ -79,41 +79,41 @@ class MeasurementErrors(Impairment):
 
 
 class DeadTime(Impairment):
-    """The law's output arrives later."""
+    """A delay of the law's output."""
 
     meaning = "dead time of the output [s]"
 
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """Delayed."""
+        """Delay the output."""
         return ImpairedController(controller if level == 0.0 or controller is None else Delay(controller, level))
 
 
 class SamplePeriod(Impairment):
-    """The law is computed at ticks and held between them."""
+    """Sampling of the law, whose output is held constant between ticks."""
 
     meaning = "period of the controller [s]"
 
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """Sampled and held."""
+        """Sample and hold the output."""
         return ImpairedController(
             controller if level == 0.0 or controller is None else SampleAndHold(controller, level)
         )
 
 
 class NamedParameter(Impairment):
-    """A number that can be varied, set to the level in every run."""
+    """A parameter or an entry of the start, set to the level in every run."""
 
     def __init__(self, name: str) -> None:
-        """Remember the name.
+        """Store the name.
 
         Args:
-            name: as in ``Setup.varied``.
+            name: name as in ``Setup.randomization``.
         """
         self._name = name
         self.meaning = name
 
     def at(self, level: float, setup: Setup, controller: Controller | None) -> ImpairedController:
-        """The number at its level."""
+        """Set the number to the level."""
         return ImpairedController(controller, {self._name: Choice((level,))})
 
 
@@ -125,12 +125,12 @@ IMPAIRMENTS: Mapping[str, Impairment] = {
 }
 
 
-def condition(name: str, setup: Setup) -> Impairment:
-    """The condition of this name; that of a number that can be varied sets it.
+def find_impairment(name: str, setup: Setup) -> Impairment:
+    """Return the impairment of this name, or for the name of a number the one that sets it.
 
     Args:
-        name: one of :data:`CONDITIONS`, or a name as in ``Setup.varied``.
-        setup: what is compared on.
+        name: one of :data:`IMPAIRMENTS`, or a name as in ``Setup.randomization``.
+        setup: setup of the comparison.
 
     Raises:
         ModelError: for an unknown name.
@@ -143,60 +143,63 @@ def condition(name: str, setup: Setup) -> Impairment:
     return NamedParameter(name)
 
 
-def checked_levels(name: str, condition: Impairment, levels: object) -> tuple[float, ...]:
-    """Levels in ascending order; raises ModelError for none, doubled ones, or negative ones where these mean nothing.
+def checked_levels(name: str, impairment: Impairment, levels: object) -> tuple[float, ...]:
+    """Return levels in ascending order; raises ModelError for no levels, equal ones, or invalid negative ones.
 
     Args:
-        name: of the condition.
-        condition: whose levels they are.
-        levels: what was given.
+        name: name of the impairment.
+        impairment: impairment to which the levels belong.
+        levels: levels as given.
     """
-    allowed = f"levels of {name!r} are different numbers, at least one"
+    allowed = f"levels of {name!r} must be different numbers, at least one"
     try:
         given = [float(level) for level in levels]  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
         raise ModelError(f"{allowed}; got {levels!r}") from error
     if not given or len(set(given)) < len(given):
         raise ModelError(f"{allowed}; got {levels!r}")
-    if not isinstance(condition, NamedParameter):
+    if not isinstance(impairment, NamedParameter):
         given = [not_negative(f"level of {name!r}", level) for level in given]
     return tuple(sorted(given))
 
 
-def in_place(
-    name: str, condition: Impairment, harder: Mapping[str, Distribution], varied: Mapping[str, Distribution]
+def merge_randomization(
+    name: str,
+    impairment: Impairment,
+    harder: Mapping[str, Distribution],
+    randomization: Mapping[str, Distribution],
 ) -> Mapping[str, Distribution]:
-    """What seeds vary under a condition, whose own distributions take the place of those of the same numbers.
+    """Return the distributions under an impairment, whose own ones replace those of the same numbers.
 
     Args:
-        name: of the condition.
-        condition: what makes control harder.
-        harder: what it varies, by name.
-        varied: what seeds vary otherwise, by name.
+        name: name of the impairment.
+        impairment: the impairment.
+        harder: distributions of the impairment, by name.
+        randomization: distributions without the impairment, by name.
 
     Raises:
-        ModelError: if a number is to be set that seeds vary under another name, as ``"plant.m1"`` by ``"m1"``.
+        ModelError: if the impairment sets a number that seeds vary under another name, as ``"plant.m1"`` by ``"m1"``.
     """
-    same = [each for each in varied if each not in harder and any(_overlap(each, other) for other in harder)]
-    if same and isinstance(condition, NamedParameter):
+    same = [each for each in randomization if each not in harder and any(_overlap(each, other) for other in harder)]
+    if same and isinstance(impairment, NamedParameter):
         raise ModelError(
             f"robustness {name!r} sets a number that seeds vary as {same[0]!r}: vary it as {name!r}, or not at all"
         )
-    return {**{each: how for each, how in varied.items() if each not in same}, **harder}
+    return {**{key: each for key, each in randomization.items() if key not in same}, **harder}
 
 
 def _overlap(first: str, second: str) -> bool:
-    """Whether one name is of plant and law, and the other of one of them."""
+    """Return True if one name stands for plant and law, and the other for one of them."""
     return any(first == f"{where}.{second}" or second == f"{where}.{first}" for where in WHERE[:2])
 
 
-def physical(setup: Setup) -> tuple[str, ...]:
-    """The plant's positive parameters on which its motion depends, and which the controller's model has as well.
+def physical_parameters(setup: Setup) -> tuple[str, ...]:
+    """Return the plant's positive parameters on which its motion depends and which the controller's model shares.
 
-    Those of forces that only the plant has, such as the phases of a disturbance, are no errors of the model.
+    Parameters of forces that only the plant has, such as the phases of a disturbance, are not errors of the model.
 
     Args:
-        setup: with the plant.
+        setup: setup with the plant and its controller.
     """
     robot = setup.robot
     model = robot if setup.controller is None else setup.controller.robot

@@ -1,4 +1,4 @@
-"""Two metrics against each other, and which controllers are best in both."""
+"""Two metrics against each other, and the Pareto front of the controllers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a controller lies.
+    """The medians of a controller.
 
     Attributes:
         x: median of the first metric over all runs, with its interval.
-        y: of the second.
+        y: median of the second metric, with its interval.
     """
 
     x: Estimate
@@ -36,11 +36,11 @@ class Pareto:
 
     Attributes:
         x: the first metric.
-        y: the second.
-        points: by controller; those that have both metrics.
-        front: the controllers than which none has both medians better, in the order of x.
-        confidence: of each interval.
-        title: what was compared.
+        y: the second metric.
+        points: medians by controller, of those that have both metrics.
+        front: names of the controllers that no other dominates, in the order of x.
+        confidence: confidence of each interval.
+        title: name of the comparison.
     """
 
     x: Quantity
@@ -56,24 +56,24 @@ class Pareto:
 
         Args:
             x: the first metric.
-            y: the second.
-            points: by controller.
-            confidence: of each interval.
-            title: what was compared.
+            y: the second metric.
+            points: medians by controller.
+            confidence: confidence of each interval.
+            title: name of the comparison.
         """
         confidence = positive("confidence", confidence)
 
-        def beaten(name: str) -> bool:
+        def dominated(name: str) -> bool:
             return any(_dominates(points[other], points[name], x.better, y.better) for other in points)
 
-        front = sorted((name for name in points if not beaten(name)), key=lambda name: points[name].x.value)
+        front = sorted((name for name in points if not dominated(name)), key=lambda name: points[name].x.value)
         return cls(x, y, points, tuple(front), confidence, title)
 
     def plot(self, path: Path | str | None = None) -> Figure:
-        """The points with their intervals, and the front.
+        """Draw the points with their intervals, and the front.
 
         Args:
-            path: of a picture, PNG or SVG; none is written if not given.
+            path: path of a picture, PNG or SVG; no file is written if not given.
         """
         from .plots import pareto_plot
 
@@ -81,8 +81,10 @@ class Pareto:
 
 
 def _dominates(first: Point, second: Point, x: Better, y: Better) -> bool:
-    """Whether the first is as good in both, and better in one by more than rounding."""
+    """Return True if the first is as good in both metrics, and better in one by more than rounding."""
     values = ((first.x.value, second.x.value, x), (first.y.value, second.y.value, y))
-    alike = [math.isclose(a, b, rel_tol=ROUNDING) for a, b, _ in values]
-    ahead = [not same and (a > b if way == "more" else a < b) for same, (a, b, way) in zip(alike, values, strict=True)]
-    return any(ahead) and all(same or better for same, better in zip(alike, ahead, strict=True))
+    equal = [math.isclose(a, b, rel_tol=ROUNDING) for a, b, _ in values]
+    ahead = [
+        not same and (a > b if better == "more" else a < b) for same, (a, b, better) in zip(equal, values, strict=True)
+    ]
+    return any(ahead) and all(same or better for same, better in zip(equal, ahead, strict=True))

@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 MARKERS = "osD^vP*Xdh<>"
 COLUMNS = 3
-"""Of panels side by side."""
+"""Number of panels in a row."""
 WIDEST, THINNEST = 3.5, 1.2
-"""Lines of the first controller and of the last: of those that coincide all are seen."""
+"""Line widths of the first and the last controller, so that coinciding lines are all visible."""
 
 
 def distributions_plot(
     comparison: Comparison, path: Path | str | None = None, metrics: Sequence[str] | None = None
 ) -> Figure:
-    """The distribution function of each metric, one curve per controller: how large a share of all runs is below x.
+    """Draw the distribution function of each metric, one curve per controller: the share of all runs below x.
 
-    Runs that had to stop, or have no finite metric, are in no curve's rise: it ends below 1 by their share, or begins
-    above 0 by it where more is better.
+    Runs that had to stop, or have no finite metric, count as the worst: the curve ends below 1 by their share, or
+    starts above 0 by it where more is better.
 
     Args:
-        comparison: what was found.
-        path: of a picture; none is written if not given.
-        metrics: names of those that are shown; all that rank if not given.
+        comparison: results of the comparison.
+        path: path of a picture; no file is written if not given.
+        metrics: names of the metrics to show; all that can rank controllers if not given.
 
     Raises:
-        ModelError: if there is none.
+        ModelError: if no metric has a finite value.
     """
     known = comparison.quantities
-    asked = comparison.ranked if metrics is None else metrics
-    shown = [name for name in asked if _any_finite(comparison, name)]
+    requested = comparison.ranked if metrics is None else metrics
+    shown = [name for name in requested if _any_finite(comparison, name)]
     if not shown:
-        raise ModelError("there is no metric with a finite value that could be drawn")
+        raise ModelError("there is no metric with a finite value to draw")
     wide = min(COLUMNS, len(shown))
     tall = -(-len(shown) // wide)
     figure = new_figure(3.4 * wide, 2.4 * tall + 0.6)
@@ -57,7 +57,7 @@ def distributions_plot(
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     for axes, metric in zip(panels, shown, strict=False):
-        values = {name: comparison.values(metric, name) for name in comparison.having(metric)}
+        values = {name: comparison.values(metric, name) for name in comparison.controllers_with(metric)}
         for i, name in enumerate(comparison.controllers):
             if name in values:
                 finite = np.sort(values[name][np.isfinite(values[name])])
@@ -81,11 +81,11 @@ def distributions_plot(
 
 
 def pareto_plot(pareto: Pareto, path: Path | str | None = None) -> Figure:
-    """Medians of two metrics with their intervals, and the front of those that none beats in both.
+    """Draw the medians of two metrics with their intervals, and the Pareto front.
 
     Args:
-        pareto: the points.
-        path: of a picture; none is written if not given.
+        pareto: points and front.
+        path: path of a picture; no file is written if not given.
 
     Raises:
         ModelError: if no controller has finite medians of both.
@@ -128,12 +128,14 @@ def pareto_plot(pareto: Pareto, path: Path | str | None = None) -> Figure:
 
 
 def robustness_plot(sweep: Robustness, metric: str, path: Path | str | None = None) -> Figure:
-    """Median of a metric against the level, one curve per controller, with the intervals; it ends where it is infinite.
+    """Draw the median of a metric against the level, one curve per controller, with intervals.
+
+    Infinite medians are omitted.
 
     Args:
         sweep: comparisons at each level.
         metric: name of the metric.
-        path: of a picture; none is written if not given.
+        path: path of a picture; no file is written if not given.
 
     Raises:
         ModelError: for an unknown metric.
@@ -143,19 +145,19 @@ def robustness_plot(sweep: Robustness, metric: str, path: Path | str | None = No
         raise ModelError(unknown_name("metric", metric, quantities))
     figure = new_figure(6.4, 4.0)
     axes, levels = figure.subplots(), np.array(sweep.levels)
-    found: list[float] = []
-    names = sweep.comparisons[0].having(metric)
+    drawn: list[float] = []
+    names = sweep.comparisons[0].controllers_with(metric)
     for i, name in enumerate(names):
         curve = sweep.curve(metric, name)
         values = np.array([each.value if np.isfinite(each.value) else np.nan for each in curve])
         ends = np.array([[each.low, each.high] for each in curve])
         ends[~np.isfinite(ends)] = np.nan
-        found += values[np.isfinite(values)].tolist()
+        drawn += values[np.isfinite(values)].tolist()
         width = _width(i, len(names))
         axes.plot(levels, values, color=f"C{i % 10}", marker=MARKERS[i % len(MARKERS)], markersize=2.0 * width + 1.0,
                   linewidth=width, label=name)  # fmt: skip
         axes.fill_between(levels, ends[:, 0], ends[:, 1], color=f"C{i % 10}", alpha=0.2, linewidth=0)
-    _log_where_wide(axes, np.zeros(0), np.array(found))
+    _log_where_wide(axes, np.zeros(0), np.array(drawn))
     axes.set_xlabel(textwrap.fill(sweep.meaning, 60))
     axes.set_ylabel(f"median {quantities[metric].label}")
     axes.grid(True, color="0.9", linewidth=0.8)
@@ -165,7 +167,7 @@ def robustness_plot(sweep: Robustness, metric: str, path: Path | str | None = No
 
 
 def _width(i: int, count: int) -> float:
-    """Of the i-th line of so many."""
+    """Return the width of the i-th of ``count`` lines."""
     return WIDEST - (WIDEST - THINNEST) * i / max(count - 1, 1)
 
 
@@ -174,13 +176,13 @@ def _wish(better: str) -> str:
 
 
 def _bars(estimate: Estimate) -> Array:
-    """Lengths to both sides; none where the interval is open."""
+    """Return the lengths of the error bars to both sides; zero where the interval is unbounded."""
     sides = np.array([[estimate.value - estimate.low], [estimate.high - estimate.value]])
     return np.where(np.isfinite(sides), sides, 0.0)
 
 
 def _any_finite(comparison: Comparison, metric: str) -> bool:
-    return any(np.isfinite(comparison.values(metric, name)).any() for name in comparison.having(metric))
+    return any(np.isfinite(comparison.values(metric, name)).any() for name in comparison.controllers_with(metric))
 
 
 def _scale(axes: Axes, values: dict[str, Array]) -> None:
@@ -189,7 +191,7 @@ def _scale(axes: Axes, values: dict[str, Array]) -> None:
 
 
 def _log_where_wide(axes: Axes, x: Array, y: Array) -> None:
-    """A log scale where all numbers are positive and span more than a decade and a half; else few ticks."""
+    """Set a logarithmic scale where all numbers are positive and their ratio exceeds 30; else limit the ticks."""
     axes.locator_params(nbins=6)
     if len(x) and x.min() > 0.0 and x.max() > 30.0 * x.min():
         axes.set_xscale("log")

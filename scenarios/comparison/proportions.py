@@ -1,4 +1,4 @@
-"""Shares of runs of which something holds, and differences of shares of the same runs, with intervals."""
+"""Success rates, and differences of success rates on the same runs, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HALVINGS = 60
 
 
 def wilson(successes: int, runs: int, confidence: float) -> Estimate:
-    """A share with Wilson's score interval [Wilson1927]_: all p that the test |p̂ − p| ≤ z √(p(1 − p)/n) accepts.
+    """Return a share with Wilson's score interval [Wilson1927]_: all p that |p̂ − p| ≤ z √(p(1 − p)/n) accepts.
 
     Args:
-        successes: number of them.
-        runs: n.
-        confidence: of the interval.
+        successes: number of successes.
+        runs: number of runs n.
+        confidence: confidence of the interval.
     """
     z = two_sided(confidence)
     if runs == 0:
@@ -36,14 +36,14 @@ def wilson(successes: int, runs: int, confidence: float) -> Estimate:
 
 
 def newcombe(both: int, first: int, second: int, neither: int, confidence: float) -> Estimate:
-    """Difference of two shares of the same runs: Newcombe's method 10 [Newcombe1998]_, Wilson's intervals combined.
+    """Return the difference of two shares of the same runs, by Newcombe's method 10 [Newcombe1998]_.
 
     Args:
-        both: runs in which both succeed.
-        first: in which only the first does.
-        second: in which only the second does.
-        neither: in which neither does.
-        confidence: of the interval.
+        both: number of runs in which both succeed.
+        first: number of runs in which only the first succeeds.
+        second: number of runs in which only the second succeeds.
+        neither: number of runs in which neither succeeds.
+        confidence: confidence of the interval.
     """
     n = both + first + second + neither
     if n == 0:
@@ -66,15 +66,15 @@ def newcombe(both: int, first: int, second: int, neither: int, confidence: float
 
 
 def tango(wins: int, losses: int, runs: int, confidence: float) -> Estimate:
-    """(wins − losses)/n with Tango's score interval [Tango1998]_.
+    """Return (wins − losses)/n with Tango's score interval [Tango1998]_.
 
-    It is that of all Δ for which the score test, with the variance that is most likely under Δ, does not reject.
+    The interval contains all Δ that the score test, with the maximum-likelihood variance under Δ, does not reject.
 
     Args:
-        wins: runs that count +1.
-        losses: runs that count −1.
-        runs: n; the others count 0.
-        confidence: of the interval.
+        wins: number of runs that count +1.
+        losses: number of runs that count −1.
+        runs: number of runs n; the others count 0.
+        confidence: confidence of the interval.
     """
     z = two_sided(confidence)
     if runs == 0:
@@ -94,7 +94,7 @@ def tango(wins: int, losses: int, runs: int, confidence: float) -> Estimate:
 
 
 def _crossing(score: Callable[[float], float], level: float, low: float, high: float) -> float:
-    """Where a decreasing function crosses a level; the end that is nearest to it if it does not."""
+    """Return the argument at which a decreasing function crosses a level; the nearest end if it does not."""
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if score(middle) > level else (low, middle)
@@ -106,34 +106,34 @@ Flags = NDArray[np.bool_]
 OUTCOMES: Mapping[str, str] = {
     "ended": "did not have to stop",
     "settled": "did not have to stop, and the error was settled at the end",
-    "clear": "did not have to stop, and kept clear all along",
+    "clear": "did not have to stop, and the clearance stayed positive",
 }
 
 
 def succeeded(outcome: str, results: Mapping[str, Column]) -> Flags | None:
-    """In which runs something holds, shape (n,); None if it cannot be told.
+    """Return the runs with an outcome as flags, shape (n,); None if the required metric is missing.
 
     Args:
         outcome: one of :data:`OUTCOMES`.
-        results: of one controller.
+        results: results of one controller, by name.
     """
     ok = np.asarray(results[OK], dtype=np.bool_)
     if outcome == "ended":
         return ok
-    needed = "settling" if outcome == "settled" else "clearance"
-    if needed not in results:
+    metric = "settling" if outcome == "settled" else "clearance"
+    if metric not in results:
         return None
-    return ok & (np.isfinite(results[needed]) if outcome == "settled" else results[needed] > 0.0)
+    return ok & (np.isfinite(results[metric]) if outcome == "settled" else results[metric] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Of how many runs something holds.
+    """Shares of runs with an outcome.
 
     Attributes:
-        outcome: what.
-        flags: in which runs, by controller, shape (n,) each.
-        confidence: of each interval.
+        outcome: one of :data:`OUTCOMES`.
+        flags: True for the runs with this outcome, by controller, shape (n,) each.
+        confidence: confidence of each interval.
     """
 
     outcome: str
@@ -141,26 +141,26 @@ class Rates:
     confidence: float
 
     def share(self, controller: str) -> Estimate:
-        """Share of the runs, with Wilson's interval.
+        """Return the share of the runs, with Wilson's interval.
 
         Args:
-            controller: its name.
+            controller: name of the controller.
 
         Raises:
-            ModelError: for an unknown one.
+            ModelError: for an unknown controller.
         """
         flags = self._of(controller)
         return wilson(int(np.count_nonzero(flags)), len(flags), self.confidence)
 
     def difference(self, first: str, second: str) -> Estimate:
-        """Share of the first less that of the second, with Newcombe's interval for pairs.
+        """Return the share of the first minus that of the second, with Newcombe's interval for pairs.
 
         Args:
             first: name of a controller.
-            second: name of another.
+            second: name of another one.
 
         Raises:
-            ModelError: for an unknown one.
+            ModelError: for an unknown controller.
         """
         a, b = self._of(first), self._of(second)
         both, first_only, second_only, neither = (

@@ -1,4 +1,4 @@
-"""Quantities by which controllers are compared: the standard ones, and how any is computed from runs."""
+"""Quantities by which controllers are compared: the standard ones, and their computation from runs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Join = Callable[[Sequence[Array]], Array]
 
 
 def only(parts: Sequence[Array]) -> Array:
-    """The one part that there is.
+    """Return the only part.
 
     Args:
-        parts: shape (n,) each.
+        parts: a single array, shape (n,).
     """
     return parts[0]
 
 
 def total(parts: Sequence[Array]) -> Array:
-    """The sum of the parts, in their order.
+    """Return the sum of the parts, added in order.
 
     Args:
-        parts: shape (n,) each.
+        parts: arrays of shape (n,) each.
     """
     summed = np.zeros_like(parts[0])
     for part in parts:
@@ -54,26 +54,26 @@ def total(parts: Sequence[Array]) -> Array:
 
 
 def most(parts: Sequence[Array]) -> Array:
-    """The largest of the parts.
+    """Return the largest of the parts.
 
     Args:
-        parts: shape (n,) each.
+        parts: arrays of shape (n,) each.
     """
     return np.asarray(np.max(np.stack(parts), axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity(Picklable):
-    """A number that tells of a run.
+    """A metric of a run.
 
     Attributes:
-        name: how it is asked for.
-        unit: empty if it has none.
-        meaning: what it is, as a phrase.
-        parts: what is reckoned along the run for it, by name.
-        join: the number from those, in their order.
-        better: whether less or more of it is better, or neither is.
-        own: whether it is measured against rows of the controller's own, so that only controllers of the same rows can
+        name: name of the metric.
+        unit: unit of the metric; empty if it has none.
+        meaning: description, as a phrase.
+        parts: metrics computed along the run, by name.
+        join: function that computes the number from the parts, in order.
+        better: ``"less"`` or ``"more"`` if that is better, else ``"neither"``.
+        own: True if it is measured against the controller's own rows, so that only controllers with the same rows can
             be compared by it.
     """
 
@@ -90,11 +90,11 @@ class Quantity(Picklable):
         """Name and unit, for tables and axes."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
-    def of(self, values: Mapping[str, Array]) -> Array:
-        """The number of each run, shape (n,).
+    def compute(self, values: Mapping[str, Array]) -> Array:
+        """Compute the number of each run, shape (n,).
 
         Args:
-            values: what was reckoned, by name, shape (n,) each.
+            values: values of the parts, by name, shape (n,) each.
         """
         return self.join([values[name] for name in self.parts])
 
@@ -106,16 +106,16 @@ class StandardQuantities:
     """Metrics of a setup under one controller.
 
     Attributes:
-        quantities: by name.
-        left_out: why some that others have are not there, by name.
+        quantities: available metrics, by name.
+        left_out: reasons why other metrics are not available, by name.
     """
 
     def __init__(self, setup: Setup, controller: Controller | None) -> None:
-        """Find out which there are.
+        """Determine the available metrics.
 
         Args:
-            setup: says what is to be small, what is to be kept clear of, and which metrics there are besides.
-            controller: what drives it, or None.
+            setup: setup that defines error, clearance and additional metrics.
+            controller: the controller that drives the plant, or None.
         """
         self.quantities: dict[str, Quantity] = {}
         self.left_out: dict[str, str] = {}
@@ -124,34 +124,34 @@ class StandardQuantities:
         self._add_inputs(setup, controller)
         self._add("energy_final", "J", "T + V at the end", Final(RecordedSignal("energy")), better="neither")
         if setup.clearance is None:
-            self.left_out["clearance"] = "the setup names nothing that is to be kept clear of (clearance=)"
+            self.left_out["clearance"] = "the setup has no clearance="
         else:
-            self._add("clearance", setup.unit, "least distance to what is avoided", Least(setup.clearance), "more")
+            self._add("clearance", setup.unit, "least distance to the obstacles", Least(setup.clearance), "more")
         self._add("not_ok", "", "share of the time with a status other than OK", Mean(RecordedSignal("not_ok")))
         self.quantities[END_TIME] = Quantity(END_TIME, "s", "time at which the run ended", better="neither")
-        unasked = _without_inputs(setup, controller)
+        no_inputs = _without_inputs(setup, controller)
         for name, metric in setup.metrics.items():
             if name in self.quantities or name in self.left_out:
-                raise ModelError(f"metric {name!r} of the setup has the name of a standard one: give it another")
+                raise ModelError(f"metric {name!r} of the setup has the name of a standard metric: rename it")
             expression = metric.expression
-            if unasked and isinstance(expression, ca.SX) and ca.depends_on(expression, setup.robot.u):
-                self.left_out[name] = unasked
+            if no_inputs and isinstance(expression, ca.SX) and ca.depends_on(expression, setup.robot.u):
+                self.left_out[name] = no_inputs
             else:
                 self._add(name, "", "metric of the setup", metric)
 
-    def chosen(self, names: Sequence[str] | None) -> Mapping[str, Quantity]:
-        """Those of some names that there are; all if None.
+    def select(self, names: Sequence[str] | None) -> Mapping[str, Quantity]:
+        """Return the available ones among some metrics; all if None.
 
         Args:
-            names: of metrics.
+            names: names of metrics.
 
         Raises:
-            ModelError: for a name that is none.
+            ModelError: for an unknown metric.
         """
         if names is None:
             return dict(self.quantities)
         if isinstance(names, str):
-            raise ModelError(f'metrics are a sequence of names, as in ["{names}"], got the text {names!r}')
+            raise ModelError(f'metrics must be a sequence of names, as in ["{names}"], got the text {names!r}')
         known = [*self.quantities, *self.left_out]
         for name in names:
             if name not in known:
@@ -164,26 +164,26 @@ class StandardQuantities:
     def _add_error(self, setup: Setup) -> None:
         error = setup.error
         if error is None:
-            reason = "the setup names nothing that is to become small (error=)"
+            reason = "the setup has no error="
             self.left_out |= dict.fromkeys(("error_rms", "error_max", "error_final", "settling"), reason)
             return
         self._add("error_rms", setup.unit, "tracking error, root mean square over time", RootMeanSquare(error))
-        self._add("error_max", setup.unit, "tracking error at most", Largest(error))
+        self._add("error_max", setup.unit, "largest tracking error", Largest(error))
         self._add("error_final", setup.unit, "tracking error at the end", Final(error))
         settled = f"time after which the error stays below {setup.settled:g} {setup.unit}".rstrip()
         self._add("settling", "s", settled, SettlingTime(error, setup.settled))
 
     def _add_deviation(self, controller: Controller | None) -> None:
         if controller is None or not controller.rows:
-            reason = "the controller tells of no rows that it makes small"
+            reason = "the controller has no rows whose deviations could be measured"
             self.left_out |= dict.fromkeys(("deviation_rms", "deviation_max"), reason)
             return
         source = RecordedSignal("deviation")
-        for name, what, metric in (
+        for name, statistic, metric in (
             ("deviation_rms", "root mean square over time", RootMeanSquare(source)),
-            ("deviation_max", "at most", Largest(source)),
+            ("deviation_max", "largest value", Largest(source)),
         ):
-            meaning = f"norm of the deviations of the controller's own rows, {what}"
+            meaning = f"norm of the deviations of the controller's own rows, {statistic}"
             self.quantities[name] = Quantity(name, "", meaning, {name: metric}, own=True)
 
     def _add_inputs(self, setup: Setup, controller: Controller | None) -> None:
@@ -214,19 +214,19 @@ class StandardQuantities:
 
 
 def parts_of(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, Metric]]:
-    """What a simulation reckons for them, by name.
+    """Yield the metrics that a simulation computes for some quantities, with their names.
 
     Args:
-        quantities: by name.
+        quantities: quantities, by name.
     """
     for quantity in quantities.values():
         yield from quantity.parts.items()
 
 
 def _without_inputs(setup: Setup, controller: Controller | None) -> str:
-    """Why there is nothing to tell of inputs; empty if there is."""
+    """Return the reason why there are no inputs to measure; empty if there are inputs."""
     if controller is None:
-        return "nothing drives the motion"
+        return "there is no controller"
     if controller.applies_force:
         return "the controller applies ideal forces and no inputs"
     return "" if setup.robot.u.numel() else "the robot has no inputs"

@@ -1,4 +1,4 @@
-"""Which controllers can be told apart by one metric, and in which order."""
+"""Ranking of controllers by one metric, as far as the data support it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Ranking:
-    """A partial order of controllers: one is before another only where the data say so.
+    """A partial order of controllers: one precedes another only where the data support it.
 
-    ``better`` holds with the stated confidence for all pairs together: the simultaneous interval of P(a is better) +
-    ½ P(they are equal) lies above ½, so that a is better in more runs than it is worse. What no interval says is not
-    said: two controllers between which there is no order are not told apart.
+    ``better`` holds with the stated confidence for all pairs simultaneously: the simultaneous interval of P(a is
+    better) + ½ P(they are equal) lies above ½, so that a is better in more runs than it is worse. Two controllers
+    without an order between them are not distinguished by the data.
 
     Attributes:
-        metric: by which they are ranked.
-        controllers: by their best places, then by their worst ones, then by their medians.
-        better: pairs (a, b) of which a is surely better than b.
-        left_out: why some are not ranked, by name.
+        metric: metric by which the controllers are ranked.
+        controllers: names, by their best ranks, then by their worst ranks, then by their medians.
+        better: pairs (a, b) of which a is significantly better than b.
+        left_out: reasons why some controllers are not ranked, by name.
     """
 
     metric: str
@@ -28,8 +28,8 @@ class Ranking:
     left_out: Mapping[str, str]
 
     @property
-    def places(self) -> Mapping[str, tuple[int, int]]:
-        """Best and worst place that each can have, from 1, given what is sure."""
+    def ranks(self) -> Mapping[str, tuple[int, int]]:
+        """Best and worst possible rank of each controller, from 1, given :attr:`better`."""
         n = len(self.controllers)
         before = {name: sum((other, name) in self.better for other in self.controllers) for name in self.controllers}
         behind = {name: sum((name, other) in self.better for other in self.controllers) for name in self.controllers}
@@ -37,26 +37,26 @@ class Ranking:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest sets of controllers no two of which are told apart, in the order of their best members.
+        """Largest sets of controllers no two of which are distinguished, in the order of their best members.
 
-        A controller may be in several: not to be told apart is not transitive.
+        A controller may be in several sets: being indistinguishable is not transitive.
         """
-        found: list[frozenset[str]] = []
+        cliques: list[frozenset[str]] = []
 
         def grow(chosen: frozenset[str], possible: frozenset[str], done: frozenset[str]) -> None:
             if not possible and not done:
-                found.append(chosen)
+                cliques.append(chosen)
             for name in [name for name in self.controllers if name in possible]:
-                near = self._alike(name)
+                near = self._indistinguishable(name)
                 grow(chosen | {name}, possible & near, done & near)
                 possible, done = possible - {name}, done | {name}
 
         grow(frozenset(), frozenset(self.controllers), frozenset())
         order = {name: i for i, name in enumerate(self.controllers)}
-        groups = [tuple(sorted(group, key=order.__getitem__)) for group in found]
+        groups = [tuple(sorted(clique, key=order.__getitem__)) for clique in cliques]
         return tuple(sorted(groups, key=lambda group: [order[name] for name in group]))
 
-    def _alike(self, name: str) -> frozenset[str]:
+    def _indistinguishable(self, name: str) -> frozenset[str]:
         others = (other for other in self.controllers if other != name)
         return frozenset(o for o in others if (o, name) not in self.better and (name, o) not in self.better)
 
@@ -65,10 +65,9 @@ class Ranking:
         """The order as a sentence."""
         if len(self.controllers) < 2:
             return f"{self.metric}: nothing to rank"
-        told = ", ".join(f"{name} {_places(*self.places[name])}" for name in self.controllers)
-        doubtful = [group for group in self.groups if len(group) > 1]
-        alike = "; ".join(", ".join(group) for group in doubtful)
-        return f"{self.metric}: {told}" + (f". Not told apart: {alike}" if alike else "")
+        ranked = ", ".join(f"{name} {_rank_text(*self.ranks[name])}" for name in self.controllers)
+        groups = "; ".join(", ".join(group) for group in self.groups if len(group) > 1)
+        return f"{self.metric}: {ranked}" + (f". Not distinguished: {groups}" if groups else "")
 
 
 def ranking(
@@ -77,26 +76,25 @@ def ranking(
     surely_better: Mapping[tuple[str, str], bool],
     left_out: Mapping[str, str],
 ) -> Ranking:
-    """A partial order without circles.
+    """Build a partial order without cycles.
 
-    Who is better in most runs can go round in a circle, a before b before c before a. Then the data support no order
-    among these, and none is said.
+    Being better in most runs can be cyclic: a before b before c before a. Such controllers are not ordered.
 
     Args:
-        metric: by which they are ranked.
+        metric: metric by which the controllers are ranked.
         ordered: controllers by their medians, the best first.
-        surely_better: whether the first of a pair is surely better than the second.
-        left_out: why some are not ranked, by name.
+        surely_better: True for pairs of which the first is significantly better than the second.
+        left_out: reasons why some controllers are not ranked, by name.
     """
     sure = {pair for pair, better in surely_better.items() if better}
     reach = set(sure)
     for middle, first, last in itertools.product(ordered, repeat=3):
         if (first, middle) in reach and (middle, last) in reach:
             reach.add((first, last))
-    found = Ranking(metric, tuple(ordered), frozenset((a, b) for a, b in sure if (b, a) not in reach), dict(left_out))
-    places = found.places
-    return replace(found, controllers=tuple(sorted(ordered, key=lambda name: places[name])))
+    order = Ranking(metric, tuple(ordered), frozenset((a, b) for a, b in sure if (b, a) not in reach), dict(left_out))
+    ranks = order.ranks
+    return replace(order, controllers=tuple(sorted(ordered, key=lambda name: ranks[name])))
 
 
-def _places(first: int, last: int) -> str:
+def _rank_text(first: int, last: int) -> str:
     return f"{first}" if first == last else f"{first}-{last}"

@@ -1,4 +1,4 @@
-"""Which number of a run a name stands for."""
+"""Names of the numbers that can differ between runs: parameters of plant and law, and the start."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WHERE: tuple[Where, ...] = ("plant", "law", "q0", "v0")
 
 @dataclass(frozen=True)
 class RunVariable:
-    """Where a value goes.
+    """A number that a run variable sets.
 
     Attributes:
-        where: parameters of the plant or of the law, coordinates or velocities at the start.
-        index: among them.
-        name: there.
+        where: ``"plant"`` or ``"law"`` for their parameters, ``"q0"`` or ``"v0"`` for the start.
+        index: index among these.
+        name: name among these.
     """
 
     where: Where
@@ -31,54 +31,54 @@ class RunVariable:
 
 
 class RunVariables:
-    """Names of what can be varied of a plant under a controller.
+    """Names of the numbers that can be randomized for a plant and a controller.
 
-    A parameter ``"m1"`` is the plant's and the controller's at once, where both have it; ``"plant.m1"`` and
-    ``"law.m1"`` are of one of them; ``"q0.x"`` and ``"v0.x"`` are of the start. Velocities have the names of the
-    coordinates whose rates they are, quasi-velocities those of their symbols.
+    ``"m1"`` is the parameter of both the plant and the controller if both have it; ``"plant.m1"`` and ``"law.m1"``
+    belong to one of them; ``"q0.x"`` and ``"v0.x"`` to the start. Velocities have the names of the coordinates whose
+    rates they are, quasi-velocities those of their symbols.
     """
 
-    def __init__(self, robot: Robot, controller: Controller | None, also: Iterable[str] = ()) -> None:
+    def __init__(self, robot: Robot, controller: Controller | None, ignored: Iterable[str] = ()) -> None:
         """Collect the names.
 
         Args:
             robot: the plant.
-            controller: what drives it, or None.
-            also: names of parameters of other controllers of the same comparison, which go nowhere here.
+            controller: the controller that drives it, or None.
+            ignored: names of parameters of other controllers of the same comparison, which have no effect here.
         """
         law = NO_PARAMETERS if controller is None else controller.parameters
         c = robot.coordinates
         rates = c.names if c.are_rates else tuple(c.v[i].name() for i in range(c.nv))
         self._names: dict[Where, tuple[str, ...]]
         self._names = {"plant": robot.parameters.names, "law": law.names, "q0": c.names, "v0": rates}
-        self._also = frozenset(also)
+        self._ignored = frozenset(ignored)
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All of them."""
-        own = dict.fromkeys([*self._names["plant"], *self._names["law"], *sorted(self._also)])
+        """All names."""
+        own = dict.fromkeys([*self._names["plant"], *self._names["law"], *sorted(self._ignored)])
         return (*own, *(f"{where}.{name}" for where in WHERE for name in self._names[where]))
 
-    def places(self, name: str) -> tuple[RunVariable, ...]:
-        """Where a value of this name goes; nowhere if only other controllers have it.
+    def resolve(self, name: str) -> tuple[RunVariable, ...]:
+        """Return the numbers that a value of this name sets; empty if only other controllers have it.
 
         Args:
-            name: of what is varied.
+            name: name of a randomized number.
 
         Raises:
-            ParameterError: for a name that there is not.
+            ParameterError: for an unknown name.
         """
-        # A parameter of a scene may well be called "plant.height" itself: whole names come first.
-        found = [self._place(where, name) for where in WHERE[:2] if name in self._names[where]]
-        if found:
-            return tuple(found)
+        # A parameter of a scene may itself be called "plant.height": whole names come first.
+        shared = [self._variable(where, name) for where in WHERE[:2] if name in self._names[where]]
+        if shared:
+            return tuple(shared)
         for where in WHERE:
             rest = name.removeprefix(f"{where}.")
             if rest != name and rest in self._names[where]:
-                return (self._place(where, rest),)
-        if name in self._also or name.removeprefix("law.") in self._also:
+                return (self._variable(where, rest),)
+        if name in self._ignored or name.removeprefix("law.") in self._ignored:
             return ()
-        raise ParameterError(unknown_name("name of what is varied", name, self.all))
+        raise ParameterError(unknown_name("randomized number", name, self.all))
 
-    def _place(self, where: Where, name: str) -> RunVariable:
+    def _variable(self, where: Where, name: str) -> RunVariable:
         return RunVariable(where, self._names[where].index(name), name)

@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal, and as a data frame."""
+"""Comparisons as text for a terminal, as a data frame, and as a file of comma-separated values."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 
 FORMULA = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
-"""With any of these a formula begins; the last four are wide forms of the first."""
+"""Characters with which spreadsheets start a formula; the last four are wide forms of the first."""
 
 
 def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) -> str:
-    """What was found, as text.
+    """Return the results as text.
 
     Args:
-        comparison: what was found.
-        metrics: names of those that are shown.
-        width: of the terminal, in characters.
+        comparison: results of the comparison.
+        metrics: names of the metrics to show.
+        width: width of the terminal, in characters.
     """
     share = f"{100 * comparison.confidence:g} %"
-    varied = dict.fromkeys(name for columns in comparison.columns.values() for name in columns)
+    randomized = dict.fromkeys(name for columns in comparison.columns.values() for name in columns)
     parts: list[RenderableType] = [
         Text(
-            f"{comparison.name}: {len(comparison.seeds)} runs of each controller, the same for all; varied: "
-            f"{', '.join(varied) or 'nothing'}. Intervals of {share}."
+            f"{comparison.name}: {len(comparison.seeds)} runs of each controller, the same for all; randomized: "
+            f"{', '.join(randomized) or 'nothing'}. Intervals of {share}."
         ),
         _runs(comparison),
         *map(Text, _stops(comparison)),
         Text(
             "\nMedians of all runs, [interval], (quartiles); a run that had to stop, or has no finite metric, counts "
-            "as the worst. Place: what the intervals support."
+            "as the worst. Rank: as far as the intervals support it."
         ),
         _medians(comparison, metrics),
     ]
@@ -57,14 +57,14 @@ def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) 
         parts += [
             Text(
                 "\nDifferences of pairs of runs, first - second: median [interval]; P(first better) [interval]; "
-                "Cohen's d_z of the pairs in which both are finite; p of the signed-rank test after Holm, of all lines "
-                "together."
+                "Cohen's d_z of the pairs in which both are finite; p of the signed-rank test, adjusted by Holm's "
+                "method over all lines."
             ),
             _pairs(comparison, metrics),
         ]
-        alike = [f"{p.metric} of {p.first} and {p.second}" for p in comparison.pairs
+        equal = [f"{p.metric} of {p.first} and {p.second}" for p in comparison.pairs
                  if p.metric in metrics and p.metric in comparison.ranked and not _differs(comparison, p)]  # fmt: skip
-        parts += [Text("\nNo run tells apart: " + "; ".join(alike))] if alike else []
+        parts += [Text("\nEqual in all runs: " + "; ".join(equal))] if equal else []
     for sweep in comparison.robustness.values():
         metric = next((name for name in metrics if name in comparison.ranked), None)
         if metric is not None:
@@ -79,10 +79,10 @@ def comparison_text(comparison: Comparison, metrics: Sequence[str], width: int) 
 
 
 def number(value: float) -> str:
-    """A number with three digits.
+    """Format a number with three digits.
 
     Args:
-        value: any, also infinite or NaN.
+        value: number, may be infinite or NaN.
     """
     if math.isnan(value):
         return "-"
@@ -93,19 +93,19 @@ def number(value: float) -> str:
 
 
 def with_interval(estimate: Estimate) -> str:
-    """A number and its interval.
+    """Format an estimate and its interval.
 
     Args:
-        estimate: the number.
+        estimate: the estimate.
     """
     return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def duration(seconds: float) -> str:
-    """A short time, with a fitting unit.
+    """Format a short time in a suitable unit.
 
     Args:
-        seconds: [s].
+        seconds: time [s].
     """
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
@@ -114,10 +114,10 @@ def duration(seconds: float) -> str:
 
 
 def data_frame(comparison: Comparison) -> pd.DataFrame:
-    """One row per controller and seed.
+    """Return a data frame with one row per controller and seed.
 
     Args:
-        comparison: what was found.
+        comparison: results of the comparison.
 
     Raises:
         MissingPackageError: without pandas.
@@ -128,19 +128,19 @@ def data_frame(comparison: Comparison) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for name, columns in comparison.results.items():
         n = len(comparison.seeds)
-        told = {"controller": np.full(n, name), "seed": comparison.seeds}
-        frames.append(pd.DataFrame({**told, **comparison.columns.get(name, {}), **columns}))
+        identity = {"controller": np.full(n, name), "seed": comparison.seeds}
+        frames.append(pd.DataFrame({**identity, **comparison.columns.get(name, {}), **columns}))
     frame = pd.concat(frames, ignore_index=True)
     frame.attrs = {"units": {name: quantity.unit for name, quantity in comparison.quantities.items()}}
     return frame
 
 
 def write_table(comparison: Comparison, path: Path) -> None:
-    """The text, into a file that is written whole or not at all.
+    """Write the text to a file, either completely or not at all.
 
     Args:
-        comparison: what was found.
-        path: of the file.
+        comparison: results of the comparison.
+        path: path of the file.
 
     Raises:
         OSError: if it cannot be written.
@@ -152,20 +152,20 @@ def write_table(comparison: Comparison, path: Path) -> None:
 
 
 def write_runs(comparison: Comparison, path: Path) -> None:
-    """Every run as a line of comma-separated values, into a file that is written whole or not at all.
+    """Write every run as a line of comma-separated values, either the whole file or nothing.
 
-    Text that a spreadsheet would take for a formula has an apostrophe before it.
+    Text that a spreadsheet would read as a formula is preceded by an apostrophe.
 
     Args:
-        comparison: what was found.
-        path: of the file.
+        comparison: results of the comparison.
+        path: path of the file.
 
     Raises:
         OSError: if it cannot be written.
     """
     from ...simulation.storage.atomic_file import write_whole
 
-    parts = {name: {**comparison.columns.get(name, {}), **found} for name, found in comparison.results.items()}
+    parts = {name: {**comparison.columns.get(name, {}), **results} for name, results in comparison.results.items()}
     keys = list(dict.fromkeys(key for part in parts.values() for key in part))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -186,43 +186,43 @@ def _write(target: Path, text: str) -> None:
 def _runs(comparison: Comparison) -> Table:
     rates = comparison.rates
     limited = {name: _limited(comparison, name) for name in comparison.controllers}
-    # Where every law got through all along there is nothing to tell.
-    told = ["not OK"] if any(limited.values()) else []
-    table = Table("controller", *rates, *told, "time per tick", box=None, pad_edge=False)
+    # The column is omitted if the status was OK throughout for all laws.
+    extra = ["not OK"] if any(limited.values()) else []
+    table = Table("controller", *rates, *extra, "time per tick", box=None, pad_edge=False)
     for name in comparison.controllers:
         shares = [_share(rate.share(name)) if name in rate.flags else "-" for rate in rates.values()]
-        shares += [f"{100 * limited[name]:.3g} %" for _ in told]
+        shares += [f"{100 * limited[name]:.3g} %" for _ in extra]
         time = comparison.tick_times.get(name)
         table.add_row(name, *shares, "-" if time is None else duration(time))
     return table
 
 
 def _limited(comparison: Comparison, controller: str) -> float:
-    """Share of the time of all runs in which a law was limited, or its last output was held."""
+    """Return the share of the time of all runs in which a law was limited, or its last output was reused."""
     shares = np.asarray(comparison.results[controller].get("not_ok", np.zeros(1)), dtype=np.float64)
     known = shares[np.isfinite(shares)]
     return float(known.mean()) if len(known) else 0.0
 
 
 def _stops(comparison: Comparison) -> list[str]:
-    """Of each controller that had to stop: in how many runs, and where and why in the first of them."""
+    """Return a line for each controller that had to stop: in how many runs, and the reason in the first of them."""
     lines: list[str] = []
     for name, results in comparison.results.items():
         stopped = np.flatnonzero(~np.asarray(results[OK], dtype=np.bool_))
         if len(stopped):
             first = int(stopped[0])
             lines.append(
-                f"\n{name} had to stop in {len(stopped)} of {len(comparison.seeds)} runs, the first that of seed "
+                f"\n{name} had to stop in {len(stopped)} of {len(comparison.seeds)} runs, first with seed "
                 f"{comparison.seeds[first]}: {results[ENDING][first]}"
             )
     return lines
 
 
 def cell_text(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: what begins as one gets an apostrophe, as OWASP advises.
+    """Return a text that no spreadsheet reads as a formula: an apostrophe precedes formulas, as OWASP advises.
 
     Args:
-        text: of a cell, which may be a name that somebody else gave.
+        text: text of a cell, which may be a name from an untrusted source.
     """
     begins = len(text) > 1 and (text[:1] in FORMULA or text.lstrip()[:1] in FORMULA)
     return f"'{text}" if begins else text
@@ -234,22 +234,22 @@ def _share(estimate: Estimate) -> str:
 
 
 def _medians(comparison: Comparison, metrics: Sequence[str]) -> Table:
-    table = Table("metric", "controller", "median", "quartiles", "finite", "place", box=None, pad_edge=False)
+    table = Table("metric", "controller", "median", "quartiles", "finite", "rank", box=None, pad_edge=False)
     for metric in metrics:
         quantity = comparison.quantities[metric]
-        places: Mapping[str, tuple[int, int]] = {}
+        ranks: Mapping[str, tuple[int, int]] = {}
         if metric in comparison.ranked:
-            places = comparison.ranking(metric).places
-        for i, name in enumerate(comparison.having(metric)):
+            ranks = comparison.ranking(metric).ranks
+        for i, name in enumerate(comparison.controllers_with(metric)):
             each = comparison.summary(metric, name)
-            place = places.get(name)
+            rank = ranks.get(name)
             table.add_row(
                 "" if i else quantity.label,
                 name,
                 with_interval(each.median),
                 f"({number(each.quartiles[0])}, {number(each.quartiles[1])})",
                 f"{each.finite}/{each.runs}",
-                "" if place is None else f"{place[0]}" if place[0] == place[1] else f"{place[0]}-{place[1]}",
+                "" if rank is None else f"{rank[0]}" if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}",
             )
     return table
 
@@ -257,34 +257,34 @@ def _medians(comparison: Comparison, metrics: Sequence[str]) -> Table:
 def _pairs(comparison: Comparison, metrics: Sequence[str]) -> Table:
     table = Table("metric", "first", "second", "difference", "P(better)", "d_z", "p", box=None, pad_edge=False)
     for pair in comparison.pairs:
-        found = pair.paired
+        paired = pair.paired
         if pair.metric not in metrics or not _differs(comparison, pair):
             continue
-        chance = with_interval(found.chance)
+        chance = with_interval(paired.chance)
         p = "<1e-16" if pair.adjusted < 1e-16 else f"{pair.adjusted:.2g}"
         label = comparison.quantities[pair.metric].label
-        told = with_interval(found.difference), chance, number(found.effect.value), p
-        table.add_row(label, pair.first, pair.second, *told)
+        cells = with_interval(paired.difference), chance, number(paired.effect.value), p
+        table.add_row(label, pair.first, pair.second, *cells)
     return table
 
 
 def _differs(comparison: Comparison, pair: PairedSummary) -> bool:
-    """Whether any run tells two controllers apart, by a metric that has a good side."""
+    """Return True if a metric that can rank controllers differs between the two in any run."""
     return comparison.quantities[pair.metric].better != "neither" and pair.paired.wins + pair.paired.losses > 0
 
 
 def _sweep(sweep: Robustness, metric: str) -> Table:
     table = Table("controller", *map(number, sweep.levels), box=None, pad_edge=False)
-    for name in sweep.comparisons[0].having(metric):
+    for name in sweep.comparisons[0].controllers_with(metric):
         table.add_row(name, *(with_interval(each) for each in sweep.curve(metric, name)))
     return table
 
 
 def _left_out(comparison: Comparison, metrics: Sequence[str]) -> list[str]:
-    """Which metrics are missing, reason by reason."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """Return a line of missing metrics for each controller and reason."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for name, reasons in comparison.left_out.items():
         for metric, why in reasons.items():
             if metric in metrics or metric not in comparison.quantities:
-                found.setdefault((name, why), []).append(metric)
-    return [f"{', '.join(names)} of {name}: {why}" for (name, why), names in found.items()]
+                groups.setdefault((name, why), []).append(metric)
+    return [f"{', '.join(names)} of {name}: {why}" for (name, why), names in groups.items()]

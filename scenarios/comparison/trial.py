@@ -22,7 +22,7 @@ from .run_variables import RunVariable, RunVariables
 Array = NDArray[np.float64]
 Column = NDArray[Any]
 MOST_SAMPLES = 2**62
-"""Of so many samples one is kept: only the first and the last are."""
+"""Sampling interval of so many steps that only the first and the last sample are kept."""
 STATUS, OK, ENDING = "status", "ok", "ending"
 
 
@@ -31,14 +31,14 @@ class Trial:
     """One controller on one setup, compiled once.
 
     Attributes:
-        setup: plant, start, duration and what is to be small.
-        name: of the controller.
-        controller: what drives the plant, or None.
-        quantities: the metrics that are reckoned, by name.
-        left_out: why some metrics are not, by name.
-        simulator: plant and controller, compiled.
-        names: of what can be varied.
-        controller_p: the controller's parameters that are not nominal, by name.
+        setup: plant, start, duration and tracking error.
+        name: name of the controller.
+        controller: the controller that drives the plant, or None.
+        quantities: the computed metrics, by name.
+        left_out: reasons why other metrics are not available, by name.
+        simulator: compiled simulator of plant and controller.
+        names: names of the numbers that can be randomized.
+        controller_p: values of the controller's parameters that differ from the nominal ones, by name.
     """
 
     setup: Setup
@@ -58,31 +58,31 @@ class Trial:
         controller: Controller | MakeController | None,
         metrics: Sequence[str] | None = None,
         *,
-        also: Iterable[str] = (),
+        ignored: Iterable[str] = (),
     ) -> Trial:
-        """Build and compile.
+        """Build the controller and compile the simulator.
 
-        The setup's own parameters hold for any controller that has parameters of these names.
+        The setup's parameter values apply to any controller that has parameters of these names.
 
         Args:
-            setup: plant, start, duration and what is to be small.
-            name: of the controller.
-            controller: an instance, or a function that makes one for a setup.
-            metrics: names of those to be reckoned; all that there are if not given.
-            also: names of parameters of other controllers of the same comparison, which may be varied and go nowhere
-                here.
+            setup: plant, start, duration and tracking error.
+            name: name of the controller.
+            controller: an instance, or a function that builds one for a setup.
+            metrics: names of the metrics; all available ones if not given.
+            ignored: names of parameters of other controllers of the same comparison, which are accepted as randomized
+                numbers and have no effect here.
 
         Raises:
-            ModelError: for a setup in phases, what makes no controller, or an unknown metric.
+            ModelError: for a setup in phases, a source that builds no controller, or an unknown metric.
         """
         if setup.phases:
             raise ModelError(
-                f"controller {name!r} cannot be tried: the setup is a motion in phases, each with a controller of its "
-                "own; compare on a setup with one controller"
+                f"controller {name!r} cannot be compared on a setup with phases, each of which has its own "
+                "controller: use a setup with one controller"
             )
         built = build_controller(setup, name, controller)
         standard = StandardQuantities(setup, built)
-        quantities = standard.chosen(metrics)
+        quantities = standard.select(metrics)
         try:
             simulator = Simulator(
                 setup.robot,
@@ -95,33 +95,33 @@ class Trial:
             error.add_note(f"of controller {name!r}")
             raise
         left_out = {key: why for key, why in standard.left_out.items() if metrics is None or key in metrics}
-        names = RunVariables(setup.robot, built, (*setup.parameters, *also))
+        names = RunVariables(setup.robot, built, (*setup.parameters, *ignored))
         return cls(setup, name, built, quantities, left_out, simulator, names, _law_values(setup, built))
 
     def nominal(self, name: str) -> float:
-        """Value of what can be varied, without variation; of a parameter of both the plant's.
+        """Return the value of a number without randomization; of a parameter of both plant and law, the plant's.
 
         Args:
-            name: as in ``columns`` of :meth:`run`.
+            name: name as in ``columns`` of :meth:`run`.
 
         Raises:
             ParameterError: for an unknown name, one that only other controllers have, or one without a value.
         """
-        places = self.names.places(name)
-        if not places:
+        variables = self.names.resolve(name)
+        if not variables:
             raise ParameterError(
-                f"{name!r} has no value about which it could vary: neither {self.setup.robot.name} nor controller "
-                f"{self.name!r} has it; give absolute values"
+                f"{name!r} has no nominal value: neither {self.setup.robot.name} nor controller {self.name!r} has such "
+                "a parameter; give absolute values"
             )
-        place = places[0]
-        if place.where in ("q0", "v0"):
-            return float(np.asarray(self._start(place.where), dtype=np.float64)[place.index])
-        plant = place.where == "plant"
+        variable = variables[0]
+        if variable.where in ("q0", "v0"):
+            return float(np.asarray(self._start(variable.where), dtype=np.float64)[variable.index])
+        plant = variable.where == "plant"
         values = self.setup.p if plant else self.controller_p
         nominal = (self.setup.robot.parameters if plant else self._law).nominal
-        if place.name not in values and place.name not in nominal:
-            raise ParameterError(f"{name!r} has no nominal value about which it could vary: give absolute values")
-        return float(values[place.name] if place.name in values else nominal[place.name])
+        if variable.name not in values and variable.name not in nominal:
+            raise ParameterError(f"{name!r} has no nominal value: give absolute values")
+        return float(values[variable.name] if variable.name in values else nominal[variable.name])
 
     def run(
         self,
@@ -131,20 +131,20 @@ class Trial:
         count: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Mapping[str, Column]:
-        """Simulate, one run per row.
+        """Simulate one run per row of the columns.
 
-        The numbers of a run depend on its own row only, not on those beside it or on the number of threads.
+        The results of a run depend on its own row only, not on the other rows or the number of threads.
 
         Args:
-            columns: values by name of what is varied, shape (n,) each.
-            threads: that may be used; all that this process may use if not given.
-            count: number of runs, n; that of the columns if not given, 1 if there are none.
-            progress: called with the share that is done, in [0, 1].
+            columns: values of the randomized numbers, by name, shape (n,) each.
+            threads: number of threads; all available to this process if not given.
+            count: number of runs n; by default the length of the columns, or 1 without columns.
+            progress: called with the completed share, in [0, 1].
 
         Returns:
-            By name, shape (n,) each: every metric; ``"status"``, why a run had to stop, as a number of
-            :class:`~erugin.controllers.Status`; ``"ok"``, whether it had not to; ``"end_time"`` [s]; and ``"ending"``,
-            the same as a sentence.
+            Arrays by name, shape (n,) each: every metric; ``"status"``, the reason why a run had to stop, as a number
+            of :class:`~erugin.controllers.Status`; ``"ok"``, True if it did not have to stop; ``"end_time"`` [s]; and
+            ``"ending"``, the reason as a sentence.
 
         Raises:
             ParameterError: for an unknown name, or a value out of its range.
@@ -152,14 +152,14 @@ class Trial:
             SimulationInterrupted: on Ctrl-C.
         """
         motions = self.motions(columns, threads=threads, count=count, progress=progress)
-        found: dict[str, Column] = {
-            name: quantity.of(motions.metrics) for name, quantity in self.quantities.items() if quantity.parts
+        results: dict[str, Column] = {
+            name: quantity.compute(motions.metrics) for name, quantity in self.quantities.items() if quantity.parts
         }
-        found[END_TIME] = motions.end_time
-        found[STATUS] = np.array(motions.failure, dtype=np.int64)
-        found[OK] = motions.failure == int(Status.OK)
-        found[ENDING] = np.array(motions.endings, dtype=np.str_)
-        return found
+        results[END_TIME] = motions.end_time
+        results[STATUS] = np.array(motions.failure, dtype=np.int64)
+        results[OK] = motions.failure == int(Status.OK)
+        results[ENDING] = np.array(motions.endings, dtype=np.str_)
+        return results
 
     def motions(
         self,
@@ -170,14 +170,14 @@ class Trial:
         progress: Callable[[float], None] | None = None,
         every: int = MOST_SAMPLES,
     ) -> Trajectories:
-        """The same runs, as motions.
+        """Simulate the same runs and return their motions.
 
         Args:
-            columns: values by name of what is varied, shape (n,) each.
-            threads: that may be used; all that this process may use if not given.
-            count: number of runs, n; that of the columns if not given, 1 if there are none.
-            progress: called with the share that is done, in [0, 1].
-            every: of so many samples one is kept, and the first and the last; only these two if not given.
+            columns: values of the randomized numbers, by name, shape (n,) each.
+            threads: number of threads; all available to this process if not given.
+            count: number of runs n; by default the length of the columns, or 1 without columns.
+            progress: called with the completed share, in [0, 1].
+            every: every so many steps a sample is kept, and the first and the last; only these two if not given.
 
         Raises:
             ParameterError: for an unknown name, or a value out of its range.
@@ -189,14 +189,14 @@ class Trial:
         values: dict[str, dict[str, Any]] = {"plant": dict(self.setup.p), "law": dict(self.controller_p)}
         given: dict[RunVariable, str] = {}
         for name, column in columns.items():
-            for place in self.names.places(name):
-                if place in given:
-                    raise ParameterError(f"{given[place]!r} and {name!r} are the same number: vary one of them")
-                given[place] = name
-                if place.where in starts:
-                    starts[place.where][:, place.index] = column
+            for variable in self.names.resolve(name):
+                if variable in given:
+                    raise ParameterError(f"{given[variable]!r} and {name!r} are the same number: vary one of them")
+                given[variable] = name
+                if variable.where in starts:
+                    starts[variable.where][:, variable.index] = column
                 else:
-                    values[place.where][place.name] = np.asarray(column, dtype=np.float64)
+                    values[variable.where][variable.name] = np.asarray(column, dtype=np.float64)
         try:
             return self.simulator.run_batch(
                 starts["q0"],
@@ -222,21 +222,21 @@ class Trial:
 
 
 def build_controller(setup: Setup, name: str, source: Controller | MakeController | None) -> Controller | None:
-    """A controller for a setup.
+    """Return the controller for a setup, and build it if the source is a function.
 
     Args:
-        setup: what it is to drive.
-        name: of the controller, for messages.
-        source: an instance, a function that makes one, or None for none.
+        setup: setup that the controller drives.
+        name: name of the controller, for messages.
+        source: an instance, a function that builds one, or None for no controller.
 
     Raises:
-        ModelError: for anything else, and whatever the function raises.
+        ModelError: for any other source, and whatever the function raises.
     """
     if source is None or isinstance(source, Controller):
         return source
     if not callable(source):
         raise ModelError(
-            f"controller {name!r} must be a Controller, or a function that makes one for a setup, got {source!r}"
+            f"controller {name!r} must be a Controller, or a function that builds one for a setup, got {source!r}"
         )
     try:
         built = source(setup)
@@ -253,21 +253,21 @@ def _length(columns: Mapping[str, Array], count: int | None) -> int:
     shapes: set[tuple[int, ...]] = {*sizes.values(), *(() if count is None else ((count,),))}
     shape: tuple[int, ...] = next(iter(shapes), (1,))
     if len(shapes) > 1 or len(shape) != 1 or shape[0] < 1:
-        told = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
-        wanted = "" if count is None else f", for {count!r} runs"
-        raise ShapeError(f"columns must have one shape, (n,) with n > 0{wanted}; {told or 'there are none'}")
+        given = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
+        runs = "" if count is None else f", for {count!r} runs"
+        raise ShapeError(f"columns must have one shape, (n,) with n > 0{runs}; {given or 'there are no columns'}")
     return int(shape[0])
 
 
 def _law_values(setup: Setup, controller: Controller | None) -> Mapping[str, float]:
-    """What the setup says of parameters that a controller has.
+    """Return the setup's values of a controller's parameters.
 
-    What is set for the plant only, although the setup's own controller has it too, is an error of the model on purpose;
-    what that controller does not have holds for any other.
+    A value set for the plant only, although the setup's own controller has the parameter too, is an intended error of
+    the model; values of parameters that the own controller does not have apply to any other controller.
     """
     if controller is None:
         return {}
     own = () if setup.controller is None else setup.controller.parameters.names
     shared = {name: value for name, value in setup.p.items() if name not in own}
-    told = shared | dict(setup.controller_p)
-    return {name: value for name, value in told.items() if name in controller.parameters.names}
+    values = shared | dict(setup.controller_p)
+    return {name: value for name, value in values.items() if name in controller.parameters.names}

@@ -1,4 +1,4 @@
-"""Pages about studies that can be read without a network."""
+"""HTML reports of studies, which can be read offline."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .page import report, write_report

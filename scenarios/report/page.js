@@ -1,5 +1,5 @@
 "use strict";
-// Tables are sorted by the buttons in their heads: numbers as numbers, what has none last, equal rows as they stand.
+// Tables are sorted by the buttons in their heads: numerically, missing numbers last; the sort is stable.
 (() => {
   const key = (row, column, numbers) => {
     const cell = row.cells[column];

@@ -1,4 +1,4 @@
-"""One page about a study, which needs nothing but itself, and all that it says."""
+"""A self-contained HTML report of a study."""
 
 from __future__ import annotations
 
@@ -32,49 +32,50 @@ from .study_comparisons import StudyComparisons
 
 READING = (
     "A run that had to stop, or has no finite metric, counts as worse than any other in medians and quartiles, and is "
-    "left out of means. The place is what the intervals support, on the runs that all controllers have done."
+    "excluded from means. The rank is given as far as the intervals support it, on the runs that all controllers have "
+    "done."
 )
 SEVERAL_POINTS = (
-    "All points are taken together. Runs with the same seed share what seeds vary at every point, so that they are not "
-    "independent of each other: the intervals are too narrow by what the points have in common."
+    "All points are combined. Runs with the same seed have the same randomization at every point and are not "
+    "independent of each other, so that the intervals are too narrow."
 )
 PAIRING = (
     "Median difference: of first − second, with the interval of order statistics. P(first better): share of pairs in "
-    "which the first is better, ties by half, with Tango's interval. d_z: Cohen's, of pairs in which both are finite. "
-    "Rank-biserial: of the signed ranks of first − second. p: of the signed-rank test after Holm, of all lines "
-    "together."
+    "which the first is better, ties counted half, with Tango's interval. d_z: Cohen's, of pairs in which both are "
+    "finite. Rank-biserial: of the signed ranks of first − second. p: of the signed-rank test, adjusted by Holm's "
+    "method over all lines."
 )
-ORDER = "Places that the intervals support for all pairs together; what they do not support is not said."
+ORDER = "Ranks that the intervals support simultaneously for all pairs; an order that they do not support is not given."
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a page says.
+    """The content of a page.
 
     Attributes:
-        title: of the page.
-        summary: of the scenario.
-        complete: whether all tasks are done.
-        state: how much is done, as a sentence.
-        description: of the scenario.
-        facts: names and texts.
-        described: tables of what was run.
+        title: title of the page.
+        summary: summary of the scenario.
+        complete: True if all tasks are done.
+        state: completed share, as a sentence.
+        description: description of the scenario.
+        facts: properties of the study, as names and texts.
+        tables: tables of controllers, factors, randomized numbers and metrics.
         file: name of the user's file, or None.
-        source: its text, or None.
-        endings: how runs ended.
-        stops: why they had to stop.
-        reading: how medians are read.
-        medians: of each metric and controller.
-        left_out: which metrics are missing, and why.
+        source: text of the user's file, or None.
+        endings: table of how runs ended.
+        stops: table of the reasons why runs had to stop.
+        reading: explanations of the table of medians.
+        medians: table of the medians of each metric and controller.
+        left_out: sentences on missing metrics.
         legend: name and line of each controller.
-        pictures: in groups.
-        pairing: how pairs are read.
-        pairs: of controllers.
-        order_told: how the order is read.
-        orders: a sentence per metric.
-        worst_told: what is in the table of worst cases.
-        worst: the worst runs.
-        footer: what made the page.
+        pictures: pictures, in groups.
+        pairing: explanations of the table of pairs.
+        pairs: table of the pairs of controllers.
+        order_note: explanation of the order.
+        orders: order of the controllers, a sentence per metric.
+        worst_note: explanation of the table of worst cases.
+        worst: table of the worst runs.
+        footer: version of Erugin and hash of the study.
     """
 
     title: str
@@ -83,7 +84,7 @@ class Page:
     state: str
     description: str
     facts: tuple[tuple[str, str], ...]
-    described: tuple[Table, ...]
+    tables: tuple[Table, ...]
     file: str | None
     source: str | None
     endings: Table
@@ -95,25 +96,27 @@ class Page:
     pictures: tuple[Group, ...]
     pairing: tuple[str, ...]
     pairs: Table
-    order_told: str
+    order_note: str
     orders: tuple[str, ...]
-    worst_told: str
+    worst_note: str
     worst: Table
     footer: str
 
     @classmethod
     def of(cls, gathered: StudyComparisons, path: Path) -> Page:
-        """Say it.
+        """Build the content of the page.
 
         Args:
-            gathered: the results.
-            path: of the folder of results, as commands are to have it.
+            gathered: results of the study.
+            path: path of the folder of results, as shown in commands.
         """
         m, together = gathered.results.manifest, gathered.together
         scenario = m["scenario"]
         several = (SEVERAL_POINTS,) if m["points"] > 1 and m["seeds"]["count"] > 1 else ()
         if together is None:
-            pairing: tuple[str, ...] = ("There are no runs that two controllers have both done: nothing to compare.",)
+            pairing: tuple[str, ...] = (
+                "No two controllers have completed the same runs: there is nothing to compare.",
+            )
         else:
             pairing = (PAIRING, *several)
         return cls(
@@ -121,9 +124,9 @@ class Page:
             summary=scenario["summary"],
             complete=gathered.results.complete,
             state=_state(gathered),
-            description=_flowing(scenario["description"].removeprefix(scenario["summary"]).strip()),
+            description=_unwrap(scenario["description"].removeprefix(scenario["summary"]).strip()),
             facts=tuple(_facts(m)),
-            described=tuple(_described(m)),
+            tables=tuple(_definition_tables(m)),
             file=m["file"],
             source=m["source"],
             endings=endings_table(gathered),
@@ -135,16 +138,16 @@ class Page:
             pictures=tuple(groups(gathered)),
             pairing=pairing,
             pairs=Table.of("paired", "", [], []) if together is None else pairs_table(together),
-            order_told=ORDER,
+            order_note=ORDER,
             orders=() if together is None else tuple(together.ranking(name).text for name in together.ranked),
-            worst_told="The command builds the run again, simulates it, compares its metrics and draws its pictures.",
+            worst_note="The command builds the run again, simulates it, compares its metrics and draws its pictures.",
             worst=worst_table(gathered, path),
             footer=f"Erugin {m['versions']['erugin']}; study {m['hash']}",
         )
 
 
-def _flowing(text: str) -> str:
-    """A docstring's text without its line ends and marks of code; what is indented or a list stays as it is."""
+def _unwrap(text: str) -> str:
+    """Return a docstring without line breaks and code marks; indented parts and lists keep their lines."""
     parts = [part.splitlines() for part in text.replace("``", "").split("\n\n")]
     flows = [all(line[:1] not in (" ", "-", "*") for line in lines) for lines in parts]
     return "\n\n".join((" " if flow else "\n").join(lines) for lines, flow in zip(parts, flows, strict=True))
@@ -153,20 +156,20 @@ def _flowing(text: str) -> str:
 def _state(gathered: StudyComparisons) -> str:
     m, results = gathered.results.manifest, gathered.results
     failed = len(gathered.endings)
-    stopped = f"{failed:,} of them had to stop or could not begin"
+    stopped = f"{failed:,} of them had to stop or could not start"
     if results.complete:
         return f"Complete: {_of(m['runs'], 'run')} in {_of(m['tasks'], 'task')}; {stopped}."
     done = f"{results.done:,} of {_of(m['tasks'], 'task')} done, {gathered.done:,} of {_of(m['runs'], 'run')}"
-    return f"Incomplete: {done}; {stopped}. What follows is of these runs."
+    return f"Incomplete: {done}; {stopped}. The page shows these runs."
 
 
-def _of(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _facts(m: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     seeds, machine = m["seeds"], m["machine"]
-    yield "scenario", f"{m['scenario']['name']}, of {m['scenario']['module']}"
+    yield "scenario", f"{m['scenario']['name']}, from {m['scenario']['module']}"
     yield "hash of the study", m["hash"]
     points = f"{m['points']:,}" + (f", sampled by {m['sampler']}" if m["sampler"] else "")
     yield "points", points
@@ -177,27 +180,28 @@ def _facts(m: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     more = ", …" if first is None and seeds["count"] > 20 else ""
     yield "seeds", f"{seeds['count']:,}: {numbers}{more}"
     yield "runs", f"{m['runs']:,} in {m['tasks']:,} tasks"
-    yield "begun", m["created"]
+    yield "created", m["created"]
     yield "versions", ", ".join(f"{name} {text}" for name, text in m["versions"].items() if text)
     yield "machine", f"{machine['processor']}, {machine['cores']} cores; {machine['system']}"
     yield "compiler", str(machine["compiler"])
 
 
-def _described(m: Mapping[str, Any]) -> Iterator[Table]:
+def _definition_tables(m: Mapping[str, Any]) -> Iterator[Table]:
     rows = [[Cell(name), Cell(each["text"])] for name, each in m["controllers"].items()]
-    yield Table.of("controllers", "Controllers.", ["controller", "where it is from"], rows)
+    yield Table.of("controllers", "Controllers.", ["controller", "source"], rows)
     if m["factors"]:
         factors = [
             [Cell(name), Cell(each["kind"]), Cell(_levels(each)), _count(each)] for name, each in m["factors"].items()
         ]
         yield Table.of(
-            "factors", "What is varied from point to point.", ["factor", "kind", "levels", "number"], factors
+            "factors", "Factors, which differ between points.", ["factor", "kind", "levels", "number"], factors
         )
     if m["varied"]:
-        drawn = [[Cell(name), Cell(text)] for name, text in m["varied"].items()]
-        yield Table.of("varied", "What seeds vary, in the same way for all.", ["name", "distribution"], drawn)
+        distributions = [[Cell(name), Cell(text)] for name, text in m["varied"].items()]
+        caption = "Numbers that seeds vary, in the same way for all points and controllers."
+        yield Table.of("varied", caption, ["name", "distribution"], distributions)
     metrics = [
-        [Cell(name), Cell(each["unit"] or "–"), Cell(each["meaning"]), Cell(_wish(each))]
+        [Cell(name), Cell(each["unit"] or "–"), Cell(each["meaning"]), Cell(_better(each))]
         for name, each in m["metrics"].items()
     ]
     yield Table.of("measured", "Metrics.", ["metric", "unit", "meaning", "better"], metrics)
@@ -212,27 +216,27 @@ def _levels(factor: Mapping[str, Any]) -> str:
 
 
 def _count(factor: Mapping[str, Any]) -> Cell:
-    return whole(len(factor["levels"])) if "levels" in factor else numeric(math.nan, "of the sampler")
+    return whole(len(factor["levels"])) if "levels" in factor else numeric(math.nan, "sampled")
 
 
-def _wish(metric: Mapping[str, Any]) -> str:
-    return "of own rows only" if metric["own"] else str(metric["better"])
+def _better(metric: Mapping[str, Any]) -> str:
+    return "between equal rows only" if metric["own"] else str(metric["better"])
 
 
 def report(results: Results, *, confidence: float = 0.95, path: Path | None = None) -> str:
-    """A page of HTML: what was run, how it ended, medians, plots, comparisons in pairs, and the worst cases.
+    """Build an HTML page: definition of the study, endings, medians, plots, pairwise comparisons, and worst cases.
 
-    Styles, script and pictures are in it, nothing is fetched, and nothing that a study is called can become a part of
-    the page: the page allows its own script and style only, by their hashes.
+    Styles, script and pictures are embedded, and nothing is fetched. Names of a study cannot inject code: the page
+    allows its own script and style only, by their hashes.
 
     Args:
-        results: of the study; those that are done if it is not complete.
-        confidence: of each interval.
-        path: of the folder of results, as commands on the page are to have it; as it was opened if not given.
+        results: results of the study, complete or not.
+        confidence: confidence of each interval, in (0, 1).
+        path: path of the folder of results, as shown in commands on the page; the path of ``results`` if not given.
 
     Raises:
         StudyError: if no task is done yet, a file is damaged, or an extra is missing.
-        ModelError: for a confidence that is none.
+        ModelError: for an invalid confidence.
     """
     import_optional("jinja2", "study")
     import jinja2
@@ -242,7 +246,7 @@ def report(results: Results, *, confidence: float = 0.95, path: Path | None = No
     if not results.done:
         raise StudyError(f"no task of {str(results.path)!r} is done yet: there is nothing to report")
     style, script = _text("page.css"), _text("page.js")
-    # Not autoescape by the file's name: everything that comes in is text.
+    # Autoescape regardless of the file name: all values are text.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     page = Page.of(StudyComparisons.of(results, confidence), results.path if path is None else path)
     return environment.from_string(_text("page.html")).render(
@@ -255,16 +259,16 @@ def report(results: Results, *, confidence: float = 0.95, path: Path | None = No
 
 
 def write_report(results: Results, target: Path, *, confidence: float = 0.95, path: Path | None = None) -> None:
-    """Write the page, whole or not at all.
+    """Write the page to a file, either completely or not at all.
 
     Args:
-        results: of the study.
-        target: of the page.
-        confidence: of each interval.
-        path: of the folder of results, as commands on the page are to have it.
+        results: results of the study, complete or not.
+        target: path of the page.
+        confidence: confidence of each interval, in (0, 1).
+        path: path of the folder of results, as shown in commands on the page; the path of ``results`` if not given.
 
     Raises:
-        StudyError: as of :func:`report`, or if the page cannot be written.
+        StudyError: as for :func:`report`, or if the page cannot be written.
     """
     from ...simulation.storage.atomic_file import write_whole
 
@@ -284,5 +288,5 @@ def _text(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a page's policy names what may run."""
+    """Return the hash of a text in the form used by a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,4 +1,4 @@
-"""Pictures of a page, as data in it: distributions, Pareto fronts, and metrics against what is varied."""
+"""Embedded pictures of a page: distributions, Pareto fronts, and metrics against factors and randomized numbers."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from ..comparison.tables import number
 from .study_comparisons import StudyComparisons
 
 MOST_LEVELS = 12
-"""Different numbers up to which each has a point of its own."""
+"""Largest number of different levels that are shown as separate points."""
 PARTS, FEWEST = 8, 5
-"""Parts into which more of them are cut, and runs that a part has at least."""
+"""Number of parts into which more levels are grouped, and least number of runs in a part."""
 
 
 @dataclass(frozen=True)
 class LevelCurve:
-    """Medians of a metric of one controller.
+    """Medians of a metric of one controller against a factor.
 
     Attributes:
-        controller: its name.
-        at: levels, or medians of the parts; empty if they are words.
+        controller: name of the controller.
+        at: levels, or medians of the parts; empty if the levels are words.
         words: levels that are words.
-        medians: with their intervals, as many.
+        medians: median at each level, with its interval.
     """
 
     controller: str
@@ -47,15 +47,15 @@ class LevelCurve:
 
 
 def curves(gathered: StudyComparisons, metric: str, factor: str) -> Sequence[LevelCurve]:
-    """One curve per controller; none if there is only one level.
+    """Return one curve per controller; those with only one level are omitted.
 
     Args:
-        gathered: the results.
-        metric: its name.
-        factor: name of what is varied.
+        gathered: results of the study.
+        metric: name of the metric.
+        factor: name of a factor or randomized number.
     """
-    found: list[LevelCurve] = []
-    for name, comparison in gathered.alone.items():
+    curves: list[LevelCurve] = []
+    for name, comparison in gathered.per_controller.items():
         given = gathered.columns[name].get(factor)
         if given is None or metric not in comparison.results[name]:
             continue
@@ -64,14 +64,14 @@ def curves(gathered: StudyComparisons, metric: str, factor: str) -> Sequence[Lev
             texts = np.array([word(each) for each in given.tolist()], dtype=np.object_)
             words = tuple(dict.fromkeys(texts.tolist()))
             each = tuple(median(values[texts == word], gathered.confidence) for word in words)
-            found.append(LevelCurve(name, (), words, each))
+            curves.append(LevelCurve(name, (), words, each))
             continue
         known = np.isfinite(given.astype(np.float64))
         numbers, values = given[known].astype(np.float64), values[known]
         rows = _parts(numbers)
         at = tuple(float(np.median(numbers[part])) for part in rows)
-        found.append(LevelCurve(name, at, (), tuple(median(values[part], gathered.confidence) for part in rows)))
-    return [curve for curve in found if len(curve.medians) > 1 and any(math.isfinite(m.value) for m in curve.medians)]
+        curves.append(LevelCurve(name, at, (), tuple(median(values[part], gathered.confidence) for part in rows)))
+    return [curve for curve in curves if len(curve.medians) > 1 and any(math.isfinite(m.value) for m in curve.medians)]
 
 
 def _parts(numbers: NDArray[np.float64]) -> list[NDArray[np.intp]]:
@@ -83,7 +83,7 @@ def _parts(numbers: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 
 
 def word(value: object) -> str:
-    """A level as text.
+    """Format a level.
 
     Args:
         value: a word, a number, or True or False.
@@ -93,25 +93,25 @@ def word(value: object) -> str:
 
 Array = NDArray[np.float64]
 WIDTH, HEIGHT = 3.4, 2.7
-"""Of a picture [inches]: as wide as a telephone, so that its letters keep their size there."""
+"""Size of a picture [inches]: the width of a phone, so that text keeps its size there."""
 MARGINS = (0.21, 0.18, 0.69, 0.76)
-"""Left and lower edge of the axes, their width and height, as shares of the picture's."""
+"""Left and lower edge, width and height of the axes, as shares of the picture's size."""
 POINTS = 200
-"""Of a distribution function, at most."""
+"""Largest number of points of a distribution function."""
 STYLES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP*Xdh<>"
 WIDE = 30.0
-"""Ratio of the largest to the smallest number from which on an axis is logarithmic."""
+"""Ratio of the largest to the smallest number above which an axis is logarithmic."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture and what it shows.
+    """A picture with its texts.
 
     Attributes:
-        uri: the picture itself.
-        alt: what it shows, for who does not see it.
-        caption: below it.
+        uri: data URI of the picture.
+        alt: alternative text.
+        caption: caption below the picture.
     """
 
     uri: str
@@ -124,51 +124,49 @@ class Group:
     """Pictures of one kind.
 
     Attributes:
-        title: of the group.
-        told: how they are read.
-        pictures: in their order.
+        title: title of the group.
+        note: explanation of the pictures.
+        pictures: pictures, in order.
     """
 
     title: str
-    told: str
+    note: str
     pictures: tuple[Picture, ...]
 
 
 def groups(gathered: StudyComparisons) -> Iterator[Group]:
-    """All pictures of a study.
+    """Draw all pictures of a study.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
 
     Yields:
-        Groups that have pictures.
+        Groups of pictures.
     """
     shown = {name: _distribution(gathered, name) for name in gathered.quantities}
     drawn = tuple(each for each in shown.values() if isinstance(each, Picture))
-    alike = [f"{name} = {number(each)}" for name, each in shown.items() if isinstance(each, float)]
-    if drawn or alike:
-        told = (
-            "Share of all runs that are below a number; runs that had to stop, or have no finite metric, are missing."
-        )
-        told += f" The same in all runs: {', '.join(alike)}." if alike else ""
-        yield Group("Distributions", told, drawn)
+    constant = [f"{name} = {number(each)}" for name, each in shown.items() if isinstance(each, float)]
+    if drawn or constant:
+        note = "Share of all runs below a number; runs that had to stop, or have no finite metric, are missing."
+        note += f" The same in all runs: {', '.join(constant)}." if constant else ""
+        yield Group("Distributions", note, drawn)
     together = gathered.together
     if together is not None:
         front = tuple(_pareto(together))
         if front:
-            told = "Medians with their intervals on the same runs; the dotted line joins those that none beats in both."
-            yield Group("Effort and accuracy", told, front)
+            note = "Medians with their intervals on the same runs; the dotted line joins the Pareto front."
+            yield Group("Effort and accuracy", note, front)
     against = tuple(_against(gathered))
     if against:
-        told = "Medians with their intervals, by level, or by parts of equally many runs where numbers are drawn."
-        yield Group("What is varied", told, against)
+        note = "Medians with their intervals, by level, or by groups of equally many runs for random numbers."
+        yield Group("Factors and randomized numbers", note, against)
 
 
 def legend(gathered: StudyComparisons) -> list[tuple[str, str]]:
-    """Name and line of each controller.
+    """Return name and line of each controller.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
     """
     lines: list[tuple[str, str]] = []
     for i, name in enumerate(gathered.controllers):
@@ -182,21 +180,21 @@ def legend(gathered: StudyComparisons) -> list[tuple[str, str]]:
 
 
 def _distribution(gathered: StudyComparisons, metric: str) -> Picture | float | None:
-    """Distribution functions of a metric, the one number that it is in all runs, or None if there is nothing."""
-    quantity, found = gathered.quantities[metric], dict[int, tuple[Array, int]]()
-    for i, (name, comparison) in enumerate(gathered.alone.items()):
+    """Draw the distribution functions of a metric; return its value if it is constant, None without finite values."""
+    quantity, samples = gathered.quantities[metric], dict[int, tuple[Array, int]]()
+    for i, (name, comparison) in enumerate(gathered.per_controller.items()):
         if metric in comparison.results[name]:
             values = comparison.values(metric, name)
             finite = np.sort(values[np.isfinite(values)])
             if len(finite):
-                found[i] = finite, len(values)
-    if not found or quantity.better == "neither":
+                samples[i] = finite, len(values)
+    if not samples or quantity.better == "neither":
         return None
-    together = np.concatenate([finite for finite, _ in found.values()])
-    if together.min() == together.max() and all(len(finite) == runs for finite, runs in found.values()):
+    together = np.concatenate([finite for finite, _ in samples.values()])
+    if together.min() == together.max() and all(len(finite) == runs for finite, runs in samples.values()):
         return float(together[0])
     figure, axes = _new()
-    for i, (finite, runs) in found.items():
+    for i, (finite, runs) in samples.items():
         at = np.unique(np.linspace(0, len(finite) - 1, min(len(finite), POINTS)).astype(np.intp))
         x, rise = np.concatenate([finite[:1], finite[at]]), np.concatenate([[0.0], (at + 1.0) / runs])
         look = {key: value for key, value in _look(i).items() if key not in ("marker", "markersize")}
@@ -205,14 +203,14 @@ def _distribution(gathered: StudyComparisons, metric: str) -> Picture | float | 
     axes.set_ylim(0.0, 1.02)
     axes.set_xlabel(_plain(quantity.label))
     axes.set_ylabel("share of runs")
-    wish = "more is better" if quantity.better == "more" else "less is better"
-    caption = f"{quantity.label}: {quantity.meaning}; {wish}."
+    better = "more is better" if quantity.better == "more" else "less is better"
+    caption = f"{quantity.label}: {quantity.meaning}; {better}."
     return Picture(_uri(figure), f"Distribution of {quantity.label} by controller", caption)
 
 
 def _pareto(comparison: Comparison) -> Iterator[Picture]:
-    wanted = ("effort", "error_rms")
-    x, y = wanted if set(wanted) <= set(comparison.ranked) else (*comparison.ranked[:2], *wanted)[:2]
+    preferred = ("effort", "error_rms")
+    x, y = preferred if set(preferred) <= set(comparison.ranked) else (*comparison.ranked[:2], *preferred)[:2]
     if x not in comparison.ranked or y not in comparison.ranked:
         return
     pareto = comparison.pareto(x, y)
@@ -234,34 +232,34 @@ def _pareto(comparison: Comparison) -> Iterator[Picture]:
     axes.set_xlabel(_plain(f"median {pareto.x.label}"))
     axes.set_ylabel(_plain(f"median {pareto.y.label}"))
     best = ", ".join(name for name in pareto.front if name in finite)
-    caption = f"Median {pareto.y.label} against median {pareto.x.label}. Beaten by none in both: {best}."
+    caption = f"Median {pareto.y.label} against median {pareto.x.label}. Pareto front: {best}."
     yield Picture(_uri(figure), caption, caption)
 
 
 def _against(gathered: StudyComparisons) -> Iterator[Picture]:
     names = [name for name in (gathered.main, "effort") if name in gathered.quantities]
     for factor in (*gathered.results.factors, *gathered.results.manifest["varied"]):
-        # Of what seeds vary the main metric is enough.
+        # For randomized numbers the main metric is enough.
         for metric in dict.fromkeys(names if factor in gathered.results.factors else names[:1]):
-            found = curves(gathered, str(metric), factor)
-            if found:
-                yield _curves(gathered, gathered.quantities[str(metric)], factor, found)
+            shown = curves(gathered, str(metric), factor)
+            if shown:
+                yield _curves(gathered, gathered.quantities[str(metric)], factor, shown)
 
 
-def _curves(gathered: StudyComparisons, quantity: Quantity, factor: str, found: Sequence[LevelCurve]) -> Picture:
+def _curves(gathered: StudyComparisons, quantity: Quantity, factor: str, shown: Sequence[LevelCurve]) -> Picture:
     figure, axes = _new()
-    places = {name: i for i, name in enumerate(gathered.controllers)}
-    words = list(dict.fromkeys(word for curve in found for word in curve.words))
-    for curve in found:
+    indices = {name: i for i, name in enumerate(gathered.controllers)}
+    words = list(dict.fromkeys(word for curve in shown for word in curve.words))
+    for curve in shown:
         x = [float(words.index(word)) for word in curve.words] if words else list(curve.at)
         y = [each.value if math.isfinite(each.value) else math.nan for each in curve.medians]
         bars = np.hstack([_bars(each) for each in curve.medians])
-        axes.errorbar(x, y, yerr=bars, capsize=2.5, **_look(places[curve.controller]))  # type: ignore[arg-type]
+        axes.errorbar(x, y, yerr=bars, capsize=2.5, **_look(indices[curve.controller]))  # type: ignore[arg-type]
     if words:
         axes.set_xticks(range(len(words)), list(map(_plain, words)))
     else:
-        _scale(axes, "x", np.array([x for curve in found for x in curve.at]))
-    heights = np.array([each.value for curve in found for each in curve.medians])
+        _scale(axes, "x", np.array([x for curve in shown for x in curve.at]))
+    heights = np.array([each.value for curve in shown for each in curve.medians])
     _scale(axes, "y", heights[np.isfinite(heights)])
     axes.set_xlabel(_plain(factor))
     axes.set_ylabel(_plain(f"median {quantity.label}"))
@@ -271,10 +269,10 @@ def _curves(gathered: StudyComparisons, quantity: Quantity, factor: str, found: 
 
 def _new() -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH, HEIGHT))
-    # A layout that is reckoned for each picture takes as long as the picture.
+    # Computing a layout takes as long as drawing the picture.
     axes = figure.add_axes(MARGINS)
     axes.ticklabel_format(scilimits=(-3, 4))
-    # Numbers below the axis are long, and the picture is not wide.
+    # Tick labels are long, and the picture is narrow.
     axes.locator_params(axis="x", nbins=3)
     axes.grid(True, color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -282,18 +280,18 @@ def _new() -> tuple[Figure, Axes]:
 
 
 def _plain(text: str) -> str:
-    """A name as it is, although dollars would make a formula of it."""
+    """Escape dollar signs, which would start a formula."""
     return text.replace("$", r"\$")
 
 
 def _look(i: int) -> dict[str, object]:
-    """Line of the i-th controller: told by more than its colour."""
+    """Return the line style of the i-th controller, which differs by more than its colour."""
     look = {"color": f"C{i % 10}", "linestyle": STYLES[i % len(STYLES)], "linewidth": 1.8}
     return {**look, "marker": MARKERS[i % len(MARKERS)], "markersize": 5.0}
 
 
 def _bars(estimate: Estimate) -> Array:
-    """Lengths to both sides, shape (2, 1); none where the interval is open."""
+    """Return the lengths of the error bars, shape (2, 1); zero where the interval is unbounded."""
     sides = np.array([[estimate.value - estimate.low], [estimate.high - estimate.value]])
     return np.where(np.isfinite(sides), sides, 0.0)
 
@@ -307,7 +305,7 @@ def _scale(axes: Axes, axis: Literal["x", "y"], values: Array) -> None:
 
 
 def _uri(figure: Figure) -> str:
-    """The figure as SVG; equal figures give equal texts."""
+    """Return the figure as a data URI of an SVG; equal figures give equal texts."""
     file = io.BytesIO()
     try:
         with mpl.rc_context({"svg.hashsalt": "erugin"}):

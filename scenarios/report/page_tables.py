@@ -1,4 +1,4 @@
-"""Tables of a page: endings, medians, pairs of controllers and the worst runs, and the cells they are made of."""
+"""Tables of a page: endings, medians, pairs of controllers and the worst runs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .study_comparisons import StudyComparisons
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table.
+    """A cell of a table.
 
     Attributes:
-        text: what is shown.
-        number: what JavaScript reads as the number that it is sorted by; empty for none, None where it is text.
-        command: whether it is to be typed into a terminal.
+        text: text shown.
+        number: number by which JavaScript sorts the cell; empty if it is missing, None for cells of text.
+        command: True for a command to be typed in a terminal.
     """
 
     text: str
@@ -39,11 +39,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Head:
-    """Of a column.
+    """The head of a column.
 
     Attributes:
-        text: what is shown.
-        numbers: whether the column is sorted by numbers.
+        text: text shown.
+        numbers: True if the column is sorted by numbers.
     """
 
     text: str
@@ -55,10 +55,10 @@ class Table:
     """A table of a page.
 
     Attributes:
-        id: of the element.
-        caption: what it shows.
-        heads: of the columns.
-        rows: as many cells each as there are heads.
+        id: id of the HTML element.
+        caption: caption.
+        heads: heads of the columns.
+        rows: rows of cells, one cell for each head.
     """
 
     id: str
@@ -68,16 +68,16 @@ class Table:
 
     @classmethod
     def of(cls, id: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-        """A column is of numbers if a cell of it has one.
+        """Build a table; a column is sorted by numbers if any of its cells has one.
 
         Args:
-            id: of the element.
-            caption: what it shows.
-            heads: of the columns.
-            rows: of cells.
+            id: id of the HTML element.
+            caption: caption.
+            heads: heads of the columns.
+            rows: rows of cells.
         """
         numbers = [any(row[i].number is not None for row in rows) for i in range(len(heads))]
-        # Tables of pages are opened and pasted into spreadsheets.
+        # Tables are pasted into spreadsheets.
         texts = [
             tuple(cell if cell.number is not None else replace(cell, text=cell_text(cell.text)) for cell in row)
             for row in rows
@@ -86,67 +86,67 @@ class Table:
 
 
 def numeric(value: float, text: str | None = None) -> Cell:
-    """A number.
+    """Return a cell with a number.
 
     Args:
-        value: what it is sorted by; NaN stands last.
-        text: what is shown; the number with three digits if not given.
+        value: number for sorting; NaN comes last.
+        text: text shown; the number with three digits if not given.
     """
     known = "" if math.isnan(value) else repr(float(value)).replace("inf", "Infinity")
     return Cell(number(value) if text is None else text, known)
 
 
 def whole(value: int) -> Cell:
-    """A count, or the number of a thing.
+    """Return a cell with a whole number.
 
     Args:
-        value: what is shown.
+        value: the number.
     """
     return numeric(value, f"{value:,}")
 
 
 def estimated(estimate: Estimate) -> Cell:
-    """A number with its interval.
+    """Return a cell with an estimate and its interval.
 
     Args:
-        estimate: the number.
+        estimate: the estimate.
     """
     return numeric(estimate.value, with_interval(estimate) if not math.isnan(estimate.value) else "-")
 
 
 def share(estimate: Estimate) -> Cell:
-    """A share as a percentage with its interval.
+    """Return a cell with a share as a percentage and its interval.
 
     Args:
-        estimate: of the share.
+        estimate: estimate of the share.
     """
     value, low, high = (f"{100 * each:.3g}" for each in (estimate.value, estimate.low, estimate.high))
     return numeric(estimate.value, f"{value} % [{low}, {high}]")
 
 
 def endings_table(gathered: StudyComparisons) -> Table:
-    """How many runs of each controller are done, had to stop, settled and kept clear.
+    """Build the table of how many runs of each controller are done, had to stop, settled and stayed clear.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
     """
-    found = {name: comparison.rates for name, comparison in gathered.alone.items()}
-    outcomes = [outcome for outcome in OUTCOMES if any(outcome in rates for rates in found.values())]
+    rates_of = {name: comparison.rates for name, comparison in gathered.per_controller.items()}
+    outcomes = [outcome for outcome in OUTCOMES if any(outcome in rates for rates in rates_of.values())]
     rows: list[list[Cell]] = []
-    for name, rates in found.items():
+    for name, rates in rates_of.items():
         stopped = int(np.count_nonzero(~gathered.columns[name][OK]))
-        told = [share(rates[each].share(name)) if each in rates else numeric(math.nan) for each in outcomes]
-        rows.append([Cell(name), whole(len(gathered.columns[name][OK])), whole(stopped), *told])
+        shares = [share(rates[each].share(name)) if each in rates else numeric(math.nan) for each in outcomes]
+        rows.append([Cell(name), whole(len(gathered.columns[name][OK])), whole(stopped), *shares])
     meanings = "; ".join(f"{outcome}: the run {OUTCOMES[outcome]}" for outcome in outcomes)
-    caption = f"Runs of each controller, with shares of them and Wilson's intervals. {meanings.capitalize()}."
+    caption = f"Runs of each controller, and shares of these runs with Wilson's intervals. {meanings.capitalize()}."
     return Table.of("ended", caption, ["controller", "runs", "had to stop", *outcomes], rows)
 
 
 def stops_table(gathered: StudyComparisons) -> Table:
-    """Why runs had to stop, or could not begin.
+    """Build the table of the reasons why runs had to stop, or could not start.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
     """
     rows: list[list[Cell]] = []
     for name, columns in gathered.columns.items():
@@ -159,30 +159,30 @@ def stops_table(gathered: StudyComparisons) -> Table:
             )
     return Table.of(
         "stops",
-        "Why runs had to stop, or could not begin, and what the first such run said.",
-        ["controller", "status", "runs", "first run", "what it said"],
+        "Reasons why runs had to stop, or could not start, with the message of the first such run.",
+        ["controller", "status", "runs", "first run", "message"],
         rows,
     )
 
 
 def medians_table(gathered: StudyComparisons) -> Table:
-    """Each metric of each controller.
+    """Build the table of the medians of each metric and controller.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
     """
     rows: list[list[Cell]] = []
     for metric, quantity in gathered.quantities.items():
         together = gathered.together
-        places: Mapping[str, tuple[int, int]] = {}
+        ranks: Mapping[str, tuple[int, int]] = {}
         if together is not None and metric in together.ranked:
-            places = together.ranking(metric).places
-        for name, comparison in gathered.alone.items():
+            ranks = together.ranking(metric).ranks
+        for name, comparison in gathered.per_controller.items():
             if metric not in comparison.results[name]:
                 continue
             each = comparison.summary(metric, name)
             low, high = each.quartiles
-            place = places.get(name)
+            rank = ranks.get(name)
             rows.append(
                 [
                     Cell(quantity.label),
@@ -192,19 +192,19 @@ def medians_table(gathered: StudyComparisons) -> Table:
                     numeric(high),
                     numeric(each.mean),
                     numeric(each.finite / max(each.runs, 1), f"{each.finite:,} of {each.runs:,}"),
-                    numeric(math.nan, "") if place is None else numeric(sum(place) / 2, _places(*place)),
+                    numeric(math.nan, "") if rank is None else numeric(sum(rank) / 2, _rank_text(*rank)),
                 ]
             )
-    heads = ["metric", "controller", "median", "quartile 1", "quartile 3", "mean of the finite", "finite", "place"]
+    heads = ["metric", "controller", "median", "quartile 1", "quartile 3", "mean of the finite", "finite", "rank"]
     caption = f"Medians of all runs, with intervals of {100 * gathered.confidence:g} %."
     return Table.of("metrics", caption, heads, rows)
 
 
 def pairs_table(comparison: Comparison) -> Table:
-    """Each metric that ranks of each pair of controllers.
+    """Build the table of each ranking metric of each pair of controllers.
 
     Args:
-        comparison: of all controllers on the same runs.
+        comparison: comparison of all controllers on the same runs.
     """
     rows = [_pair(comparison, pair) for pair in comparison.pairs if pair.metric in comparison.ranked]
     heads = ["metric", "first", "second", "better : worse", "median difference", "P(first better)", "d_z"]
@@ -216,97 +216,97 @@ def pairs_table(comparison: Comparison) -> Table:
 
 
 def left_out(gathered: StudyComparisons) -> Iterator[str]:
-    """Which metrics controllers have not, and why, reason by reason.
+    """Yield sentences on missing metrics, by reason.
 
     Args:
-        gathered: the results.
+        gathered: results of the study.
 
     Yields:
-        A sentence for each reason.
+        A sentence for each reason and controller.
     """
-    told = gathered.results.manifest["left_out"]
-    pairs = [(why, name, metric) for name, reasons in told.items() for metric, why in reasons.items()]
+    missing = gathered.results.manifest["left_out"]
+    pairs = [(why, name, metric) for name, reasons in missing.items() for metric, why in reasons.items()]
     pairs.sort()
     for (why, name), group in itertools.groupby(pairs, key=lambda each: each[:2]):
         yield f"{name} has no {', '.join(metric for *_, metric in group)}: {why}."
 
 
 def _pair(comparison: Comparison, pair: PairedSummary) -> list[Cell]:
-    found = pair.paired
+    paired = pair.paired
     p = "<1e-16" if pair.adjusted < 1e-16 else f"{pair.adjusted:.2g}"
     return [
         Cell(comparison.quantities[pair.metric].label),
         Cell(pair.first),
         Cell(pair.second),
-        numeric((found.wins - found.losses) / max(found.n, 1), f"{found.wins:,} : {found.losses:,}"),
-        estimated(found.difference),
-        estimated(found.chance),
-        estimated(found.effect),
-        numeric(found.rank_biserial),
+        numeric((paired.wins - paired.losses) / max(paired.n, 1), f"{paired.wins:,} : {paired.losses:,}"),
+        estimated(paired.difference),
+        estimated(paired.chance),
+        estimated(paired.effect),
+        numeric(paired.rank_biserial),
         numeric(pair.adjusted, p),
     ]
 
 
-def _places(first: int, last: int) -> str:
+def _rank_text(first: int, last: int) -> str:
     return f"{first}" if first == last else f"{first}-{last}"
 
 
 STOPPED, WORST = 3, 3
-"""Runs of each controller that had to stop, and others, that are shown at most."""
+"""Largest numbers of runs shown for each controller: runs that had to stop, and the worst others."""
 
 
 def worst_table(gathered: StudyComparisons, path: Path) -> Table:
-    """Some runs of each controller, with the command that replays each.
+    """Build the table of the worst runs of each controller, with the command that replays each.
 
     Args:
-        gathered: the results.
-        path: of the folder of results, as the command is to have it.
+        gathered: results of the study.
+        path: path of the folder of results, as shown in the command.
     """
     metric = gathered.main
     label = gathered.quantities[metric].label if metric is not None else "metric"
-    rows = [_row(gathered, path, name, place, why) for name, place, why in _cases(gathered)]
+    rows = [_row(gathered, path, name, index, why) for name, index, why in _cases(gathered)]
     heads = ["controller", "why", label, "run", "task", "point", "seed", "replay"]
     return Table.of("cases", "The worst runs of each controller, and the command that replays each.", heads, rows)
 
 
 def replay_command(path: Path, task: int, run: int) -> str:
-    """What replays a run, for a terminal.
+    """Return the command that replays a run.
 
     Args:
-        path: of the folder of results.
-        task: number of the task.
-        run: number of the run.
+        path: path of the folder of results.
+        task: index of the task.
+        run: index of the run.
     """
     return f"erugin replay {shlex.quote(str(path))} --task {task} --run {run}"
 
 
 def _cases(gathered: StudyComparisons) -> Iterator[tuple[str, int, str]]:
-    """Controller, place among its runs, and why it is here."""
+    """Yield the controller, the index among its runs, and the reason for showing the run."""
     for name, columns in gathered.columns.items():
         ok = np.asarray(columns[OK], dtype=np.bool_)
         stopped = np.flatnonzero(~ok)
-        # One of each kind first.
+        # One run of each status first.
         _, kinds = np.unique(columns[STATUS][stopped], return_index=True)
         order = dict.fromkeys([*np.sort(kinds).tolist(), *range(len(stopped))])
         for i in list(order)[:STOPPED]:
-            place = int(stopped[i])
-            yield name, place, f"had to stop, {Status(int(columns[STATUS][place]))}"
+            index = int(stopped[i])
+            yield name, index, f"had to stop, {Status(int(columns[STATUS][index]))}"
         metric = gathered.main
-        if metric is None or metric not in gathered.alone[name].results[name]:
+        if metric is None or metric not in gathered.per_controller[name].results[name]:
             continue
         sign = -1.0 if gathered.quantities[metric].better == "more" else 1.0
         values = np.where(ok, sign * columns[metric], np.nan)
         known = np.flatnonzero(~np.isnan(values))
-        which = "least" if sign < 0 else "largest"
-        for place in known[np.argsort(-values[known], kind="stable")][:WORST].tolist():
-            yield name, place, f"{which} {metric}"
+        extreme = "least" if sign < 0 else "largest"
+        for index in known[np.argsort(-values[known], kind="stable")][:WORST].tolist():
+            yield name, index, f"{extreme} {metric}"
 
 
-def _row(gathered: StudyComparisons, path: Path, name: str, place: int, why: str) -> list[Cell]:
+def _row(gathered: StudyComparisons, path: Path, name: str, index: int, why: str) -> list[Cell]:
     columns, metric, value = gathered.columns[name], gathered.main, float("nan")
-    if metric is not None and metric in gathered.alone[name].results[name]:
-        value = float(columns[metric][place])
-    run, task, point, seed = (int(columns[key][place]) for key in ("run", "task", "point", "seed"))
+    if metric is not None and metric in gathered.per_controller[name].results[name]:
+        value = float(columns[metric][index])
+    run, task, point, seed = (int(columns[key][index]) for key in ("run", "task", "point", "seed"))
     return [
         Cell(name),
         Cell(why),

@@ -1,4 +1,4 @@
-"""All results of a study as comparisons: each controller by itself, and all of them on the runs that all have done."""
+"""Results of a study as comparisons: each controller alone, and all controllers on their common runs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ PLACES = ("run", "task", "point", "seed")
 
 @dataclass(frozen=True, eq=False)
 class StudyComparisons:
-    """What is done of a study.
+    """Completed runs of a study.
 
     Attributes:
-        results: of the study.
-        columns: by controller and name, shape (n,) each, n the number of its runs that are done; no text.
-        endings: how runs that had to stop ended, by their number.
-        confidence: of each interval.
+        results: results of the study.
+        columns: columns of the results without texts, by controller and name, shape (n,) each, with n the number of
+            the controller's completed runs.
+        endings: endings of the runs that had to stop, by index of the run.
+        confidence: confidence of each interval.
     """
 
     results: Results
@@ -41,19 +42,19 @@ class StudyComparisons:
         """Read the results, task by task.
 
         Args:
-            results: of the study.
-            confidence: of each interval.
+            results: results of the study.
+            confidence: confidence of each interval.
 
         Raises:
-            StudyError: if a file is damaged or of another study.
+            StudyError: if a file is damaged or belongs to another study.
         """
         parts: dict[str, list[dict[str, Column]]] = {}
         endings: dict[int, str] = {}
         for table in results.batches():
             stopped = np.flatnonzero(~np.asarray(table[OK].to_numpy(), dtype=np.bool_))
-            told = table.take(stopped).to_pylist()
-            endings |= {int(row["run"]): str(row[ENDING]) for row in told}
-            # A task is of one controller.
+            rows = table.take(stopped).to_pylist()
+            endings |= {int(row["run"]): str(row[ENDING]) for row in rows}
+            # All runs of a task have the same controller.
             name = table["controller"][0].as_py()
             columns = {key: table[key].to_numpy() for key in table.column_names if key not in (ENDING, "controller")}
             parts.setdefault(name, []).append(columns)
@@ -66,71 +67,71 @@ class StudyComparisons:
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Those that have runs that are done."""
+        """Names of the controllers with completed runs."""
         return tuple(self.columns)
 
     @property
     def done(self) -> int:
-        """Number of runs that are done."""
+        """Number of completed runs."""
         return sum(len(each["run"]) for each in self.columns.values())
 
     @functools.cached_property
     def quantities(self) -> Mapping[str, Quantity]:
         """The metrics, by name."""
-        told = self.results.manifest["metrics"]
+        metrics = self.results.manifest["metrics"]
         return {
             name: Quantity(name, each["unit"], each["meaning"], better=each["better"], own=each["own"])
-            for name, each in told.items()
+            for name, each in metrics.items()
         }
 
     @functools.cached_property
-    def alone(self) -> Mapping[str, Comparison]:
-        """Each controller on all of its runs."""
+    def per_controller(self) -> Mapping[str, Comparison]:
+        """Each controller on all of its runs, by name."""
         everything = {name: np.arange(len(each["run"])) for name, each in self.columns.items()}
         return {name: self._comparison({name: everything[name]}) for name in self.controllers}
 
     @functools.cached_property
     def together(self) -> Comparison | None:
-        """All controllers on the points and seeds that all of them have done; None if there are no such two."""
+        """All controllers on their common points and seeds; None for fewer than two controllers or no common runs."""
         if len(self.controllers) < 2:
             return None
         keys = self._keys()
         common = functools.reduce(np.intersect1d, keys.values())
         if not len(common):
             return None
-        places: dict[str, NDArray[np.intp]] = {}
+        rows: dict[str, NDArray[np.intp]] = {}
         for name, key in keys.items():
             order = np.argsort(key)
-            places[name] = order[np.searchsorted(key, common, sorter=order)]
-        return self._comparison(places)
+            rows[name] = order[np.searchsorted(key, common, sorter=order)]
+        return self._comparison(rows)
 
     @property
     def main(self) -> str | None:
-        """The metric by which cases are the worst: the tracking error, or the first that ranks; None without any."""
+        """Metric that defines the worst cases: the tracking error, or the first that can rank; None without any."""
         ranked = [name for name, each in self.quantities.items() if each.better != "neither" and not each.own]
         return next(iter(sorted(ranked, key=lambda name: name != "error_rms")), None)
 
     def _keys(self) -> Mapping[str, NDArray[np.int64]]:
-        """One number for each pair of point and seed."""
+        """Return a number for each pair of point and seed, by controller."""
         seeds = np.unique(np.concatenate([each["seed"] for each in self.columns.values()]))
         return {
             name: np.asarray(each["point"] * len(seeds) + np.searchsorted(seeds, each["seed"]), dtype=np.int64)
             for name, each in self.columns.items()
         }
 
-    def _comparison(self, places: Mapping[str, NDArray[np.intp]]) -> Comparison:
+    def _comparison(self, rows: Mapping[str, NDArray[np.intp]]) -> Comparison:
         left_out = self.results.manifest["left_out"]
         results: dict[str, Mapping[str, Column]] = {}
-        for name, rows in places.items():
-            kept = [STATUS, OK, *(key for key in self.quantities if key not in left_out.get(name, {}))]
-            results[name] = {key: self.columns[name][key][rows] for key in kept}
-        first = next(iter(places))
-        seeds = np.asarray(self.columns[first]["seed"][places[first]], dtype=np.int64)
+        for name, chosen in rows.items():
+            keys = [STATUS, OK, *(key for key in self.quantities if key not in left_out.get(name, {}))]
+            results[name] = {key: self.columns[name][key][chosen] for key in keys}
+        first = next(iter(rows))
+        seeds = np.asarray(self.columns[first]["seed"][rows[first]], dtype=np.int64)
         return Comparison(
             self.results.manifest["name"],
             self.quantities,
             results,
             seeds,
             confidence=self.confidence,
-            left_out={name: left_out.get(name, {}) for name in places},
+            left_out={name: left_out.get(name, {}) for name in rows},
         )

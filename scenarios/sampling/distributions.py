@@ -1,6 +1,6 @@
-"""Distributions of one number: the abstract one, by its quantile function, and those that Erugin has.
+"""Distributions of one number, defined by their quantile functions.
 
-Of values, on an interval, on the line, on the half line, relative to the nominal value, and of a disturbance's phases.
+They are bounded, unbounded, positive, discrete, or relative to the nominal value; also those of a disturbance's phases.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ Array = NDArray[np.float64]
 
 
 class Distribution(ABC):
-    """How one number varies.
+    """A probability distribution of one number.
 
-    A sample is the quantile of a number in (0, 1), so that random numbers, Latin hypercubes and Sobol points serve
-    every distribution alike, and equal numbers give equal samples whatever else is varied.
+    A sample is the quantile of a number in (0, 1), so that random numbers, Latin hypercubes and Sobol points work with
+    every distribution, and equal numbers give equal samples whatever else is randomized.
     """
 
     @abstractmethod
     def quantile(self, share: Array) -> Array:
-        """The values below which these shares of all values lie.
+        """Return the quantiles of some shares.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
 
     @property
     def is_relative(self) -> bool:
-        """Whether :meth:`around` needs the nominal value."""
+        """True if :meth:`around` requires the nominal value."""
         return False
 
     def around(self, nominal: float, share: Array) -> Array:
-        """The same for what has a nominal value, which only relative distributions look at.
+        """Return the quantiles of a number with a nominal value, which only relative distributions use.
 
         Args:
-            nominal: value without variation, in the unit of the number.
-            share: in (0, 1), any shape.
+            nominal: value without randomization, in the unit of the number.
+            share: shares, in (0, 1), any shape.
         """
         return self.quantile(share)
 
@@ -56,7 +56,7 @@ class Uniform(Distribution):
 
     Attributes:
         low: least value, in the unit of the number.
-        high: largest value, likewise.
+        high: largest value, in the unit of the number.
 
     Raises:
         ModelError: for numbers that are not finite, or ``low`` above ``high``.
@@ -72,10 +72,10 @@ class Uniform(Distribution):
             raise ModelError(f"low must not be above high, got low = {low:g} and high = {high:g}")
 
     def quantile(self, share: Array) -> Array:
-        """The values below which these shares of all values lie.
+        """Return the quantiles of some shares.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
         return np.asarray(self.low + share * (self.high - self.low), dtype=np.float64)
 
@@ -84,11 +84,11 @@ class Uniform(Distribution):
 class Normal(Distribution):
     """F⁻¹(s) = mean + deviation Φ⁻¹(s), Φ the standard normal distribution.
 
-    Its tails reach everywhere: for what must be positive take :class:`LogNormal` or :class:`Uniform`.
+    It is unbounded: for a number that must be positive use :class:`LogNormal` or :class:`Uniform`.
 
     Attributes:
-        mean: in the unit of the number.
-        deviation: standard deviation, likewise.
+        mean: mean, in the unit of the number.
+        deviation: standard deviation, in the unit of the number.
 
     Raises:
         ModelError: for numbers that are not finite, or a deviation that is not positive.
@@ -103,10 +103,10 @@ class Normal(Distribution):
         positive("deviation", self.deviation)
 
     def quantile(self, share: Array) -> Array:
-        """The values below which these shares of all values lie.
+        """Return the quantiles of some shares.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
         return np.asarray(self.mean + self.deviation * _standard_normal(share), dtype=np.float64)
 
@@ -116,7 +116,7 @@ class LogNormal(Distribution):
     """F⁻¹(s) = median exp(deviation Φ⁻¹(s)).
 
     Attributes:
-        median: positive, in the unit of the number.
+        median: median, positive, in the unit of the number.
         deviation: standard deviation of the natural logarithm; 0.1 is a spread of about 10 %.
 
     Raises:
@@ -132,10 +132,10 @@ class LogNormal(Distribution):
         positive("deviation", self.deviation)
 
     def quantile(self, share: Array) -> Array:
-        """The values below which these shares of all values lie.
+        """Return the quantiles of some shares.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
         return np.asarray(self.median * np.exp(self.deviation * _standard_normal(share)), dtype=np.float64)
 
@@ -144,19 +144,19 @@ def _standard_normal(share: Array) -> Array:
     from scipy.special import ndtri  # late, for SciPy takes its time
 
     if not ((np.asarray(share) > 0.0) & (np.asarray(share) < 1.0)).all():
-        raise ModelError(f"shares of a distribution without bounds must lie between 0 and 1, got {share!r}")
+        raise ModelError(f"shares of an unbounded distribution must lie between 0 and 1, got {share!r}")
     return np.asarray(ndtri(share), dtype=np.float64)
 
 
 def disturbance_distributions(source: Disturbance | MeasurementNoise) -> Mapping[str, Distribution]:
-    """How seeds vary phases and frequencies, by the names of what is varied; for ``Setup.varied``.
+    """Return distributions of the phases and frequencies of a disturbance, by name; for ``Setup.randomization``.
 
-    Those of a disturbance are parameters of the plant, ``plant.disturbance.x.phase1`` and so on; those of errors of
-    measurement of the controller, ``law.noise.q1.phase1``. A seed gives every controller the same force and, where the
-    names are the same, the same errors.
+    Those of a disturbance are parameters of the plant, ``plant.disturbance.x.phase1`` and so on; those of measurement
+    noise are parameters of the controller, ``law.noise.q1.phase1``. A seed produces the same force for every controller
+    and, where the names are the same, the same noise.
 
     Args:
-        source: what :func:`~erugin.robots.disturb` returns, or a controller that sees errors.
+        source: a disturbance as returned by :func:`~erugin.robots.disturb`, or a controller with measurement noise.
 
     Raises:
         ModelError: for anything else.
@@ -166,46 +166,47 @@ def disturbance_distributions(source: Disturbance | MeasurementNoise) -> Mapping
     elif isinstance(source, MeasurementNoise):
         side = "law"
     else:
-        raise ModelError(f"drawn() takes a Disturbance or a Measured controller, got {source!r}")
+        raise ModelError(f"disturbance_distributions requires a Disturbance or a MeasurementNoise, got {source!r}")
     return {f"{side}.{name}": Uniform(low, high) for name, (low, high) in source.random_ranges.items()}
 
 
 @dataclass(frozen=True)
 class Choice(Distribution):
-    """One of some values, in the order in which they are given.
+    """A discrete distribution; its quantiles take the values in the given order.
 
     Attributes:
-        values: at least one, in the unit of the number.
-        weights: how often each is taken, in any unit; all alike if empty.
+        values: values, at least one, in the unit of the number.
+        weights: relative frequency of each value; equal if empty.
 
     Raises:
-        ModelError: for no values, ones that are not finite, or weights of another number, negative, or all zero.
+        ModelError: for no values, values that are not finite, or weights whose number differs, that are negative, or
+            all zero.
     """
 
     values: tuple[float, ...]
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check, and freeze."""
+        """Check the values and convert them to tuples."""
         for word, given in (("values", self.values), ("weights", self.weights)):
             if isinstance(given, str) or not isinstance(given, Iterable):
-                raise ModelError(f"{word} of a choice are numbers in a row, such as (1.0, 2.0), got {given!r}")
+                raise ModelError(f"{word} of a Choice must be a sequence of numbers, such as (1.0, 2.0), got {given!r}")
         values = tuple(finite("a value", value) for value in self.values)
         weights = tuple(not_negative("a weight", weight) for weight in self.weights)
         if not values:
-            raise ModelError("a choice needs at least one value, got none")
+            raise ModelError("a Choice requires at least one value, got an empty sequence")
         if weights and len(weights) != len(values):
-            raise ModelError(f"{len(weights)} weights were given for {len(values)} values: one for each, or none")
+            raise ModelError(f"got {len(weights)} weights for {len(values)} values: give one for each, or omit them")
         if weights and not sum(weights) > 0.0:
             raise ModelError("at least one weight must be greater than zero")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "weights", weights)
 
     def quantile(self, share: Array) -> Array:
-        """The value in whose part of (0, 1) each share lies.
+        """Return the value in whose part of (0, 1) each share lies.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
         bounds = np.cumsum(self.weights or np.ones(len(self.values)))
         below = np.asarray(share)[..., None] * bounds[-1] >= bounds[:-1]
@@ -213,58 +214,59 @@ class Choice(Distribution):
 
 
 class Relative(Distribution):
-    """A distribution of what is done to the nominal value."""
+    """A distribution of a change of the nominal value."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no distribution, or a relative one."""
+        """Raise ModelError unless the change has a distribution that is not relative."""
         if not isinstance(self.change, Distribution) or self.change.is_relative:
             raise ModelError(
-                f"a distribution such as Uniform(0.9, 1.1), not relative itself, is needed; got {self.change!r}"
+                f"{type(self).__name__} requires a distribution that is not relative, such as Uniform(0.9, 1.1), got "
+                f"{self.change!r}"
             )
 
     @property
     @abstractmethod
     def change(self) -> Distribution:
-        """Of the factor or the offset."""
+        """Distribution of the factor or the offset."""
 
     @property
     def is_relative(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     def quantile(self, share: Array) -> Array:
-        """The changes below which these shares of all changes lie.
+        """Return the quantiles of the change.
 
         Args:
-            share: in (0, 1), any shape.
+            share: shares, in (0, 1), any shape.
         """
         return self.change.quantile(share)
 
 
 @dataclass(frozen=True)
 class Scaled(Relative):
-    """The nominal value times a factor: ``Scaled(Uniform(0.9, 1.1))`` is 10 % to either side.
+    """The nominal value times a factor: ``Scaled(Uniform(0.9, 1.1))`` is ±10 %.
 
     Attributes:
-        factor: how the factor is distributed, without unit.
+        factor: distribution of the factor, without unit.
 
     Raises:
-        ModelError: if that is no distribution, or a relative one.
+        ModelError: if it is not a distribution, or is relative.
     """
 
     factor: Distribution
 
     @property
     def change(self) -> Distribution:
-        """The factor's."""
+        """Distribution of the factor."""
         return self.factor
 
     def around(self, nominal: float, share: Array) -> Array:
-        """The nominal value times the factors.
+        """Return the nominal value times the quantiles of the factor.
 
         Args:
-            nominal: value without variation, in the unit of the number.
-            share: in (0, 1), any shape.
+            nominal: value without randomization, in the unit of the number.
+            share: shares, in (0, 1), any shape.
         """
         return nominal * self.factor.quantile(share)
 
@@ -274,24 +276,24 @@ class Shifted(Relative):
     """The nominal value plus an offset: ``Shifted(Normal(0.0, 0.01))``.
 
     Attributes:
-        offset: how the offset is distributed, in the unit of the number.
+        offset: distribution of the offset, in the unit of the number.
 
     Raises:
-        ModelError: if that is no distribution, or a relative one.
+        ModelError: if it is not a distribution, or is relative.
     """
 
     offset: Distribution
 
     @property
     def change(self) -> Distribution:
-        """The offset's."""
+        """Distribution of the offset."""
         return self.offset
 
     def around(self, nominal: float, share: Array) -> Array:
-        """The nominal value plus the offsets.
+        """Return the nominal value plus the quantiles of the offset.
 
         Args:
-            nominal: value without variation, in the unit of the number.
-            share: in (0, 1), any shape.
+            nominal: value without randomization, in the unit of the number.
+            share: shares, in (0, 1), any shape.
         """
         return nominal + self.offset.quantile(share)

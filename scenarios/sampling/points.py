@@ -1,4 +1,4 @@
-"""Points at which many numbers are sampled at once: Latin hypercubes and Sobol points, of SciPy's ``qmc``."""
+"""Points for sampling several numbers at once: Latin hypercubes and Sobol points, from SciPy's ``qmc``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...symbolic.validation import whole
 
 Array = NDArray[np.float64]
 HALF_CELL = 2.0**-31
-"""Sobol points are multiples of 2⁻³⁰ in [0, 1): half of that more, and none is 0."""
+"""Offset of Sobol points, which are multiples of 2⁻³⁰ in [0, 1): half a cell moves them into (0, 1)."""
 LARGEST_HYPERCUBE = 1_000_000
 
 
@@ -22,12 +22,12 @@ LARGEST_HYPERCUBE = 1_000_000
 class Sampler(ABC):
     """Points that fill the unit cube evenly.
 
-    A point depends only on the sampler, the dimension and the point's number, so that whoever needs some of the points
-    can compute them without the others.
+    A point depends only on the sampler, the dimension and the index of the point, so that some points can be computed
+    without the others.
 
     Attributes:
         n: number of points.
-        seed: of the random numbers; equal seeds give equal points.
+        seed: seed of the random numbers; equal seeds give equal points.
 
     Raises:
         ModelError: for a number of points below 1, or a seed that is negative or not whole.
@@ -42,39 +42,39 @@ class Sampler(ABC):
             whole(f"{name} of {type(self).__name__}", value, least)
 
     def shares(self, first: int, end: int, dimension: int) -> Array:
-        """Points first … end − 1, shape (end − first, dimension), in (0, 1).
+        """Return points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
-            first: number of the first point.
-            end: one behind the last, at most n.
-            dimension: how many numbers are sampled.
+            first: index of the first point.
+            end: index after the last point, at most n.
+            dimension: number of sampled numbers.
 
         Raises:
-            ModelError: for points that there are not.
+            ModelError: for indices out of range.
         """
         if not 0 <= first < end <= self.n:
-            raise ModelError(f"there are points 0 … {self.n - 1}, not {first} … {end - 1}")
+            raise ModelError(f"points must be among 0 … {self.n - 1}, got {first} … {end - 1}")
         return self.points(first, end, dimension)
 
     @abstractmethod
     def points(self, first: int, end: int, dimension: int) -> Array:
-        """The same for points that there are.
+        """Return points first … end − 1 for valid indices.
 
         Args:
-            first: number of the first point.
-            end: one behind the last.
-            dimension: how many numbers are sampled.
+            first: index of the first point.
+            end: index after the last point.
+            dimension: number of sampled numbers.
         """
 
 
 @dataclass(frozen=True)
 class LatinHypercube(Sampler):
-    """Each number takes one value in each of n parts of equal probability, and they are joined at random.
+    """A Latin hypercube: each number has one value in each of n intervals of equal probability, combined at random.
 
-    All points are held in memory at once.
+    All points are computed and kept in memory together.
 
     Raises:
-        ModelError: as of every sampler, and for more than a million points.
+        ModelError: as for every sampler, and for more than a million points.
     """
 
     def __post_init__(self) -> None:
@@ -82,27 +82,27 @@ class LatinHypercube(Sampler):
         super().__post_init__()
         if self.n > LARGEST_HYPERCUBE:
             raise ModelError(
-                f"a Latin hypercube is made of all its points at once: {self.n} are more than {LARGEST_HYPERCUBE}. "
-                "Take Sobol points"
+                f"a Latin hypercube keeps all points in memory and allows at most {LARGEST_HYPERCUBE}, got {self.n}: "
+                "use Sobol points"
             )
 
     def points(self, first: int, end: int, dimension: int) -> Array:
-        """Points first … end − 1, shape (end − first, dimension), in (0, 1).
+        """Return points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
-            first: number of the first point.
-            end: one behind the last.
-            dimension: how many numbers are sampled.
+            first: index of the first point.
+            end: index after the last point.
+            dimension: number of sampled numbers.
         """
         return _hypercube(self.n, self.seed, dimension)[first:end]
 
 
 @dataclass(frozen=True)
 class Sobol(Sampler):
-    """Scrambled Sobol points, whose means converge faster than those of random ones.
+    """Scrambled Sobol points, whose means converge faster than those of random points.
 
     Raises:
-        ModelError: as of every sampler, and if n is no power of 2 up to 2³⁰, without which the points are not balanced.
+        ModelError: as for every sampler, and unless n is a power of 2 up to 2³⁰; otherwise the points are unbalanced.
     """
 
     def __post_init__(self) -> None:
@@ -110,15 +110,15 @@ class Sobol(Sampler):
         super().__post_init__()
         if self.n & (self.n - 1) or self.n > 2**30:
             near = min(2 ** (self.n - 1).bit_length(), 2**30)
-            raise ModelError(f"Sobol points are balanced if their number is a power of 2: take {near}, not {self.n}")
+            raise ModelError(f"the number of Sobol points must be a power of 2, for balance: use {near}, not {self.n}")
 
     def points(self, first: int, end: int, dimension: int) -> Array:
-        """Points first … end − 1, shape (end − first, dimension), in (0, 1).
+        """Return points first … end − 1, shape (end − first, dimension), in (0, 1).
 
         Args:
-            first: number of the first point.
-            end: one behind the last.
-            dimension: how many numbers are sampled.
+            first: index of the first point.
+            end: index after the last point.
+            dimension: number of sampled numbers.
         """
         from scipy.stats import qmc  # late, for SciPy takes its time
 
@@ -129,9 +129,9 @@ class Sobol(Sampler):
             parts.append(points.random(1))
         else:
             points.fast_forward(first)
-        left = end - first - len(parts)
-        if left:
-            parts.append(points.random(left))
+        remaining = end - first - len(parts)
+        if remaining:
+            parts.append(points.random(remaining))
         return np.concatenate(parts)[: end - first] + HALF_CELL
 
 
@@ -140,7 +140,7 @@ def _hypercube(n: int, seed: int, dimension: int) -> Array:
     from scipy.stats import qmc  # late, for SciPy takes its time
 
     points = np.asarray(qmc.LatinHypercube(dimension, seed=np.random.default_rng(seed)).random(n), dtype=np.float64)
-    # The edges themselves belong to no part of the open interval.
+    # Shares lie in the open interval.
     np.clip(points, 2.0**-53, 1.0 - 2.0**-53, out=points)
     points.setflags(write=False)
     return points

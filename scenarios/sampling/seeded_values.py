@@ -21,15 +21,15 @@ WORD = 2**64
 
 
 def shares(name: str, seeds: Words) -> NDArray[np.float64]:
-    """A number in (0, 1) for each seed, as if drawn at random, that depends on nothing but the name and the seed.
+    """Return a pseudorandom number in (0, 1) for each seed, which depends on the name and the seed only.
 
     It is (k + 1/2)/2⁵² with k the upper 52 bits of the first word of the block whose counter is the seed, under the
-    key BLAKE2b-128(name). So it is the same whichever other seeds and names are drawn, in whatever order, on every
-    machine and in every version.
+    key BLAKE2b-128(name). It is the same whichever other seeds and names are drawn, in any order, on every machine and
+    in every version.
 
     Args:
-        name: of what is varied.
-        seeds: shape (n,).
+        name: name of the randomized number.
+        seeds: seeds, shape (n,).
     """
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     key = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
@@ -38,11 +38,11 @@ def shares(name: str, seeds: Words) -> NDArray[np.float64]:
 
 
 def block(key: tuple[int, int], counter: Words) -> tuple[Words, Words, Words, Words]:
-    """The four words that a key makes of each counter.
+    """Return the four words of the block of each counter.
 
     Args:
         key: two words.
-        counter: lowest word of the counter, whose others are zero, shape (n,).
+        counter: lowest word of each counter, whose other words are zero, shape (n,).
     """
     zero = np.zeros_like(counter)
     x0, x1, x2, x3 = counter, zero, zero, zero
@@ -54,7 +54,7 @@ def block(key: tuple[int, int], counter: Words) -> tuple[Words, Words, Words, Wo
 
 
 def _product(a: np.uint64, b: Words) -> tuple[Words, Words]:
-    """Upper and lower word of the products, from those of half words."""
+    """Return upper and lower word of the products, computed from half words."""
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
     middle = a1 * b0 + ((a0 * b0) >> HALF)
     carried = a0 * b1 + (middle & LOW)
@@ -66,35 +66,38 @@ Seeds = int | Sequence[int] | NDArray[np.integer]
 
 
 def sample(
-    varied: Mapping[str, Distribution], seeds: Seeds, nominal: Callable[[str], float] | None = None
+    distributions: Mapping[str, Distribution], seeds: Seeds, nominal: Callable[[str], float] | None = None
 ) -> Mapping[str, Array]:
-    """One value for each seed of each number that is varied.
+    """Draw one value of each randomized number for each seed.
 
-    A value depends only on the number's name, its distribution and the seed: not on which other seeds or numbers are
-    drawn, nor in which order, nor on the machine.
+    A value depends only on the number's name, its distribution and the seed: not on the other seeds or numbers, their
+    order, or the machine.
 
     Args:
-        varied: distributions by name.
-        seeds: how many, for 0 … n − 1, or the seeds themselves, whole numbers that are not negative.
-        nominal: the value of a name without variation, which relative distributions need, such as
-            :meth:`Trial.nominal <erugin.scenarios.Trial.nominal>`.
+        distributions: distributions, by name.
+        seeds: number of seeds, for 0 … n − 1, or the seeds themselves, whole numbers that are not negative.
+        nominal: function that returns the value of a name without randomization, required by relative distributions,
+            such as :meth:`Trial.nominal <erugin.scenarios.Trial.nominal>`.
 
     Returns:
         Values by name, shape (n,) each.
 
     Raises:
-        ModelError: for seeds that are none, or what are no distributions by name.
-        ParameterError: for a relative distribution without ``nominal``, and what that raises.
+        ModelError: for invalid seeds, or anything but a mapping of distributions.
+        ParameterError: for a relative distribution without ``nominal``, and whatever that raises.
     """
-    if not isinstance(varied, Mapping):
+    if not isinstance(distributions, Mapping):
         raise ModelError(
-            f"varied must be distributions by name, such as {{'m1': Scaled(Uniform(0.9, 1.1))}}, got {varied!r}"
+            "distributions must be a mapping by name, such as {'m1': Scaled(Uniform(0.9, 1.1))}, got "
+            f"{distributions!r}"
         )
     words = seed_numbers(seeds).astype(np.uint64)
     columns: dict[str, Array] = {}
-    for name, distribution in varied.items():
+    for name, distribution in distributions.items():
         if not isinstance(distribution, Distribution):
-            raise ModelError(f"{name!r} is varied by a distribution such as Uniform(0.9, 1.1), got {distribution!r}")
+            raise ModelError(
+                f"the distribution of {name!r} must be a Distribution, such as Uniform(0.9, 1.1), got {distribution!r}"
+            )
         columns[name] = values_at(name, distribution, shares(name, words), nominal)
     return columns
 
@@ -102,40 +105,40 @@ def sample(
 def values_at(
     name: str, distribution: Distribution, share: Array, nominal: Callable[[str], float] | None = None
 ) -> Array:
-    """Values of one number at some shares of its distribution.
+    """Return the values of one number at some shares of its distribution.
 
     Args:
-        name: of the number.
-        distribution: of the number.
-        share: in (0, 1), any shape.
-        nominal: the value of a name without variation, if it is known.
+        name: name of the number.
+        distribution: distribution of the number.
+        share: shares, in (0, 1), any shape.
+        nominal: function that returns the value of a name without randomization, required by relative distributions.
 
     Raises:
-        ParameterError: for a relative distribution without ``nominal``, and what that raises.
+        ParameterError: for a relative distribution without ``nominal``, and whatever that raises.
     """
     if not (np.isfinite(share).all() and (np.abs(share - 0.5) <= 0.5).all()):
-        raise ModelError(f"share must be numbers from 0 to 1, got {share!r}")
+        raise ModelError(f"share must contain numbers from 0 to 1, got {share!r}")
     if not distribution.is_relative:
         return distribution.quantile(share)
     if nominal is None:
-        raise ParameterError(f"{name!r} is varied about its nominal value by {distribution!r}: pass nominal=")
+        raise ParameterError(f"the distribution of {name!r} is relative to its nominal value: pass nominal=")
     return distribution.around(nominal(name), share)
 
 
 def seed_numbers(seeds: Seeds) -> NDArray[np.int64]:
-    """Seeds as numbers, shape (n,).
+    """Return the seeds as numbers, shape (n,).
 
     Args:
-        seeds: how many, for 0 … n − 1, or the seeds themselves.
+        seeds: number of seeds, for 0 … n − 1, or the seeds themselves.
 
     Raises:
-        ModelError: for none, what is no whole number from 0 to 2⁶³ − 1, or more of them than fit into memory.
+        ModelError: for no seeds, anything but whole numbers from 0 to 2⁶³ − 1, or more seeds than fit into memory.
     """
-    allowed = "seeds are a number of them, at least 1, or whole numbers that are not negative"
+    allowed = "seeds must be their number, at least 1, or a sequence of whole numbers that are not negative"
     if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
         if seeds < 1:
             raise ModelError(f"{allowed}; got {seeds!r}")
-        # As numbers here, and as a list of Python's where a study keeps them.
+        # Memory for this array, and for the list in which a study keeps the seeds.
         with require_memory(6.0 * float(seeds), f"{seeds:,} seeds", "take fewer"):
             return np.arange(int(seeds), dtype=np.int64)
     try:

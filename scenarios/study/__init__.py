@@ -1,1 +1,1 @@
-"""Studies: many runs on this machine or a cluster, with results on disk that survive any end."""
+"""Studies: many runs on this machine or a cluster, with results on disk that survive any interruption."""

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: a bounded number of them in flight, written down by the client."""
+"""Tasks on a Dask cluster: a bounded number of them in flight, with results stored by the client."""
 
 from __future__ import annotations
 
@@ -18,65 +18,66 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-class Promise(Protocol):
-    """What is asked of a future of Dask."""
+class DaskFuture(Protocol):
+    """The part of a Dask future that is used here."""
 
     key: str
     status: str
 
-    def add_done_callback(self, call: Callable[[Promise], None], /) -> None:
-        """Call when it is done, whatever came of it."""
+    def add_done_callback(self, call: Callable[[DaskFuture], None], /) -> None:
+        """Register a function to call when the future is done, successfully or not."""
         ...
 
     def result(self, timeout: float) -> object:
-        """What came of it."""
+        """Return the result, or raise the exception of the computation."""
         ...
 
 
-class Dask(Protocol):
-    """What is asked of a client of Dask."""
+class DaskClient(Protocol):
+    """The part of a Dask client that is used here."""
 
     status: str
     scheduler: object
 
-    def submit(self, function: Callable[..., object], *arguments: object, pure: bool) -> Promise:
-        """Have something computed."""
+    def submit(self, function: Callable[..., object], *arguments: object, pure: bool) -> DaskFuture:
+        """Submit a call to the cluster."""
         ...
 
-    def cancel(self, futures: Sequence[Promise], *, force: bool) -> None:
-        """Give it up."""
+    def cancel(self, futures: Sequence[DaskFuture], *, force: bool) -> None:
+        """Cancel futures."""
         ...
 
     def nthreads(self) -> Mapping[str, int]:
-        """Threads of each worker."""
+        """Return the number of threads of each worker."""
         ...
 
     def close(self, timeout: float) -> None:
-        """End it."""
+        """Close the client."""
         ...
 
 
 ANSWER = 5.0
-"""Seconds within which a scheduler has to answer."""
+"""Time in which a scheduler has to answer [s]."""
 LOOK = 0.5
+"""Interval at which the scheduler is polled [s]."""
 AHEAD = 2
-"""Tasks that are given out for each thread of the cluster: one that it computes, others that it need not wait for."""
+"""Tasks in flight for each thread of the cluster: one that it computes, and one in reserve so that it never waits."""
 PATIENCE = 15.0
-"""Seconds without any worker after which that is told."""
+"""Time without any worker after which a warning is issued [s]."""
 
 
 @contextlib.contextmanager
 def connected(address: str) -> Generator[Client]:
-    """A client of a scheduler.
+    """Connect a client to a scheduler.
 
     Args:
-        address: of the scheduler, such as ``tcp://10.0.0.1:8786``.
+        address: address of the scheduler, such as ``tcp://10.0.0.1:8786``.
 
     Yields:
         The client; it is closed at the end.
 
     Raises:
-        StudyError: if nobody answers there in time.
+        StudyError: if no scheduler answers in time.
     """
     import_optional("distributed", "cluster")
     client = _client(address)
@@ -84,7 +85,7 @@ def connected(address: str) -> Generator[Client]:
         yield client
     finally:
         with contextlib.suppress(Exception):
-            cast(Dask, client).close(timeout=2)
+            cast(DaskClient, client).close(timeout=2)
 
 
 def _client(address: str) -> Client:
@@ -92,22 +93,22 @@ def _client(address: str) -> Client:
 
     answers: queue.Queue[Client | Exception] = queue.Queue()
 
-    def ask() -> None:
+    def connect() -> None:
         try:
             make: Callable[..., Client] = Client
             answers.put(make(address, timeout=ANSWER, set_as_default=False))
         except Exception as error:
             answers.put(error)
 
-    # Where somebody takes the call and says nothing, the client would wait for ever.
-    threading.Thread(target=ask, daemon=True).start()
+    # If the other side accepts the connection but never answers, the client would wait forever.
+    threading.Thread(target=connect, daemon=True).start()
     try:
         answer = answers.get(timeout=ANSWER + 1.0)
     except queue.Empty:
-        answer = TimeoutError("it was called and did not answer")
+        answer = TimeoutError("the connection was accepted, but there was no answer")
     if isinstance(answer, Exception):
         raise StudyError(
-            f"no Dask scheduler answers at {address!r} within {ANSWER:g} s: start one by 'dask scheduler', or look at "
+            f"no Dask scheduler answers at {address!r} within {ANSWER:g} s: start one with 'dask scheduler', or check "
             "the address"
         ) from answer
     return answer
@@ -117,60 +118,60 @@ class ClusterTasks:
     """Tasks in flight on a cluster; outcomes in the order in which they are ready."""
 
     def __init__(self, numbers: Iterator[int], client: Client, packed: bytes) -> None:
-        """Nothing is sent yet.
+        """Store the arguments; tasks are submitted on iteration.
 
         Args:
-            numbers: of the tasks, asked for when there is room.
-            client: of the cluster.
-            packed: the job, by :meth:`~erugin.scenarios.study.job.Job.pack`.
+            numbers: numbers of the tasks, consumed as tasks are submitted.
+            client: client of the cluster.
+            packed: the job, packed by :meth:`~erugin.scenarios.study.job.Job.pack`.
         """
-        self._numbers, self._client, self._packed = numbers, cast(Dask, client), packed
-        self._ready: queue.Queue[Promise] = queue.Queue()
-        self._flying: dict[str, tuple[int, Promise]] = {}
-        self._threads, self._seen, self._told = 0, 0.0, False
-        self._began = time.monotonic()
-        # Asked now, for a client whose scheduler is gone does not know it any more.
+        self._numbers, self._client, self._packed = numbers, cast(DaskClient, client), packed
+        self._ready: queue.Queue[DaskFuture] = queue.Queue()
+        self._in_flight: dict[str, tuple[int, DaskFuture]] = {}
+        self._threads, self._counted_at, self._warned = 0, 0.0, False
+        self._start = time.monotonic()
+        # Read now, because a client that has lost its scheduler no longer knows its address.
         self._address = str(getattr(self._client.scheduler, "address", "its address"))
 
     def __iter__(self) -> Iterator[TaskOutcome]:
-        """Outcomes, until all tasks are done.
+        """Yield outcomes until all tasks are done.
 
         Raises:
-            StudyError: if the scheduler is gone, a task ends its workers again and again, or a task raises anything.
+            StudyError: if the scheduler is lost, a task repeatedly kills its workers, or a task raises an exception.
         """
         self._fill()
-        while self._flying:
+        while self._in_flight:
             try:
                 future = self._ready.get(timeout=LOOK)
             except queue.Empty:
                 self._require_scheduler()
                 self._fill()
                 continue
-            number = self._flying.pop(future.key)[0]
+            number = self._in_flight.pop(future.key)[0]
             outcome = self._outcome(future, number)
             self._fill()
             yield outcome
 
     @property
     def threads(self) -> int:
-        """Of all workers of the cluster."""
+        """Number of threads of all workers, at least 1."""
         return max(1, self._count())
 
     def stop(self) -> list[TaskOutcome]:
-        """Begin no more tasks, and give up those that are in flight.
+        """Submit no more tasks, and cancel those in flight.
 
         Returns:
-            Nothing.
+            An empty list.
         """
-        futures = [future for _, future in self._flying.values()]
-        self._flying.clear()
+        futures = [future for _, future in self._in_flight.values()]
+        self._in_flight.clear()
         if self._client.status == "running":
             with contextlib.suppress(Exception):
                 self._client.cancel(futures, force=True)
         return []
 
     def _fill(self) -> None:
-        room = AHEAD * self.threads + 1 - len(self._flying)
+        room = AHEAD * self.threads + 1 - len(self._in_flight)
         for _ in range(room):
             number = next(self._numbers, None)
             if number is None:
@@ -179,59 +180,60 @@ class ClusterTasks:
                 future = self._client.submit(compute_packed, self._packed, number, pure=False)
             except Exception as error:
                 self._require_scheduler()
-                raise StudyError(f"task {number} cannot be given to the cluster: {_said(error)}") from error
-            self._flying[future.key] = number, future
+                raise StudyError(f"task {number} cannot be submitted to the cluster: {_describe(error)}") from error
+            self._in_flight[future.key] = number, future
             future.add_done_callback(self._ready.put)
 
     def _count(self) -> int:
-        """Threads of the cluster, which may grow and shrink."""
+        """Return the number of threads of the cluster, which may change."""
         now = time.monotonic()
-        if now - self._seen > 1.0:
+        if now - self._counted_at > 1.0:
             self._require_scheduler()
             try:
-                self._threads, self._seen = sum(self._client.nthreads().values()), now
+                self._threads, self._counted_at = sum(self._client.nthreads().values()), now
             except Exception as error:
-                raise self._gone() from error
-            if not self._threads and not self._told and now - self._began > PATIENCE:
-                self._told = True
+                raise self._lost() from error
+            if not self._threads and not self._warned and now - self._start > PATIENCE:
+                self._warned = True
                 warnings.warn(
                     StudyWarning(f"the scheduler at {self._address} has no workers yet: waiting for them"),
                     stacklevel=caller_stacklevel(),
                 )
         return self._threads
 
-    def _outcome(self, future: Promise, number: int) -> TaskOutcome:
+    def _outcome(self, future: DaskFuture, number: int) -> TaskOutcome:
         if future.status == "cancelled":
-            raise self._gone()
+            raise self._lost()
         try:
             outcome = future.result(timeout=60.0)
         except Exception as error:
             self._require_scheduler()
             kind = type(error).__name__
             if kind in LOST:
-                raise self._gone() from error
+                raise self._lost() from error
             if kind == "KilledWorker":
                 raise StudyError(
-                    f"task {number} ended its workers again and again: perhaps there is too little memory, or code "
-                    "that ends the process"
+                    f"task {number} ended its workers repeatedly: check for too little memory, or code that ends the "
+                    "process"
                 ) from error
             raise StudyError(
-                f"task {number} failed on the cluster: {_said(error)}. Workers need the same erugin[cluster] as here"
+                f"task {number} failed on the cluster: {_describe(error)}. Workers require the same version of "
+                "erugin[cluster] as this process"
             ) from error
         assert isinstance(outcome, TaskOutcome)
         return outcome
 
     def _require_scheduler(self) -> None:
         if self._client.status not in ("running", "newly-created"):
-            raise self._gone()
+            raise self._lost()
 
-    def _gone(self) -> StudyError:
-        return StudyError(f"the scheduler at {self._address} is gone: see whether it runs")
+    def _lost(self) -> StudyError:
+        return StudyError(f"the connection to the scheduler at {self._address} is lost: check that it is running")
 
 
 LOST = ("CommClosedError", "FutureCancelledError", "CancelledError", "TimeoutError", "OSError")
-"""Errors, by name, of those who talk to a scheduler that is not there any more."""
+"""Names of the exceptions that a lost scheduler causes."""
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

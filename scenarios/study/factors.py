@@ -1,4 +1,4 @@
-"""What a study varies: settings, levels of numbers, and numbers that are sampled."""
+"""Factors of a study: settings, levels of numbers, and sampled numbers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Factors:
     """All combinations of settings and levels, each with all points of the sampler.
 
     Attributes:
-        settings: values of settings of the scenario, by name; each combination of them is a group.
-        levels: values of other numbers, by name.
-        sampled: how numbers that the sampler fills are distributed, by name.
-        sampler: of the numbers that are sampled.
+        settings: levels of settings of the scenario, by name; each combination of them is a group.
+        levels: levels of other numbers, by name.
+        sampled: distributions of sampled numbers, by name.
+        sampler: sampler of the numbers with a distribution, or None.
     """
 
     settings: Mapping[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
@@ -41,16 +41,16 @@ class Factors:
 
     @classmethod
     def of(cls, given: Mapping[str, Factor], scenario: Scenario, sampler: Sampler | None) -> Factors:
-        """Tell settings from numbers, and levels from distributions.
+        """Sort factors into settings, levels and sampled numbers.
 
         Args:
             given: levels or a distribution, by name.
-            scenario: whose settings may be among them.
-            sampler: for what has a distribution.
+            scenario: scenario whose settings may be factors.
+            sampler: sampler of the factors with a distribution.
 
         Raises:
-            ModelError: for no levels, ones that are given twice or do not fit, a distribution without a sampler, or a
-                sampler without a distribution.
+            ModelError: for invalid or repeated levels, a distribution without a sampler, or a sampler without a
+                distribution.
         """
         settings: dict[str, tuple[Value, ...]] = {}
         levels: dict[str, Array] = {}
@@ -67,11 +67,11 @@ class Factors:
             raise ModelError(f"sampler must be LatinHypercube(n) or Sobol(n), got {sampler!r}")
         if sampled and sampler is None:
             raise ModelError(
-                f"{', '.join(map(repr, sampled))} has a distribution: pass sampler=LatinHypercube(n) or Sobol(n), or "
-                "give levels"
+                f"{', '.join(map(repr, sampled))} has a distribution, which requires sampler=LatinHypercube(n) or "
+                "Sobol(n): pass one, or give levels"
             )
         if sampler is not None and not sampled:
-            raise ModelError("a sampler needs factors that have a distribution, such as Uniform(0.9, 1.1)")
+            raise ModelError("sampler= requires a factor with a distribution, such as Uniform(0.9, 1.1)")
         for name, values in (settings | levels).items():
             if len(set(values)) < len(values):
                 raise ModelError(f"a level of {name!r} is given more than once")
@@ -79,7 +79,7 @@ class Factors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all factors: settings, then levels, then what is sampled."""
+        """Names of all factors: settings, then levels, then sampled numbers."""
         return (*self.settings, *self.levels, *self.sampled)
 
     @property
@@ -93,10 +93,10 @@ class Factors:
         return math.prod(map(len, self.levels.values())) * (1 if self.sampler is None else self.sampler.n)
 
     def settings_of(self, group: int) -> dict[str, Value]:
-        """Settings of a group, by name; those of the last factor change fastest.
+        """Return the settings of a group, by name; those of the last factor change fastest.
 
         Args:
-            group: its number.
+            group: index of the group, from 0.
         """
         chosen: dict[str, Value] = {}
         for name, values in reversed(list(self.settings.items())):
@@ -105,17 +105,17 @@ class Factors:
         return {name: chosen[name] for name in self.settings}
 
     def values(self, points: Integers, nominal: Callable[[str], float]) -> dict[str, Array]:
-        """Values of all numbers at some points of a group, by name, shape (n,) each.
+        """Return the values of all numbers at some points of a group, by name, shape (n,) each.
 
         Args:
-            points: their numbers in the group, ascending, shape (n,).
-            nominal: value of a name without variation, for distributions that are relative.
+            points: indices of the points in the group, ascending, shape (n,).
+            nominal: function that returns the value of a name without randomization, for relative distributions.
         """
         count = 1 if self.sampler is None else self.sampler.n
-        left, sample = np.divmod(points, count)
+        rest, sample = np.divmod(points, count)
         columns: dict[str, Array] = {}
         for name, values in reversed(list(self.levels.items())):
-            left, i = np.divmod(left, len(values))
+            rest, i = np.divmod(rest, len(values))
             columns[name] = values[i]
         columns = {name: columns[name] for name in self.levels}
         if self.sampler is not None:
@@ -135,7 +135,7 @@ def _sequence(name: str, factor: object) -> Sequence[object]:
     if isinstance(factor, np.ndarray):
         factor = cast(NDArray[np.float64], factor).tolist()
     if isinstance(factor, str) or not isinstance(factor, Sequence):
-        raise ModelError(f"factor {name!r} takes a list of levels, or a distribution with a sampler; got {factor!r}")
+        raise ModelError(f"factor {name!r} must be a list of levels, or a distribution with sampler=, got {factor!r}")
     levels = cast(Sequence[object], factor)
     _require_few(name, len(levels))
     return levels
@@ -153,23 +153,25 @@ def _levels(name: str, factor: object) -> Array:
 
 def _require_few(name: str, n: int) -> None:
     if n > MOST_LEVELS:
-        raise ModelError(f"factor {name!r} has {n} levels, more than {MOST_LEVELS}: sample it by Sobol(n)")
+        raise ModelError(
+            f"factor {name!r} must have at most {MOST_LEVELS} levels, got {n}: give a distribution and sampler=Sobol(n)"
+        )
 
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, str | bool):
-        raise ModelError(f"a level of {name!r} must be a number, got {value!r}; it is no setting of the scenario")
+        raise ModelError(f"a level of {name!r} must be a number, got {value!r}; it is not a setting of the scenario")
     return finite(f"a level of {name!r}", value)  # type: ignore[arg-type]
 
 
 def _settings(name: str, factor: object, setting: Setting) -> tuple[Value, ...]:
     if isinstance(factor, Distribution):
-        raise ModelError(f"{name!r} is a setting, for which the model is built anew: give levels, not a distribution")
+        raise ModelError(f"{name!r} is a setting, which rebuilds the model: give levels, not a distribution")
     return tuple(_setting(name, value, setting) for value in _sequence(name, factor))
 
 
 def _setting(name: str, value: object, setting: Setting) -> Value:
-    """A level as the setting's own type."""
+    """Return a level in the type of the setting's default."""
     default = setting.value
     if isinstance(default, bool):
         if isinstance(value, bool):

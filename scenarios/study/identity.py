@@ -1,6 +1,6 @@
-"""The identity of a study: what makes up its results, with the user's source files, as text of which a hash is taken.
+"""Identity of a study: a hash of everything that determines its results, including the user's source files.
 
-Equal hashes, equal results.
+Equal hashes mean equal results.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CODE_DEPTH = 4
 
 
 def is_users(module: object) -> bool:
-    """Whether a module is a file that is neither Erugin's nor an installed package's.
+    """Return True if a module is a file that belongs neither to Erugin nor to an installed package.
 
     Args:
-        module: any.
+        module: a module, or None.
     """
     file, name = getattr(module, "__file__", None), str(getattr(module, "__name__", ""))
     if not isinstance(file, str) or not file.endswith(".py") or name.partition(".")[0] == OURS:
@@ -40,10 +40,10 @@ def is_users(module: object) -> bool:
 
 
 def user_modules(values: Sequence[object]) -> tuple[types.ModuleType, ...]:
-    """The user's modules that functions and classes are from, and those beside them that they import.
+    """Return the user's modules that define functions and classes, and those in their folders that they import.
 
     Args:
-        values: a scenario, functions that make controllers.
+        values: a scenario, and controllers or functions that build them.
     """
     own = dict.fromkeys(name for value in values for name in _modules(value, CODE_DEPTH))
     first = [sys.modules[name] for name in own if name in sys.modules and is_users(sys.modules[name])]
@@ -54,31 +54,31 @@ def user_modules(values: Sequence[object]) -> tuple[types.ModuleType, ...]:
 
 
 def with_imports(file: Path) -> tuple[Path, ...]:
-    """A file and, as far as they stand beside it, those that it imports, and those that they import.
+    """Return a file and the files in its folder that it imports, directly or indirectly.
 
     Args:
-        file: of Python.
+        file: a Python file.
     """
-    found: dict[Path, None] = {}
+    visited: dict[Path, None] = {}
     waiting = [file.resolve()]
     while waiting:
         one = waiting.pop()
-        if one not in found:
-            found[one] = None
-            waiting += [each for each in _imports(one) if each not in found]
-    return tuple(found)
+        if one not in visited:
+            visited[one] = None
+            waiting += [each for each in _imports(one) if each not in visited]
+    return tuple(visited)
 
 
 def code_hash(file: Path) -> str:
-    """Hash of a file and of those beside it that it imports; comments and the way it is set out make no difference.
+    """Return the hash of a file and of those in its folder that it imports; comments and layout make no difference.
 
     Args:
-        file: of Python.
+        file: a Python file.
     """
     whole = hashlib.sha256()
     for each in with_imports(file):
         text = text_of(each) or ""
-        # If it has changed since it was imported and is no Python now, it differs from any that was as it is.
+        # A file that was changed after its import and is not valid Python any more is hashed as it is.
         with contextlib.suppress(SyntaxError, ValueError):
             text = ast.unparse(ast.parse(text))
         whole.update(text.encode() + b"\0")
@@ -86,10 +86,10 @@ def code_hash(file: Path) -> str:
 
 
 def text_of(file: Path) -> str | None:
-    """The text of a file, or None if it cannot be read.
+    """Return the text of a file, or None if it cannot be read.
 
     Args:
-        file: of Python.
+        file: a Python file.
     """
     try:
         return file.read_text(encoding="utf-8-sig")
@@ -111,14 +111,14 @@ def _imports(file: Path) -> Iterator[Path]:
         else:
             continue
         for name in names:
-            place = file.parent.joinpath(*name.split("."))
-            for each in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            path = file.parent.joinpath(*name.split("."))
+            for each in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
                 if each.is_file():
                     yield each.resolve()
 
 
 def _modules(value: object, depth: int) -> Iterator[str]:
-    """Names of the modules that functions, classes and instances are from."""
+    """Yield the names of the modules that define functions, classes and instances."""
     if depth == 0:
         return
     if isinstance(value, functools.partial):
@@ -140,10 +140,10 @@ def _modules(value: object, depth: int) -> Iterator[str]:
 
 
 def contents(cell: types.CellType) -> object:
-    """What a function has bound, or None if it is nothing yet.
+    """Return the value of a closure's cell, or None if it is empty.
 
     Args:
-        cell: of its closure.
+        cell: cell of a function's closure.
     """
     try:
         return cell.cell_contents
@@ -153,8 +153,8 @@ def contents(cell: types.CellType) -> object:
 
 @functools.cache
 def _installed() -> tuple[Path, ...]:
-    """Folders of Python's own modules and of installed ones."""
-    import sysconfig  # late, for it reads how Python was built
+    """Return the folders of Python's standard library and of installed packages."""
+    import sysconfig  # late, because it reads the build configuration
 
     paths = sysconfig.get_paths()
     return tuple(Path(paths[key]).resolve() for key in ("stdlib", "platlib", "purelib"))
@@ -164,23 +164,23 @@ DIGEST_DEPTH = 8
 
 
 def digest(parts: Mapping[str, object]) -> str:
-    """A hash of what :func:`told` says of each part.
+    """Return a hash of the :func:`fingerprint` of each part.
 
     Args:
-        parts: by name.
+        parts: values, by name.
     """
     text = "\n".join(f"{name}: {fingerprint(value)}" for name, value in sorted(parts.items()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(value: object, depth: int = DIGEST_DEPTH) -> str:
-    """A text that is equal for equal things, also in another process: no addresses, no order of sets.
+    """Return a text that is equal for equal values, also in another process: no addresses, no order of sets.
 
-    Functions are told by the code of their module and what they have bound, Erugin's own by its version too.
+    Functions are identified by the code of their module and their bound values, Erugin's own also by its version.
 
     Args:
-        value: anything.
-        depth: how deep attributes are looked into.
+        value: any object.
+        depth: number of levels of attributes to include.
     """
     match value:
         case None | bool() | int() | float() | str() | bytes() | range():
@@ -250,19 +250,19 @@ def _installed_version() -> str:
 
 
 def _source(name: str) -> str:
-    """What is known of a module's code."""
+    """Return a text that identifies the code of a module."""
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if name.partition(".")[0] == OURS:
-        # Of what it imports from Erugin the version tells.
+        # The version identifies what the module imports from Erugin.
         code = hashlib.sha256((text_of(Path(file)) or "").encode()).hexdigest()[:32] if isinstance(file, str) else ""
         return f"of {name} {_installed_version()} {code}"
     if not is_users(module) or not isinstance(file, str):
         return f"of {name}"
-    # Data that the file has read are not in its text.
-    held = cast(Mapping[str, object], vars(module))
-    read = {key: cast(object, each) for key, each in sorted(held.items()) if isinstance(each, np.ndarray | ca.DM)}
-    return f"code {code_hash(Path(file))} {fingerprint(read)}"
+    # Data that the file reads from the disk are not in its text.
+    attributes = cast(Mapping[str, object], vars(module))
+    data = {key: cast(object, each) for key, each in sorted(attributes.items()) if isinstance(each, np.ndarray | ca.DM)}
+    return f"code {code_hash(Path(file))} {fingerprint(data)}"
 
 
 def _controller(controller: Controller, depth: int) -> str:
@@ -281,28 +281,28 @@ def _expression(expression: ca.SX | ca.DM) -> str:
 
 
 def _instance(value: object, depth: int) -> str:
-    """Its class and its attributes."""
+    """Return the fingerprint of an instance: its class and its attributes."""
     name = f"instance of {fingerprint(type(value), depth)}"
     return f"{name} {fingerprint(_attributes(value), depth - 1)}" if depth else name
 
 
 def _attributes(value: object) -> dict[str, object]:
-    """What makes an instance what it is, by name."""
+    """Return the attributes that define an instance, by name."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
     slots = [name for kind in type(value).__mro__ for name in _texts(kind.__dict__.get("__slots__", ()))]
-    found = {name: getattr(value, name) for name in slots if hasattr(value, name)} | dict(
+    attributes = {name: getattr(value, name) for name in slots if hasattr(value, name)} | dict(
         getattr(value, "__dict__", {})
     )
-    return {name: each for name, each in sorted(found.items()) if not _is_made(value, name, each)}
+    return {name: each for name, each in sorted(attributes.items()) if not _is_derived(value, name, each)}
 
 
 def _texts(slots: str | Sequence[str]) -> Sequence[str]:
     return (slots,) if isinstance(slots, str) else slots
 
 
-def _is_made(value: object, name: str, each: object) -> bool:
-    """Whether an attribute is reckoned from the others when it is asked for, as kernels of controllers are."""
+def _is_derived(value: object, name: str, each: object) -> bool:
+    """Return True if an attribute is computed on demand from the others, as kernels of controllers are."""
     if isinstance(getattr(type(value), name, None), functools.cached_property):
         return True
     inner = type(each).__module__.partition(".")[0] == OURS

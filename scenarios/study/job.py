@@ -1,4 +1,4 @@
-"""A study cut into tasks: the data sent to a worker, the compiled trials made of it there, and the outcome."""
+"""A study divided into tasks: the data sent to a worker, its compiled trials, and the outcome."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ from ..setup import MakeController, Setup
 from .factors import Factors
 from .identity import user_modules
 from .plan import StudyPlan, StudyTask
-from .result_table import ResultColumns, encoded
+from .result_table import ResultColumns, encode_table
 
 Array = NDArray[np.float64]
 Column = NDArray[Any]
 Source = Controller | MakeController | str | None
-"""An instance, what makes one for a setup, the name of a rival of the setup, or None for the setup's own controller."""
+"""An instance, a function that builds one, the name of a baseline of the setup, or None for its own controller."""
 KEPT = 2
-"""Groups of settings of which a process keeps the compiled trials."""
+"""Number of groups of settings whose compiled trials a process keeps."""
 
 
 @dataclass(frozen=True, eq=False)
 class StudyWork:
-    """All that is needed to compute any task of a study.
+    """The definition of a study, from which any of its runs can be computed.
 
     Attributes:
-        scenario: what is run.
-        factors: what is varied from point to point.
-        controllers: by name.
-        seeds: of what is varied from run to run of a point.
-        varied: what seeds vary, by name; what the setup says if None. Factors of the same name come first.
-        metrics: names of what is kept; all that there are if None.
+        scenario: the scenario to run.
+        factors: factors, which differ between points.
+        controllers: controllers, by name.
+        seeds: seeds of the runs at each point.
+        randomization: distributions of what seeds vary, by name; those of the setup if None. Factors take precedence.
+        metrics: names of the metrics; all available ones if None.
     """
 
     scenario: Scenario
     factors: Factors
     controllers: Mapping[str, Source]
     seeds: range | tuple[int, ...]
-    varied: Mapping[str, Distribution] | None
+    randomization: Mapping[str, Distribution] | None
     metrics: tuple[str, ...] | None
 
 
 class TrialCache:
-    """The compiled trials of a study in one process; several threads may use it."""
+    """The compiled trials of a study in one process; it is thread-safe."""
 
     def __init__(self, work: StudyWork) -> None:
-        """Nothing is built yet.
+        """Start with an empty cache.
 
         Args:
-            work: of the study.
+            work: definition of the study.
         """
         self.work = work
         self._lock = threading.RLock()
@@ -77,10 +77,10 @@ class TrialCache:
         self._alone = threading.Lock()
 
     def setup(self, group: int) -> Setup:
-        """The scenario with the settings of a group.
+        """Return the scenario with the settings of a group.
 
         Args:
-            group: its number.
+            group: index of the group.
         """
         with self._lock:
             if group not in self._setups:
@@ -91,11 +91,11 @@ class TrialCache:
             return self._setups[group]
 
     def trial(self, group: int, controller: int) -> Trial:
-        """One controller on the setup of a group.
+        """Return the trial of one controller on the setup of a group.
 
         Args:
-            group: its number.
-            controller: place of the controller.
+            group: index of the group.
+            controller: index of the controller.
         """
         key = group, controller
         with self._lock:
@@ -103,45 +103,45 @@ class TrialCache:
                 name, source = list(self.work.controllers.items())[controller]
                 setup = self.setup(group)
                 self._trials[key] = Trial.of(
-                    *(setup, name, controller_of(setup, source), self.work.metrics), also=self._others()
+                    *(setup, name, controller_of(setup, source), self.work.metrics), ignored=self._parameter_names()
                 )
                 if len(self._trials) > KEPT * len(self.work.controllers):
                     self._trials.popitem(last=False)
             self._trials.move_to_end(key)
             return self._trials[key]
 
-    def varied(self, group: int) -> Mapping[str, Distribution]:
-        """What seeds vary in a group, by name.
+    def randomization(self, group: int) -> Mapping[str, Distribution]:
+        """Return the distributions of what seeds vary in a group, by name.
 
         Args:
-            group: its number.
+            group: index of the group.
         """
-        given = self.setup(group).varied if self.work.varied is None else self.work.varied
+        given = self.setup(group).randomization if self.work.randomization is None else self.work.randomization
         return {name: each for name, each in given.items() if name not in self.work.factors.names}
 
     def columns(self, task: StudyTask, points: int) -> tuple[dict[str, Column], dict[str, Array]]:
-        """Which runs a task has, and the values of what is varied in them, shape (runs,) each; NaN where it is unknown.
+        """Return the runs of a task, and the values of factors and randomized numbers, NaN if unknown; shape (runs,).
 
         Args:
-            task: which.
-            points: in each group.
+            task: the task.
+            points: number of points in each group.
         """
         seeds, trial = self.work.seeds, self.trial(task.group, task.controller)
         local = np.arange(task.first, task.end, dtype=np.int64)
         point, turn = np.divmod(local, len(seeds))
         numbers = np.array([seeds[i] for i in turn.tolist()], dtype=np.int64)
-        which: dict[str, Column] = {"run": task.offset + local, "point": task.group * points + point, "seed": numbers}
-        nominal = _known(trial)
+        runs: dict[str, Column] = {"run": task.offset + local, "point": task.group * points + point, "seed": numbers}
+        nominal = _nominal_or_nan(trial)
         values = self.work.factors.values(point, nominal)
-        values |= sample(self.varied(task.group), numbers, nominal)
-        return which, values
+        values |= sample(self.randomization(task.group), numbers, nominal)
+        return runs, values
 
     def run(self, plan: StudyPlan, number: int) -> dict[str, Column]:
-        """The results of a task, by name, shape (runs,) each. What fails is told in them.
+        """Compute the results of a task, by name, shape (runs,) each; they include failures.
 
         Args:
-            plan: of the study.
-            number: of the task.
+            plan: plan of the study.
+            number: index of the task.
         """
         task = plan.task(number)
         n = task.runs
@@ -154,66 +154,66 @@ class TrialCache:
             for name, value in self.work.factors.settings_of(task.group).items()
         }
         try:
-            which, values = self.columns(task, plan.points)
+            runs, values = self.columns(task, plan.points)
             trial = self.trial(task.group, task.controller)
             with self._one_at_a_time(trial):
-                return {**first, **settings, **which, **values, **_results(trial, values, n)}
+                return {**first, **settings, **runs, **values, **_results(trial, values, n)}
         except (MemoryError, OSError):
             raise
         except Exception as error:
             local = np.arange(task.first, task.end, dtype=np.int64)
             seeds, points = self.work.seeds, local // len(self.work.seeds)
-            which = {
+            runs = {
                 "run": task.offset + local,
                 "point": task.group * plan.points + points,
                 "seed": np.array([seeds[i] for i in (local % len(seeds)).tolist()], dtype=np.int64),
             }
-            return {**first, **settings, **which, **_failed(error, n)}
+            return {**first, **settings, **runs, **_failed(error, n)}
 
     def _one_at_a_time(self, trial: Trial) -> contextlib.AbstractContextManager[object]:
-        """Laws in Python remember, and one may drive several setups: no two threads may use any at once."""
+        """Return the lock for laws in Python: they have state, and one may drive several setups."""
         return contextlib.nullcontext() if is_compiled(trial) else self._alone
 
-    def _others(self) -> tuple[str, ...]:
-        """Names of what is varied, without where: a controller that has not such a parameter leaves it alone."""
-        names = (*self.work.factors.levels, *self.work.factors.sampled, *(self.work.varied or {}))
+    def _parameter_names(self) -> tuple[str, ...]:
+        """Return the names of factors and randomized numbers without ``law.``; controllers without one ignore it."""
+        names = (*self.work.factors.levels, *self.work.factors.sampled, *(self.work.randomization or {}))
         return tuple(dict.fromkeys(name.removeprefix("law.") for name in names))
 
 
 def controller_of(setup: Setup, source: Source) -> Controller | MakeController | None:
-    """What drives a setup.
+    """Return the controller of a setup, or the function that builds it.
 
     Args:
-        setup: to be driven.
-        source: an instance, what makes one, the name of a rival, or None for the setup's own controller.
+        setup: setup that the controller drives.
+        source: an instance, a function that builds one, the name of a baseline, or None for the setup's own controller.
 
     Raises:
-        ModelError: for a rival that the setup does not have.
+        ModelError: for an unknown baseline.
     """
     if not isinstance(source, str):
         return setup.controller if source is None else source
-    if source not in setup.rivals:
-        raise ModelError(unknown_name("controller", source, setup.rivals))
-    return setup.rivals[source]
+    if source not in setup.baselines:
+        raise ModelError(unknown_name("controller", source, setup.baselines))
+    return setup.baselines[source]
 
 
 def is_compiled(trial: Trial) -> bool:
-    """Whether runs go side by side in machine code, and several tasks in threads.
+    """Return True if runs are vectorized in machine code, so that threads can compute several tasks.
 
     Args:
-        trial: of a controller.
+        trial: trial of a controller.
     """
     return trial.simulator.goes_side_by_side and not isinstance(find_compiler(), str)
 
 
-def _known(trial: Trial) -> Callable[[str], float]:
-    """Values without variation; NaN for what only other controllers have."""
-    return lambda name: trial.nominal(name) if trial.names.places(name) else float("nan")
+def _nominal_or_nan(trial: Trial) -> Callable[[str], float]:
+    """Return a function of nominal values; NaN for parameters that only other controllers have."""
+    return lambda name: trial.nominal(name) if trial.names.resolve(name) else float("nan")
 
 
 def _results(trial: Trial, values: Mapping[str, Array], n: int) -> dict[str, Column]:
-    """Metrics and endings; where one run is refused, the others are run without it."""
-    own = {name: column for name, column in values.items() if trial.names.places(name)}
+    """Return metrics and endings; if a run cannot start, the others are run without it."""
+    own = {name: column for name, column in values.items() if trial.names.resolve(name)}
     try:
         return dict(trial.run(own, threads=1, count=n))
     except EruginError as error:
@@ -226,26 +226,26 @@ def _results(trial: Trial, values: Mapping[str, Array], n: int) -> dict[str, Col
 
 
 def _failed(error: Exception, n: int) -> dict[str, Column]:
-    """What is told of runs that could not begin."""
-    said = str(error) if isinstance(error, EruginError) else f"{type(error).__name__}: {error}"
+    """Return the results of runs that could not start."""
+    message = str(error) if isinstance(error, EruginError) else f"{type(error).__name__}: {error}"
     return {
         STATUS: np.full(n, int(Status.FAILED), dtype=np.int64),
         OK: np.zeros(n, dtype=np.bool_),
-        ENDING: np.full(n, f"not begun: {said}", dtype=np.object_),
+        ENDING: np.full(n, f"not begun: {message}", dtype=np.object_),
     }
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
-        task: its number.
-        data: the file of its results.
-        runs: how many.
-        failed: how many of them had to stop, or could not begin.
-        seconds: that it took [s].
-        worker: where.
+        task: index of the task.
+        data: content of its file of results.
+        runs: number of runs.
+        failed: number of runs that had to stop, or could not start.
+        seconds: computing time [s].
+        worker: machine, process and thread that computed it.
     """
 
     task: int
@@ -258,12 +258,12 @@ class TaskOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """All that is needed to compute any task of a study.
+    """A study divided into tasks, as sent to workers.
 
     Attributes:
-        work: what is run.
-        plan: which runs make up each task.
-        columns: of the results.
+        work: definition of the study.
+        plan: assignment of runs to tasks.
+        columns: columns of the results.
         identity: hash of the study.
     """
 
@@ -273,10 +273,10 @@ class Job:
     identity: str
 
     def pack(self) -> bytes:
-        """All of it as bytes, with the code of the user's own modules.
+        """Pickle the job, with the code of the user's modules.
 
         Raises:
-            StudyError: if something in it cannot be sent to another process.
+            StudyError: if it cannot be pickled.
         """
         import cloudpickle  # type: ignore[import-untyped]  # late, for it is an extra
 
@@ -287,13 +287,13 @@ class Job:
         try:
             for module in registered:
                 cloudpickle.register_pickle_by_value(module)
-            # Expressions that functions use keep their symbols in common.
+            # Expressions that share symbols keep sharing them.
             with ca.global_pickle_context():
                 return bytes(cloudpickle.dumps(self))
         except Exception as error:
             raise StudyError(
-                f"the study cannot be sent to another process ({type(error).__name__}: {error}): make scenario and "
-                "controllers by functions of a file of your own"
+                f"the study cannot be sent to another process ({type(error).__name__}: {error}): define scenario and "
+                "controllers as functions in a Python file"
             ) from error
         finally:
             for module in registered:
@@ -301,90 +301,92 @@ class Job:
 
 
 class TaskRunner:
-    """Computes tasks of a job in this process; several threads may use it."""
+    """Computes tasks of a job in this process; it is thread-safe."""
 
-    def __init__(self, job: Job, workshop: TrialCache | None = None) -> None:
-        """Nothing is built yet.
+    def __init__(self, job: Job, trial_cache: TrialCache | None = None) -> None:
+        """Store the job.
 
         Args:
-            job: whose tasks.
-            workshop: whose trials are used, if some are compiled already.
+            job: the job.
+            trial_cache: compiled trials to use; a new cache if not given.
         """
         self.job = job
-        self._workshop = workshop or TrialCache(job.work)
+        self._trial_cache = trial_cache or TrialCache(job.work)
 
     def compute(self, number: int) -> TaskOutcome:
-        """A task from start to end.
+        """Compute a task.
 
         Args:
-            number: of the task.
+            number: index of the task.
 
         Raises:
-            StudyError: if its results have other columns than those of the study, or this machine has no room.
+            StudyError: if its results have columns that the study does not have, or this machine has too little memory
+                or disk space.
         """
-        began, job = time.perf_counter(), self.job
+        start, job = time.perf_counter(), self.job
         try:
-            found = self._workshop.run(job.plan, number)
+            results = self._trial_cache.run(job.plan, number)
         except (MemoryError, OSError) as error:
             raise StudyError(
-                f"task {number}: there is no room on {socket.gethostname()}: {error or 'memory'}"
+                f"task {number}: too little memory or disk space on {socket.gethostname()}: {error or 'memory'}"
             ) from error
-        strange = sorted(found.keys() - set(job.columns.names))
-        if strange:
+        unexpected = sorted(results.keys() - set(job.columns.names))
+        if unexpected:
             raise StudyError(
-                f"task {number} has {', '.join(map(repr, strange))}, which the first settings do not have: name "
-                "metrics= and varied= that all have"
+                f"task {number} has {', '.join(map(repr, unexpected))}, which the first settings do not have: give "
+                "metrics= and randomization= that all settings have"
             )
-        data = encoded(found, job.columns, job.identity)
-        failed = int(np.count_nonzero(~found[OK].astype(np.bool_)))
-        return TaskOutcome(number, data, len(found[OK]), failed, time.perf_counter() - began, here())
+        data = encode_table(results, job.columns, job.identity)
+        failed = int(np.count_nonzero(~results[OK].astype(np.bool_)))
+        return TaskOutcome(number, data, len(results[OK]), failed, time.perf_counter() - start, worker_name())
 
 
-def here() -> str:
-    """Which thread of which process of which machine this is."""
+def worker_name() -> str:
+    """Return machine, process and thread of the caller."""
     return f"{socket.gethostname()}/{os.getpid()}/{threading.current_thread().name}"
 
 
-_benches: OrderedDict[str, TaskRunner] = OrderedDict()
-_guard = threading.Lock()
+_runners: OrderedDict[str, TaskRunner] = OrderedDict()
+_lock = threading.Lock()
 
 
 def compute_packed(packed: bytes, number: int) -> TaskOutcome:
-    """A task of a job that was sent to this process; what is compiled for it is kept for the next.
+    """Compute a task of a packed job; its compiled trials are kept for the next task.
 
     Args:
-        packed: by :meth:`Job.pack`.
-        number: of the task.
+        packed: job packed by :meth:`Job.pack`.
+        number: index of the task.
     """
     key = hashlib.sha256(packed).hexdigest()
-    with _guard:
-        if key not in _benches:
+    with _lock:
+        if key not in _runners:
             import cloudpickle  # late, for it is an extra
 
             with ca.global_unpickle_context():
                 job = cloudpickle.loads(packed)
             assert isinstance(job, Job)
-            _benches[key] = TaskRunner(job)
-            if len(_benches) > 2:
-                _benches.popitem(last=False)
-        bench = _benches[key]
-    return bench.compute(number)
+            _runners[key] = TaskRunner(job)
+            if len(_runners) > 2:
+                _runners.popitem(last=False)
+        runner = _runners[key]
+    return runner.compute(number)
 
 
 STAGES, OPERATION, SAMPLE = 4, 5e-11, 1e-7
-"""Calls of the law in a step; seconds of one operation of one lane, and of what is recorded of a sample."""
+"""Calls of the law in a step; assumed time of one operation of one lane, and of recording a sample [s]."""
 TICK = 2e-4
-"""Seconds of a tick whose law is in Python."""
+"""Assumed time of a tick of a law in Python [s]."""
 SECONDS = 1.0
+"""Intended time of a task [s]."""
 LANES, MOST = 64, 8192
-"""Lanes that go well together, and most of them: more use more memory and are not faster."""
+"""Runs of a task are a multiple of LANES, at most MOST: more require more memory and are not faster."""
 
 
 def runs_per_task(trial: Trial, runs: int) -> int:
-    """Runs of a task.
+    """Return the number of runs of a task, such that it takes about a second.
 
     Args:
-        trial: of the controller.
+        trial: trial of the controller.
         runs: number of all runs of the controller with the same settings.
     """
     samples = max(1, math.ceil(trial.setup.duration / trial.setup.step))

@@ -1,4 +1,4 @@
-"""What is written of a study beside its results: what was run, with what, and where."""
+"""The manifest of a study: its definition, versions of packages, and the machine."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def manifest_of(
     given: Mapping[str, Source],
     quantities: Mapping[str, Quantity],
     left_out: Mapping[str, Mapping[str, str]],
-    varied: Mapping[str, Distribution],
+    randomization: Mapping[str, Distribution],
     source: tuple[Path, str] | None,
 ) -> dict[str, Any]:
-    """The manifest of a study.
+    """Build the manifest of a study.
 
     Args:
-        job: the study, cut into tasks.
-        name: of the study.
-        given: controllers by name.
-        quantities: what is measured, by name.
-        left_out: which metrics a controller does not have, and why, by controller.
-        varied: what seeds vary in the first group.
+        job: the study, divided into tasks.
+        name: name of the study.
+        given: controllers, by name.
+        quantities: metrics, by name.
+        left_out: reasons why metrics are missing, by controller and name.
+        randomization: distributions of what seeds vary in the first group, by name.
         source: path and text of the user's file, if there is one.
     """
     work, plan = job.work, job.plan
@@ -56,7 +56,7 @@ def manifest_of(
         },
         "factors": _factors(work.factors),
         "sampler": None if work.factors.sampler is None else repr(work.factors.sampler),
-        "varied": {key: repr(each) for key, each in varied.items()},
+        "varied": {key: repr(each) for key, each in randomization.items()},
         "seeds": _seeds(work.seeds),
         "controllers": {key: _controller(each) for key, each in given.items()},
         "metrics": {
@@ -77,25 +77,25 @@ def manifest_of(
 
 
 def environment() -> dict[str, Any]:
-    """Versions and machine, by name."""
-    toolchain = find_compiler()
+    """Return versions of packages and properties of the machine, by name."""
+    compiler = find_compiler()
     return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
             "cores": os.cpu_count(),
-            "compiler": toolchain if isinstance(toolchain, str) else toolchain.version,
+            "compiler": compiler if isinstance(compiler, str) else compiler.version,
         },
     }
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In which versions and machines two environments differ, as a phrase; empty if they do not.
+    """Describe the versions and machines in which two environments differ; empty if they do not.
 
     Args:
-        before: of the manifest.
-        now: of this process.
+        before: environment of the manifest.
+        now: environment of this process.
     """
     pairs = [
         (key, before.get(part, {}).get(key), value)
@@ -129,7 +129,7 @@ def _controller(source: Source) -> dict[str, str | None]:
     if isinstance(source, Controller):
         return {"kind": "instance", "name": name, "text": f"an instance of {name}"}
     name = name or type(source).__qualname__
-    return {"kind": "factory", "name": name, "text": f"made by {name}"}
+    return {"kind": "factory", "name": name, "text": f"built by {name}"}
 
 
 def _version(name: str) -> str | None:
@@ -140,7 +140,7 @@ def _version(name: str) -> str | None:
 
 
 def _processor() -> str:
-    """The processor's own name, and what the compiler makes code for."""
+    """Return the name of the processor, or its features if the name is unknown."""
     if sys.platform == "linux":
         try:
             text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Which runs make up each task of a study: arithmetic, so that no list of tasks or runs is ever made."""
+"""Assignment of the runs of a study to tasks, by arithmetic: no list of tasks or runs is ever built."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StudyTask:
-    """Some runs of one controller with the same settings.
+    """A task: some runs of one controller with the same settings.
 
     Attributes:
-        number: of the task.
-        group: number of the combination of settings.
-        controller: place of the controller.
-        first: first of the runs of this group and controller.
-        end: one behind the last.
-        offset: number of the group's and controller's first run among all runs of the study.
+        number: index of the task.
+        group: index of the combination of settings.
+        controller: index of the controller.
+        first: index of the first run, among those of this group and controller.
+        end: index after the last run.
+        offset: index of the first run of this group and controller, among all runs of the study.
     """
 
     number: int
@@ -28,20 +28,20 @@ class StudyTask:
 
     @property
     def runs(self) -> int:
-        """How many."""
+        """Number of runs."""
         return self.end - self.first
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The order of a study's runs: group by group, controller by controller, point by point, seed by seed.
+    """The order of a study's runs: by group, controller, point, and seed.
 
     Attributes:
-        groups: combinations of settings, each compiled once.
+        groups: number of combinations of settings, each compiled once.
         controllers: number of controllers.
-        points: combinations of values in each group.
+        points: number of points in each group.
         seeds: number of seeds.
-        sizes: runs in a task of each controller.
+        sizes: number of runs in a task of each controller.
     """
 
     groups: int
@@ -52,7 +52,7 @@ class StudyPlan:
 
     @property
     def block(self) -> int:
-        """Runs of one controller in one group."""
+        """Number of runs of one controller in one group."""
         return self.points * self.seeds
 
     @property
@@ -66,28 +66,28 @@ class StudyPlan:
         return self.groups * sum(self._counts)
 
     def task(self, number: int) -> StudyTask:
-        """The task of a number.
+        """Return a task.
 
         Args:
-            number: from 0.
+            number: index of the task, from 0.
 
         Raises:
             IndexError: if there is no such task.
         """
         if not 0 <= number < self.tasks:
             raise IndexError(f"there is no task {number}: the study has {self.tasks}, the first is 0")
-        group, place = divmod(number, sum(self._counts))
+        group, index = divmod(number, sum(self._counts))
         bounds = list(itertools.accumulate(self._counts, initial=0))
-        controller = next(i for i, end in enumerate(bounds[1:]) if place < end)
-        first = (place - bounds[controller]) * self.sizes[controller]
+        controller = next(i for i, end in enumerate(bounds[1:]) if index < end)
+        first = (index - bounds[controller]) * self.sizes[controller]
         offset = (group * self.controllers + controller) * self.block
         return StudyTask(number, group, controller, first, min(first + self.sizes[controller], self.block), offset)
 
     def task_of(self, run: int) -> int:
-        """Number of the task that holds a run.
+        """Return the index of the task that contains a run.
 
         Args:
-            run: number of the run, from 0.
+            run: index of the run, from 0.
 
         Raises:
             IndexError: if there is no such run.
@@ -101,5 +101,5 @@ class StudyPlan:
 
     @property
     def _counts(self) -> tuple[int, ...]:
-        """Tasks of each controller in one group."""
+        """Number of tasks of each controller in one group."""
         return tuple(-(-self.block // size) for size in self.sizes)

@@ -1,4 +1,4 @@
-"""What is seen of a study while it runs."""
+"""Progress bar of a study."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Protocol
 from .job import TaskOutcome
 
 MOVED = 20
-"""Files that were set aside, which are named one by one."""
+"""Largest number of files set aside that are listed one by one."""
 
 
 class ProgressMonitor(Protocol):
-    """Is told what has been done."""
+    """Receives the outcomes of tasks."""
 
     def add(self, outcome: TaskOutcome) -> None:
-        """A task has been written down.
+        """Report a task whose results are stored.
 
         Args:
-            outcome: of the task.
+            outcome: outcome of the task.
         """
         ...
 
@@ -29,10 +29,10 @@ class NoProgress:
     """Shows nothing."""
 
     def add(self, outcome: TaskOutcome) -> None:
-        """Nothing.
+        """Do nothing.
 
         Args:
-            outcome: of the task.
+            outcome: outcome of the task.
         """
 
 
@@ -40,18 +40,18 @@ class NoProgress:
 def progress_bar(
     tasks: int, done: int, workers: int, runs: int, before: Sequence[str], *, shown: bool
 ) -> Generator[ProgressMonitor]:
-    """A bar with runs per second, the time left and failures; before it, what is about to be done.
+    """Show a bar with runs per second, remaining time and failures, preceded by a summary of the work.
 
     Args:
-        tasks: number of all.
-        done: how many of them are done already.
-        workers: how many tasks go on at once.
+        tasks: number of all tasks.
+        done: number of tasks that are done already.
+        workers: number of tasks at a time.
         runs: number of all runs.
-        before: sentences about what was found in the folder.
-        shown: whether there is anything to be seen.
+        before: notes on files in the folder, as sentences.
+        shown: False to show nothing.
 
     Yields:
-        What is to be told of tasks that are done.
+        The monitor to which completed tasks are reported.
     """
     if not shown:
         yield NoProgress()
@@ -70,24 +70,24 @@ def progress_bar(
     for sentence in before[:MOVED]:
         console.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if len(before) > MOVED:
-        console.print(f"note: and {len(before) - MOVED:,} more files, which timings.jsonl names", soft_wrap=True)
+        console.print(f"note: and {len(before) - MOVED:,} more files, listed in timings.jsonl", soft_wrap=True)
     earlier = f", {counted(done, 'task')} done before" if done else ""
     console.print(
         f"{counted(runs, 'run')} in {counted(tasks, 'task')}{earlier}; {counted(workers, 'worker')}", soft_wrap=True
     )
     columns = (
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}")),
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")),
         *(TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False), TextColumn("of"), TimeElapsedColumn()),
     )
     with Progress(*columns, console=console) as bar:
-        row = bar.add_task("tasks", total=tasks, completed=done, told="")
+        row = bar.add_task("tasks", total=tasks, completed=done, rate="")
         yield _Shown(bar, row, console, tasks - done, workers)
 
 
 class _Shown:
-    def __init__(self, bar: object, row: object, console: object, left: int, workers: int) -> None:
+    def __init__(self, bar: object, row: object, console: object, remaining: int, workers: int) -> None:
         self._bar, self._row, self._console = bar, row, console
-        self._left, self._workers, self._began = left, workers, time.perf_counter()
+        self._remaining, self._workers, self._start = remaining, workers, time.perf_counter()
         self._runs = self._failed = self._tasks = 0
 
     def add(self, outcome: TaskOutcome) -> None:
@@ -97,30 +97,30 @@ class _Shown:
             self._tasks + 1,
         )
         if self._tasks == 1:
-            expected = outcome.seconds * self._left / min(self._workers, self._left)
+            expected = outcome.seconds * self._remaining / min(self._workers, self._remaining)
             self._console.print(  # type: ignore[attr-defined]
-                f"the first task took {outcome.seconds:.3g} s: all are expected to take {span(expected)}"
+                f"the first task took {outcome.seconds:.3g} s: all tasks are expected to take {span(expected)}"
             )
-        rate = self._runs / max(time.perf_counter() - self._began, 1e-9)
-        told = f"{rate:.3g} runs/s, {counted(self._failed, 'failure')}"
-        self._bar.update(self._row, advance=1, told=told)  # type: ignore[attr-defined]
+        rate = self._runs / max(time.perf_counter() - self._start, 1e-9)
+        text = f"{rate:.3g} runs/s, {counted(self._failed, 'failure')}"
+        self._bar.update(self._row, advance=1, rate=text)  # type: ignore[attr-defined]
 
 
-def counted(n: int, what: str) -> str:
-    """A number and what is counted.
+def counted(n: int, noun: str) -> str:
+    """Format a number with a noun in the singular or plural.
 
     Args:
-        n: how many.
-        what: in the singular.
+        n: the number.
+        noun: noun in the singular.
     """
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def span(seconds: float) -> str:
-    """A time to be waited for, in a unit that is easily understood.
+    """Format a duration in a suitable unit.
 
     Args:
-        seconds: the time [s].
+        seconds: duration [s].
     """
     for size, unit in ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:

@@ -17,66 +17,66 @@ from ...simulation.storage.atomic_file import BLANK, is_sealed, make_folder, sea
 from ...symbolic.errors import StudyError
 
 FORMAT = 1
-"""Version of what is in the folder; it changes when older results would not be read, or would not be computed again."""
+"""Version of the format; it changes when older results cannot be read or reproduced any more."""
 MANIFEST, TASKS, WRITING, TIMINGS, LOCK = "manifest.json", "tasks", "writing", "timings.jsonl", "lock"
 ASIDE = "set-aside"
-"""Damaged and foreign files that stood in the way of results."""
+"""Folder of damaged and foreign files that were moved out of the folder of tasks."""
 SHELF = 1000
-"""Tasks whose files share a folder."""
+"""Number of tasks whose files share a folder."""
 
 
 class Folder:
-    """Where a study's results are."""
+    """The folder of a study's results."""
 
     def __init__(self, path: Path | str) -> None:
-        """Name it; nothing is read or written yet.
+        """Store the path; nothing is read or written yet.
 
         Args:
-            path: of the folder.
+            path: path of the folder.
         """
         self.path = Path(path)
         self.moved: list[str] = []
-        """What was set aside, each a sentence."""
+        """Files that were set aside, a sentence for each."""
 
     def file(self, task: int) -> Path:
-        """Where the results of a task are, or will be.
+        """Return the path of the results of a task.
 
         Args:
-            task: its number.
+            task: index of the task.
         """
         return self.path / TASKS / f"{task // SHELF:06d}" / f"{task:09d}.parquet"
 
     def has(self, task: int) -> bool:
-        """Whether a task is done.
+        """Return True if the file of a task exists.
 
         Args:
-            task: its number.
+            task: index of the task.
         """
         return self.file(task).exists()
 
     def write(self, task: int, data: bytes) -> None:
-        """Keep the results of a task.
+        """Write the results of a task.
 
         Args:
-            task: its number.
-            data: of the file.
+            task: index of the task.
+            data: content of the file.
 
         Raises:
-            StudyError: if it cannot be written; nothing of it is left behind.
+            StudyError: if the file cannot be written; no partial file remains.
         """
         write_atomically(self.file(task), data, self.path / WRITING)
 
     def note(self, line: Mapping[str, object]) -> None:
-        """Add a line to what is known of times and workers; what is lost of it changes no result.
+        """Append a line to the log of times and workers; losing it does not affect results.
 
         Args:
-            line: names and values.
+            line: values, by name.
         """
         with contextlib.suppress(OSError), (self.path / TIMINGS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({**line, "crc32": _checksum(line)}) + "\n")
 
     def notes(self) -> Iterator[Mapping[str, Any]]:
-        """The lines of :meth:`note`, without those that are cut off or damaged."""
+        """Yield the lines of the log, without truncated or damaged ones."""
         try:
             lines = (self.path / TIMINGS).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -90,21 +90,21 @@ class Folder:
                 continue
 
     def read(self, task: int) -> bytes:
-        """The file of a task.
+        """Read the file of a task.
 
         Args:
-            task: its number.
+            task: index of the task.
 
         Raises:
             OSError: if it cannot be read.
         """
         return self.file(task).read_bytes()
 
-    def strangers(self, tasks: int) -> Iterator[Path]:
-        """Files in the folder of the tasks that belong to none of them.
+    def foreign_files(self, tasks: int) -> Iterator[Path]:
+        """Yield files in the folder of tasks that do not belong to any task.
 
         Args:
-            tasks: how many there are.
+            tasks: number of tasks.
         """
         for file in sorted(file for file in (self.path / TASKS).rglob("*") if not file.is_dir()):
             number = int(file.stem) if file.stem.isdecimal() and file.stem.isascii() else tasks
@@ -112,11 +112,11 @@ class Folder:
                 yield file
 
     def set_aside(self, file: Path, why: str) -> None:
-        """Move a file out of the way, and write down why.
+        """Move a file to the folder of files set aside, and log the reason.
 
         Args:
-            file: of the folder.
-            why: the end of a sentence that begins with the file.
+            file: a file of the folder.
+            why: the reason, as a sentence without its subject, the file.
 
         Raises:
             StudyError: if it cannot be moved.
@@ -129,53 +129,51 @@ class Folder:
             os.replace(file, target)
         except OSError as error:
             raise StudyError(f"cannot move {str(file)!r} to {str(target)!r}: {error.strerror or error}") from error
-        self.moved.append(f"{str(file)!r} {why}: it is {str(target)!r} now")
+        self.moved.append(f"{str(file)!r} {why}: moved to {str(target)!r}")
         self.note({"set_aside": str(file.relative_to(self.path)), "to": target.name, "why": why})
 
     def manifest(self) -> dict[str, Any]:
-        """What is written of the study.
+        """Read the manifest.
 
         Raises:
-            StudyError: if there is none, it cannot be read, it is of another version, or it is damaged.
+            StudyError: if it is missing, unreadable, of another version, or damaged.
         """
         file = self.path / MANIFEST
         try:
             data = file.read_bytes()
-            found = json.loads(data)
+            content = json.loads(data)
         except FileNotFoundError as error:
             why = "it has no manifest.json" if self.path.is_dir() else "there is no such folder"
-            raise StudyError(f"{str(self.path)!r} holds no results of a study: {why}") from error
+            raise StudyError(f"{str(self.path)!r} does not contain results of a study: {why}") from error
         except (OSError, ValueError, RecursionError) as error:
             raise StudyError(f"cannot read {str(file)!r}: {error}") from error
-        manifest = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+        manifest = cast(dict[str, Any], content) if isinstance(content, dict) else {}
         version = manifest.get("format")
         if version != FORMAT:
-            raise StudyError(
-                f"{str(file)!r} is of format {version!r}, and this version of Erugin reads format {FORMAT}"
-            )
+            raise StudyError(f"{str(file)!r} has format {version!r}, but this version of Erugin reads format {FORMAT}")
         if not is_sealed(data):
             raise StudyError(
-                f"{str(file)!r} is damaged, or was edited: its content does not have the digest that was written with "
-                "it. Run the study again with resume=True, or --resume: it is written again"
+                f"{str(file)!r} is damaged, or was edited: its content does not match its digest. Run the study with "
+                "resume=True, or --resume, which writes it again"
             )
         return manifest
 
     @contextlib.contextmanager
     def begin(self, manifest: Mapping[str, object], *, resume: bool) -> Generator[dict[str, Any]]:
-        """Take the folder for this process, and write the manifest if there is none.
+        """Lock the folder for this process, and write the manifest if there is none.
 
-        A manifest that is lost or damaged is written again beside intact results of the same study.
+        A missing or damaged manifest is written again if there are intact results of the same study.
 
         Args:
-            manifest: of the study; what makes up its results is told by ``hash``.
-            resume: whether there may be results of the same study.
+            manifest: manifest of the study; ``hash`` identifies its results.
+            resume: True if the folder may contain results of the same study.
 
         Yields:
-            The manifest that is in the folder.
+            The manifest in the folder.
 
         Raises:
-            StudyError: if it cannot be written, another process uses it, it holds something else, or results are there
-                and ``resume`` was not said.
+            StudyError: if the folder cannot be written, is used by another process, contains other files, or contains
+                results although ``resume`` is False.
         """
         self._require_ours(str(manifest["hash"]) if resume else None)
         try:
@@ -188,7 +186,7 @@ class Folder:
             whole = self._require_ours(str(manifest["hash"]) if resume else None)
             writing = self.path / WRITING
             try:
-                # Whoever left something there was killed while writing: nobody else writes now.
+                # Files in it belong to a process that was killed while writing; the lock excludes all others.
                 shutil.rmtree(writing, ignore_errors=True)
                 writing.mkdir(exist_ok=True)
             except OSError as error:
@@ -202,17 +200,17 @@ class Folder:
                 write_atomically(self.path / MANIFEST, seal(text.encode()), writing)
                 yield self.manifest()
         finally:
-            # Closing lets the lock go; so does the end of the process, whatever ends it.
+            # Closing releases the lock, as does any end of the process.
             os.close(lock)
 
     def _require_ours(self, identity: str | None) -> bool:
-        """Leave alone what is no folder of results; whether it has a manifest that can be read.
+        """Return True if the manifest is readable; raises StudyError if the folder does not belong to a study.
 
-        Where the manifest is lost or damaged, an intact file of the study of this hash tells whose folder it is.
+        If the manifest is missing or damaged, an intact file with this hash of a study identifies the folder.
         """
         try:
             if self.path.exists() and not self.path.is_dir():
-                raise StudyError(f"{str(self.path)!r} is a file: name a folder for the results")
+                raise StudyError(f"{str(self.path)!r} is a file: give a folder for the results")
             names = {entry.name for entry in self.path.iterdir()} if self.path.exists() else set[str]()
         except OSError as error:
             raise StudyError(f"cannot read the folder {str(self.path)!r}: {error.strerror or error}") from error
@@ -220,17 +218,17 @@ class Folder:
             try:
                 self.manifest()
             except StudyError:
-                # Others have files of this name too.
+                # Other programs use this file name, too.
                 if identity is None or not self._holds(identity):
                     raise
                 return False
             return True
         if names - {LOCK, WRITING} and (identity is None or not self._holds(identity)):
-            raise StudyError(f"{str(self.path)!r} holds files that are no results of a study: name an empty folder")
+            raise StudyError(f"{str(self.path)!r} contains files that are not results of a study: give an empty folder")
         return False
 
     def _holds(self, identity: str) -> bool:
-        """Whether any task's file is intact and of a study."""
+        """Return True if the file of any task is intact and belongs to the study with this hash."""
         for file in (self.path / TASKS).glob("*/*.parquet"):
             with contextlib.suppress(OSError):
                 data = file.read_bytes()
@@ -244,7 +242,7 @@ class Folder:
         except BlockingIOError as error:
             holder = os.pread(handle, 200, 0).decode(errors="replace").strip()
             raise StudyError(
-                f"another process is writing to {str(self.path)!r} ({holder or 'unknown'}): wait for it, or name "
+                f"another process is writing to {str(self.path)!r} ({holder or 'unknown'}): wait for it, or give "
                 "another folder"
             ) from error
         except OSError as error:
@@ -254,24 +252,24 @@ class Folder:
             os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
 
     def _same(self, manifest: Mapping[str, object], resume: bool) -> dict[str, Any]:
-        found = self.manifest()
-        if found["hash"] != manifest["hash"]:
+        stored = self.manifest()
+        if stored["hash"] != manifest["hash"]:
             differ = [
                 key
                 for key in ("name", "scenario", "factors", "controllers", "seeds", "varied", "metrics")
-                if found.get(key) != json.loads(json.dumps(manifest[key]))
+                if stored.get(key) != json.loads(json.dumps(manifest[key]))
             ]
-            what = f"it differs in {', '.join(differ)}" if differ else "the code of its scenario or controllers differs"
+            why = f"it differs in {', '.join(differ)}" if differ else "the code of its scenario or controllers differs"
             raise StudyError(
-                f"{str(self.path)!r} holds results of another study, {found.get('name')!r}: {what}. They are never "
-                "overwritten: name another folder"
+                f"{str(self.path)!r} contains results of another study, {stored.get('name')!r}: {why}. Results are "
+                "never overwritten: give another folder"
             )
         if not resume:
             raise StudyError(
-                f"{str(self.path)!r} already holds results of this study: go on with them by resume=True, or --resume, "
-                "or name another folder"
+                f"{str(self.path)!r} already contains results of this study: continue with resume=True, or --resume, "
+                "or give another folder"
             )
-        return found
+        return stored
 
 
 def _checksum(line: Mapping[str, object]) -> int:

@@ -1,4 +1,4 @@
-"""The table of a task's results, and the file that holds it."""
+"""The table of a task's results, and its Parquet file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ResultColumns:
     """Names of the columns of a study.
 
     Attributes:
-        settings: factors for which the model is built anew, and a value of each.
-        numbers: other factors, and what seeds vary.
-        metrics: what is measured.
+        settings: factors that rebuild the model, with a value of each.
+        numbers: other factors, and randomized numbers.
+        metrics: metrics.
     """
 
     settings: Mapping[str, Value]
@@ -39,24 +39,24 @@ class ResultColumns:
     metrics: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse two columns of one name.
+        """Check that names are unique.
 
         Raises:
-            StudyError: for a name that is there twice.
+            StudyError: for two columns of the same name.
         """
         names = self.names
         for name in names:
             if names.count(name) > 1:
-                raise StudyError(f"two columns of the results would be called {name!r}: give the metric another name")
+                raise StudyError(f"two columns of the results would be called {name!r}: rename the metric")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all columns, in their order."""
+        """Names of all columns, in order."""
         metrics = tuple(name for name in self.metrics if name != END_TIME)
         return (*ALWAYS, *self.settings, *self.numbers, *metrics, END_TIME, STATUS, OK, ENDING)
 
     def schema(self, identity: str) -> pa.Schema:
-        """Types of the columns.
+        """Return the schema of the Parquet file.
 
         Args:
             identity: hash of the study.
@@ -77,11 +77,11 @@ class ResultColumns:
         )
 
 
-def encoded(found: Mapping[str, NDArray[Any]], columns: ResultColumns, identity: str) -> bytes:
-    """A Parquet file that holds a digest of all its bytes; equal results give equal bytes.
+def encode_table(results: Mapping[str, NDArray[Any]], columns: ResultColumns, identity: str) -> bytes:
+    """Encode results as a Parquet file with a digest of all its bytes; equal results give equal bytes.
 
     Args:
-        found: columns by name, shape (n,) each; what is missing is null.
+        results: columns by name, shape (n,) each; missing ones are null.
         columns: names of all columns.
         identity: hash of the study.
     """
@@ -89,49 +89,49 @@ def encoded(found: Mapping[str, NDArray[Any]], columns: ResultColumns, identity:
     import pyarrow.parquet as pq
 
     schema: pa.Schema = columns.schema(identity)
-    n = len(found["run"])
+    n = len(results["run"])
     arrays: list[Any] = []
     texts: list[str] = []
     for name in columns.names:
         kind = cast(Any, schema.field(name)).type
-        arrays.append(pa.array(_plain(found[name]), type=kind) if name in found else pa.nulls(n, kind))
+        arrays.append(pa.array(_plain(results[name]), type=kind) if name in results else pa.nulls(n, kind))
         if kind == pa.string():
             texts.append(name)
     sink = pa.BufferOutputStream()
-    # The library takes names, of which its stubs do not know.
+    # The library accepts names, which its stubs do not declare.
     dictionary: Any = texts
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd", use_dictionary=dictionary)
     return seal(sink.getvalue().to_pybytes())
 
 
 def defect(data: bytes, identity: str, task: StudyTask) -> str:
-    """What is wrong with the file of a task, as the end of a sentence; empty if nothing is.
+    """Describe the defect of a task's file, as a sentence without its subject; empty if there is none.
 
     Args:
-        data: the file.
+        data: content of the file.
         identity: hash of the study.
-        task: whose results the file must hold.
+        task: task whose results the file must contain.
     """
     if not is_sealed(data):
-        return "is damaged: its content does not have the digest that was written with it"
+        return "is damaged: its content does not match its digest"
     import pyarrow as pa  # late, for it is large
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
     except pa.ArrowException:
-        return "is no file of results"
+        return "is not a Parquet file"
     if (file.schema_arrow.metadata or {}).get(IDENTITY.encode(), b"").decode() != identity:
-        return "is of another study"
+        return "belongs to another study"
     table = file.read(["task", "run"], use_threads=False)
     first = task.offset + task.first
     if set(table["task"].to_pylist()) != {task.number}:
-        return f"does not hold task {task.number}, whose name it has"
+        return f"is named after task {task.number}, but contains another one"
     if table["run"].to_pylist() != list(range(first, first + task.runs)):
-        return f"does not hold runs {first} to {first + task.runs - 1}, which make up task {task.number}"
+        return f"does not contain runs {first} to {first + task.runs - 1} of task {task.number}"
     return ""
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Arrow takes texts as objects."""
+    """Return texts as objects, as Arrow requires."""
     return values.astype(np.object_) if values.dtype.kind == "U" else values

@@ -1,4 +1,4 @@
-"""Results of a study, read from their folder, also while it still runs."""
+"""Results of a study, read from their folder, also while the study is running."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 
 KEY = ("point", "seed")
-"""What runs of different controllers have in common that are compared with each other."""
+"""Columns that identify runs of different controllers as a pair."""
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Results of a study: one row for each run that is done.
+    """Results of a study: one row for each completed run.
 
-    Columns are ``task`` and ``run``, numbers of both; ``point``, number of the combination of factors; ``seed``;
-    ``controller``, its name; the factors and what seeds vary, by name; the metrics, by name, null where a controller
-    has not such a metric; ``end_time`` [s]; ``status``, why a run had to stop, as a number of
-    :class:`~erugin.controllers.Status`; ``ok``, whether it had not to; ``ending``, the same as a sentence. Rows are in
-    the order of runs.
+    Columns are ``task`` and ``run``, indices of both; ``point``, index of the combination of factors; ``seed``;
+    ``controller``, its name; factors and randomized numbers, by name; metrics, by name, null if a controller does not
+    have the metric; ``end_time`` [s]; ``status``, the reason why a run had to stop, as a number of
+    :class:`~erugin.controllers.Status`; ``ok``, True if it did not have to stop; ``ending``, the reason as a sentence.
+    Rows are in the order of runs.
 
     Attributes:
-        folder: where they are.
-        manifest: what was run, with what and where: ``name``, ``hash``, ``scenario`` (``name``, ``summary``,
-            ``description``, ``module``), ``factors`` (by name: ``kind``, which is setting, levels or sampled, with
-            ``levels`` or ``distribution``), ``sampler``, ``varied``, ``seeds`` (``count``, and ``first`` or
-            ``numbers``), ``controllers`` (by name: ``kind``, ``name`` and ``text``, which says where it is from),
-            ``metrics`` (by name: ``unit``, ``meaning``, ``better``, which is less, more or neither, and ``own``),
-            ``left_out`` (by controller: metrics that it has not, and why), ``runs``, ``tasks``, ``points``,
-            ``runs_per_task``, ``created``, ``versions``, ``machine``, and of the user's code ``file``, ``source``
-            and its hash ``code``.
+        folder: folder of the results.
+        manifest: definition of the study: ``name``, ``hash``, ``scenario`` (``name``, ``summary``, ``description``,
+            ``module``), ``factors`` (by name: ``kind``, which is setting, levels or sampled, with ``levels`` or
+            ``distribution``), ``sampler``, ``varied`` (distributions of randomized numbers, by name), ``seeds``
+            (``count``, and ``first`` or ``numbers``), ``controllers`` (by name: ``kind``, ``name`` and ``text``, their
+            source), ``metrics`` (by name: ``unit``, ``meaning``, ``better``, which is less, more or neither, and
+            ``own``), ``left_out`` (reasons why metrics are missing, by controller and name), ``runs``, ``tasks``,
+            ``points``, ``runs_per_task``, ``created``, ``versions``, ``machine``, and of the user's code ``file``,
+            ``source`` and its hash ``code``.
     """
 
     folder: Folder
@@ -54,13 +54,13 @@ class Results:
 
     @classmethod
     def open(cls, path: Path | str) -> Results:
-        """Results in a folder.
+        """Open the results in a folder.
 
         Args:
-            path: of the folder.
+            path: path of the folder.
 
         Raises:
-            StudyError: if there are none, they are of another version, or their manifest is damaged.
+            StudyError: if it contains no results, they have another format, or their manifest is damaged.
         """
         import_optional("pyarrow", "study")
         folder = Folder(path)
@@ -68,27 +68,27 @@ class Results:
 
     @property
     def path(self) -> Path:
-        """Of the folder."""
+        """Path of the folder."""
         return self.folder.path
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Names, in the order of the study."""
+        """Names of the controllers, in the order of the study."""
         return tuple(self.manifest["controllers"])
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Names of factors."""
+        """Names of the factors."""
         return tuple(self.manifest["factors"])
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of metrics."""
+        """Names of the metrics."""
         return tuple(self.manifest["metrics"])
 
     @property
     def plan(self) -> StudyPlan:
-        """Which runs make up each task."""
+        """Assignment of runs to tasks."""
         m = self.manifest
         groups = 1
         for factor in m["factors"].values():
@@ -99,51 +99,51 @@ class Results:
 
     @property
     def done(self) -> int:
-        """Number of tasks that are done, be their files damaged or not."""
+        """Number of tasks that are done, including those with damaged files."""
         return int(self.manifest["tasks"]) - len(self.missing)
 
     @property
     def complete(self) -> bool:
-        """Whether all tasks are done and no file is damaged; every file is read to find out."""
+        """True if all tasks are done and no file is damaged; every file is read for the check."""
         if not all(map(self.folder.has, range(self.manifest["tasks"]))):
             return False
         return not any(self._read_or_defect(number, plan)[1] for number, plan in self._numbers())
 
     @property
     def damaged(self) -> Mapping[int, str]:
-        """What is wrong with files of tasks, by the task's number; every file is read to find out.
+        """Defects of the files of tasks, by index of the task; every file is read for the check.
 
-        Such a task is computed again by ``Study.run(…, resume=True)`` or ``erugin study --resume``.
+        ``Study.run(…, resume=True)`` or ``erugin study --resume`` computes such tasks again.
         """
         return {number: why for number, plan in self._numbers() if (why := self._read_or_defect(number, plan)[1])}
 
     @property
-    def strangers(self) -> tuple[Path, ...]:
-        """Files in the folder of the tasks that belong to none of them, such as copies; they are never read."""
-        return tuple(self.folder.strangers(self.manifest["tasks"]))
+    def foreign_files(self) -> tuple[Path, ...]:
+        """Files in the folder of tasks that do not belong to any task, such as copies; they are never read."""
+        return tuple(self.folder.foreign_files(self.manifest["tasks"]))
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Numbers of tasks that are not done, ascending."""
+        """Indices of tasks that are not done, ascending."""
         return tuple(number for number in range(self.manifest["tasks"]) if not self.folder.has(number))
 
     @property
     def failures(self) -> pa.Table:
-        """Rows of the runs that had to stop, or could not begin."""
+        """Rows of the runs that had to stop, or could not start."""
         import pyarrow.compute as pc  # late, for it is large
 
         return self.table(where=~pc.field(OK))
 
     def table(self, columns: Sequence[str] | None = None, *, where: pc.Expression | None = None) -> pa.Table:
-        """Rows of all runs that are done.
+        """Return the rows of all completed runs.
 
         Args:
-            columns: names; all if not given.
-            where: an expression of :func:`pyarrow.compute.field` that is to hold; all rows if not given.
+            columns: names of columns; all if not given.
+            where: condition on the rows, an expression of :func:`pyarrow.compute.field`; all rows if not given.
 
         Raises:
-            StudyError: if a file is damaged or of another study.
-            ModelError: for an unknown name.
+            StudyError: if no task is done yet, or a file is damaged or belongs to another study.
+            ModelError: for an unknown column.
         """
         import pyarrow as pa  # late, for it is large
 
@@ -153,10 +153,10 @@ class Results:
         raise StudyError(f"no task of {str(self.path)!r} is done yet")
 
     def task(self, number: int) -> pa.Table:
-        """Rows of one task.
+        """Return the rows of one task.
 
         Args:
-            number: of the task.
+            number: index of the task.
 
         Raises:
             StudyError: if there is no such task, it is not done, or its file is damaged.
@@ -164,44 +164,44 @@ class Results:
         if not 0 <= number < self.manifest["tasks"]:
             raise StudyError(f"there is no task {number}: the study has {self.manifest['tasks']}, the first is 0")
         if not self.folder.has(number):
-            raise StudyError(f"task {number} is not done yet: go on with the study by --resume")
+            raise StudyError(f"task {number} is not done yet: continue the study with resume=True, or --resume")
         return self._read(number, self.plan, None, None)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Rows of all runs that are done, task by task, so that memory does not grow with their number.
+        """Yield the rows of all completed runs, task by task, so that memory does not grow with their number.
 
         Args:
-            columns: names; all if not given.
+            columns: names of columns; all if not given.
 
         Yields:
-            The rows of one task after the other.
+            The rows of each task.
         """
         for number, plan in self._numbers():
             yield self._read(number, plan, columns, None)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Rows of all runs that are done, as a data frame.
+        """Return the rows of all completed runs as a data frame.
 
         Args:
-            columns: names; all if not given.
+            columns: names of columns; all if not given.
 
         Raises:
-            StudyError: as of :meth:`table`, or without pandas.
+            StudyError: as for :meth:`table`, or without pandas.
         """
         import_optional("pandas", "data")
         return self.table(columns).to_pandas()
 
     def pairs(self, metric: str, one: str, other: str) -> Mapping[str, NDArray[Any]]:
-        """A metric of two controllers, run by run: the same point and the same seed.
+        """Return a metric of two controllers, paired by point and seed.
 
         Args:
-            metric: name of a metric.
+            metric: name of the metric.
             one: name of a controller.
             other: name of another one.
 
         Returns:
-            ``point``, ``seed``, the metric of both as ``one`` and ``other``, and whether both did not have to stop as
-            ``ok``; shape (n,) each, n the number of runs that are done of both.
+            ``point``, ``seed``, the metric of the two controllers as ``one`` and ``other``, and ``ok``, True if neither
+            had to stop; shape (n,) each, with n the number of pairs whose runs are both done.
 
         Raises:
             ModelError: for an unknown metric or controller.
@@ -220,8 +220,8 @@ class Results:
             sides.append({key: np.asarray(table[key]) for key in names})
         first, second = sides
         known = [list(zip(*(side[key].tolist() for key in KEY), strict=True)) for side in sides]
-        place = {key: j for j, key in enumerate(known[1])}
-        both = [(i, place[key]) for i, key in enumerate(known[0]) if key in place]
+        index = {key: j for j, key in enumerate(known[1])}
+        both = [(i, index[key]) for i, key in enumerate(known[0]) if key in index]
         i, j = np.array(both, dtype=np.intp).reshape(-1, 2).T
         return {
             "point": first["point"][i],
@@ -232,16 +232,16 @@ class Results:
         }
 
     def timings(self) -> Mapping[int, float]:
-        """Seconds that tasks took, by number; of what is lost nothing is known."""
+        """Return the computing time of tasks [s], by index; lost log entries are missing."""
         return {int(line["task"]): float(line["seconds"]) for line in self.folder.notes() if "task" in line}
 
     def _numbers(self) -> Iterator[tuple[int, StudyPlan]]:
-        """The tasks that are done, with the plan that they are of."""
+        """Yield the indices of completed tasks, each with the plan."""
         plan = self.plan
         return ((number, plan) for number in range(plan.tasks) if self.folder.has(number))
 
     def _read_or_defect(self, number: int, plan: StudyPlan) -> tuple[bytes, str]:
-        """The file of a task, and what is wrong with it; empty if nothing is."""
+        """Return the file of a task and its defect, which is empty if there is none."""
         try:
             data = self.folder.read(number)
         except OSError as error:
@@ -254,16 +254,16 @@ class Results:
         data, why = self._read_or_defect(number, plan)
         if why:
             raise StudyError(
-                f"{str(self.folder.file(number))!r} {why}. Go on with the study by resume=True, or --resume, which "
+                f"{str(self.folder.file(number))!r} {why}. Continue the study with resume=True, or --resume, which "
                 f"computes task {number} again"
             )
         return _decode(data, columns, where)
 
 
 def _decode(data: bytes, columns: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
-    """Rows of a Parquet file.
+    """Return the rows of a Parquet file.
 
-    Arrow's threads stay out of it: one that gives a Python buffer back while the interpreter ends aborts the process
+    Arrow's threads are not used: a thread that releases a Python buffer while the interpreter exits aborts the process
     (apache/arrow issues 34314 and 39862).
     """
     import pyarrow as pa  # late, for it is large

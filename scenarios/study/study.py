@@ -1,7 +1,4 @@
-"""Many runs of a scenario: every point of a grid or of a sample, every seed, every controller; and their execution.
-
-Who computes, who writes, and what happens when something stops it.
-"""
+"""Studies: all points of a grid or sample, all seeds and all controllers of a scenario; and their execution."""
 
 from __future__ import annotations
 
@@ -47,43 +44,43 @@ from .progress import counted, progress_bar, span
 from .result_folder import FORMAT, Folder
 from .result_table import ResultColumns
 from .results import Results
-from .workers import InProcess, InThread, LocalTasks, Maker
+from .workers import InProcess, InThread, LocalTasks, Worker
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
 class StudyInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a study; what is done is kept.
+    """Ctrl-C during a study; completed tasks are kept.
 
     Attributes:
-        results: what is there.
+        results: the results so far.
     """
 
     def __init__(self, results: Results, message: str) -> None:
-        """Say how far it came.
+        """Store results and message.
 
         Args:
-            results: what is there.
-            message: how far it came, and how to go on.
+            results: the results so far.
+            message: number of completed tasks, and how to continue.
         """
         super().__init__(message)
         self.results = results
 
 
 class StoppedStudyError(StudyError):
-    """A study had to stop after it had begun; what is done is kept."""
+    """A running study had to stop; completed tasks are kept."""
 
 
 class Tasks(Protocol):
     """Tasks in flight."""
 
     def __iter__(self) -> Iterator[TaskOutcome]:
-        """Outcomes as they are ready."""
+        """Yield outcomes as they become ready."""
         ...
 
     def stop(self) -> list[TaskOutcome]:
-        """Begin no more; what was ready."""
+        """Start no more tasks, and return the outcomes that are ready."""
         ...
 
 
@@ -97,19 +94,19 @@ def execute(
     resume: bool,
     limit: int,
 ) -> Results:
-    """Run what is not done yet.
+    """Run all tasks that are not done yet.
 
     Args:
-        study: what is run.
-        path: of the folder of its results.
-        client: of a Dask cluster; this machine if None.
-        workers: tasks at a time on this machine.
-        progress: whether what is done is shown.
-        resume: go on with results that are there.
-        limit: most runs.
+        study: the study.
+        path: path of the folder of its results.
+        client: client of a Dask cluster; None for this machine.
+        workers: number of tasks at a time on this machine.
+        progress: True to show progress.
+        resume: True to continue with existing results.
+        limit: largest number of runs.
 
     Raises:
-        StudyError, ModelError, ParameterError, StudyInterrupted: as :meth:`Study.run` says.
+        StudyError, ModelError, ParameterError, StudyInterrupted: see :meth:`Study.run`.
     """
     for module in ("pyarrow", "cloudpickle"):
         import_optional(module, "study")
@@ -119,140 +116,144 @@ def execute(
     plan = study.plan
     _require_factories(study, client)
     folder = Folder(path)
-    with folder.begin(describe(study), resume=resume) as found:
-        job = study.job(found["runs_per_task"])
+    with folder.begin(describe(study), resume=resume) as manifest:
+        job = study.job(manifest["runs_per_task"])
         plan = job.plan
-        changed = differences(found, environment())
+        changed = differences(manifest, environment())
         if changed:
             warnings.warn(
-                StudyWarning(f"results in {str(path)!r} were begun with others: {changed}. Last digits may differ"),
+                StudyWarning(
+                    f"results in {str(path)!r} were started with other versions or on another machine: {changed}. The "
+                    "last digits may differ"
+                ),
                 stacklevel=caller_stacklevel(),
             )
         done = 0
         if resume:
-            _set_aside(Results(folder, found))
+            _set_aside(Results(folder, manifest))
             done = sum(map(folder.has, range(plan.tasks)))
         folder.note({"begun": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "done": done, **environment()})
-        left = (number for number in range(plan.tasks) if not folder.has(number))
-        many = min(count, max(1, plan.tasks - done))
-        tasks = _tasks(study, job, left, client, many)
-        many = tasks.threads if isinstance(tasks, ClusterTasks) else many
-        with progress_bar(plan.tasks, done, many, plan.runs, folder.moved, shown=progress) as watch:
-            _follow(folder, tasks, watch.add, plan, path)
+        remaining = (number for number in range(plan.tasks) if not folder.has(number))
+        workers = min(count, max(1, plan.tasks - done))
+        tasks = _tasks(study, job, remaining, client, workers)
+        workers = tasks.threads if isinstance(tasks, ClusterTasks) else workers
+        with progress_bar(plan.tasks, done, workers, plan.runs, folder.moved, shown=progress) as monitor:
+            _store_outcomes(folder, tasks, monitor.add, plan, path)
     return Results.open(path)
 
 
 def _set_aside(results: Results) -> None:
-    """Move what is damaged or foreign out of the way of results."""
+    """Move damaged and foreign files out of the folder of tasks."""
     folder = results.folder
     for number, why in results.damaged.items():
-        folder.set_aside(folder.file(number), f"{why}, and is computed again")
-    for file in results.strangers:
-        folder.set_aside(file, "belongs to no task of the study")
+        folder.set_aside(folder.file(number), f"{why}, and its task is computed again")
+    for file in results.foreign_files:
+        folder.set_aside(file, "does not belong to any task of the study")
 
 
 def describe(study: Study) -> dict[str, object]:
-    """The manifest of a study.
+    """Return the manifest of a study.
 
     Args:
-        study: what is run.
+        study: the study.
     """
     left_out = {trial.name: trial.left_out for trial in study.trials}
     given = study.work.controllers
-    varied = study.workshop.varied(0)
-    return manifest_of(study.job(), study.name, given, study.quantities, left_out, varied, study.user_file)
+    randomization = study.trial_cache.randomization(0)
+    return manifest_of(study.job(), study.name, given, study.quantities, left_out, randomization, study.user_file)
 
 
 def first_task(study: Study) -> float:
-    """Seconds of the first task, without what is built and compiled for it.
+    """Measure the computing time of the first task [s], without building and compiling.
 
     Args:
-        study: whose.
+        study: the study.
     """
-    bench = TaskRunner(study.job(), study.workshop)
-    bench.compute(0)
-    return bench.compute(0).seconds
+    runner = TaskRunner(study.job(), study.trial_cache)
+    runner.compute(0)
+    return runner.compute(0).seconds
 
 
 def require_few(study: Study, limit: int, workers: int) -> None:
-    """Refuse what would take very long, and tell how long.
+    """Raise StudyError, with an estimate of the duration, for too many runs.
 
     Args:
-        study: what is to be run.
-        limit: most runs.
-        workers: tasks at a time.
+        study: the study.
+        limit: largest number of runs.
+        workers: number of tasks at a time.
 
     Raises:
-        StudyError: for more runs than that, or none.
+        StudyError: for more runs than the limit.
     """
     tasks = study.plan.tasks
     if study.runs > limit:
         expected = first_task(study) * tasks / workers
         raise StudyError(
             f"study {study.name!r} has {counted(study.runs, 'run')} in {counted(tasks, 'task')}, more than "
-            f"{limit:,}: {counted(workers, 'worker')} would take {span(expected)}. If that is meant, say "
+            f"{limit:,}: {counted(workers, 'worker')} would take {span(expected)}. To run it anyway, pass "
             f"limit={study.runs}, or --yes"
         )
 
 
-def _follow(folder: Folder, tasks: Tasks, add: _Add, plan: StudyPlan, path: Path) -> None:
-    """Write down what comes in, until all is done or something stops it."""
+def _store_outcomes(folder: Folder, tasks: Tasks, add: _Add, plan: StudyPlan, path: Path) -> None:
+    """Write outcomes to the folder, until all tasks are done or an exception stops them."""
 
-    def keep(outcome: TaskOutcome) -> None:
+    def store(outcome: TaskOutcome) -> None:
         folder.write(outcome.task, outcome.data)
         folder.note({"task": outcome.task, "seconds": round(outcome.seconds, 6), "worker": outcome.worker})
         add(outcome)
 
     try:
         for outcome in tasks:
-            keep(outcome)
+            store(outcome)
     except KeyboardInterrupt as interrupt:
         for outcome in tasks.stop():
-            keep(outcome)
+            store(outcome)
         done = sum(map(folder.has, range(plan.tasks)))
         raise StudyInterrupted(
             Results.open(path),
-            f"interrupted: {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}. Go on by resume=True, or "
+            f"interrupted: {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}. Continue with resume=True, or "
             "--resume",
         ) from interrupt
     except StudyError as error:
-        _keep_what_is_ready(tasks, keep)
+        _store_ready(tasks, store)
         done = sum(map(folder.has, range(plan.tasks)))
         raise StoppedStudyError(
-            f"{error}. {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}: go on by resume=True, or --resume"
+            f"{error}. {done} of {counted(plan.tasks, 'task')} are in {str(path)!r}: continue with resume=True, or "
+            "--resume"
         ) from error
     except BaseException:
         tasks.stop()
         raise
 
 
-def _keep_what_is_ready(tasks: Tasks, keep: Callable[[TaskOutcome], None]) -> None:
+def _store_ready(tasks: Tasks, store: Callable[[TaskOutcome], None]) -> None:
     for outcome in tasks.stop():
-        # Where nothing can be written any more it is lost, and computed again.
+        # Outcomes that cannot be written any more are computed again later.
         with contextlib.suppress(StudyError):
-            keep(outcome)
+            store(outcome)
 
 
 class _Add(Protocol):
     def __call__(self, outcome: TaskOutcome, /) -> None: ...
 
 
-def _tasks(study: Study, job: Job, left: Iterator[int], client: Client | None, workers: int) -> Tasks:
-    first = next(left, None)
+def _tasks(study: Study, job: Job, numbers: Iterator[int], client: Client | None, workers: int) -> Tasks:
+    first = next(numbers, None)
     if first is None:
         return LocalTasks(iter(()), 1, lambda: InThread(TaskRunner(job)))
-    left = itertools.chain([first], left)
+    numbers = itertools.chain([first], numbers)
     if client is not None:
-        return ClusterTasks(left, client, job.pack())
+        return ClusterTasks(numbers, client, job.pack())
     if study.is_compiled or _instances(study):
-        bench = TaskRunner(job, study.workshop)
-        return LocalTasks(left, workers, lambda: InThread(bench))
+        runner = TaskRunner(job, study.trial_cache)
+        return LocalTasks(numbers, workers, lambda: InThread(runner))
     packed = job.pack()
 
-    def make() -> Maker:
+    def make() -> Worker:
         return InProcess(packed)
 
-    return LocalTasks(left, workers, make)
+    return LocalTasks(numbers, workers, make)
 
 
 def _instances(study: Study) -> list[str]:
@@ -266,13 +267,13 @@ def _require_factories(study: Study, client: Client | None) -> None:
     names = ", ".join(map(repr, instances))
     if client is not None:
         raise StudyError(
-            f"controller {names} is an instance, which stays in this process: give a function that makes one for a "
-            "setup, def make(setup): return …"
+            f"controller {names} is an instance, which cannot be sent to another process: give a function that builds "
+            "one for a setup, def make(setup): return …"
         )
     warnings.warn(
         StudyWarning(
-            f"a law is in Python, and controller {names} is an instance, which stays in this process: one run at a "
-            "time. Give functions that make controllers for a setup, and processes will do it on all cores"
+            f"a law is in Python, and controller {names} is an instance, which stays in this process, so that only one "
+            "run is computed at a time. To use all cores, give functions that build controllers for a setup"
         ),
         stacklevel=caller_stacklevel(),
     )
@@ -287,27 +288,28 @@ class Study:
     """Many runs of a scenario: every point, with every seed, under every controller.
 
     Points are all combinations of the levels of factors, each with all points of the sampler for factors that have a
-    distribution. A factor is a setting of the scenario, for each level of which the model is built and compiled anew;
-    or a number that is varied: a parameter of plant and controller (``"m1"``), of one of them (``"plant.m1"``,
-    ``"law.m1"``), or an entry of the start (``"q0.q1"``, ``"v0.q1"``). Seeds vary what the scenario says
-    (:attr:`Setup.varied <erugin.scenarios.setup.Setup.varied>`), in the same way for all points and controllers, so
-    that runs can be compared in pairs.
+    distribution. A factor is a setting of the scenario, which is built and compiled again for each level; or a number:
+    a parameter of plant and controller (``"m1"``), of one of them (``"plant.m1"``, ``"law.m1"``), or an entry of the
+    start (``"q0.q1"``, ``"v0.q1"``). Seeds vary the scenario's randomization
+    (:attr:`Setup.randomization <erugin.scenarios.setup.Setup.randomization>`) in the same way for all points and
+    controllers, so that runs can be compared in pairs.
 
     Attributes:
-        scenario: what is run.
+        scenario: the scenario to run.
         factors: levels, or a distribution, by name.
-        controllers: what drives the plant: names of the scenario's rivals, and ``"own"`` for its own controller; or, by
-            a name of your choice, functions that make a controller for a setup, or controllers. Its own one if not
-            given. A controller itself serves threads of this process only.
-        seeds: how many, for 0 … n − 1, or the seeds themselves.
-        sampler: of the factors that have a distribution, such as ``LatinHypercube(100)``.
-        metrics: names of what is kept; all that there are if not given.
-        varied: what seeds vary, by name; what the scenario says if not given. Factors of the same name come first.
-        name: of the study; the scenario's if empty.
-        runs_per_task: reckoned so that a task takes about a second if not given.
+        controllers: names of the scenario's baselines, and ``"own"`` for its own controller; or a mapping of names to
+            functions that build a controller for a setup, or to controllers. The own controller if not given. A
+            controller instance can be used by threads of this process only.
+        seeds: number of seeds, for 0 … n − 1, or the seeds themselves.
+        sampler: sampler of the factors that have a distribution, such as ``LatinHypercube(100)``.
+        metrics: names of the metrics; all available ones if not given.
+        randomization: distributions of what seeds vary, by name; those of the scenario if not given. Factors take
+            precedence.
+        name: name of the study; that of the scenario if empty.
+        runs_per_task: number of runs of a task; chosen so that a task takes about a second if not given.
 
     Raises:
-        ModelError: for what is no scenario, no controller, no seed, or no levels of a factor.
+        ModelError: for an invalid scenario, controller, seed, or level of a factor.
     """
 
     scenario: Scenario
@@ -316,36 +318,38 @@ class Study:
     seeds: int | Sequence[int] = field(default=1, kw_only=True)
     sampler: Sampler | None = field(default=None, kw_only=True)
     metrics: Sequence[str] | None = field(default=None, kw_only=True)
-    varied: Mapping[str, Distribution] | None = field(default=None, kw_only=True)
+    randomization: Mapping[str, Distribution] | None = field(default=None, kw_only=True)
     name: str = field(default="", kw_only=True)
     runs_per_task: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check what can be checked without building anything."""
+        """Check everything that does not require building the setup."""
         if not isinstance(self.scenario, Scenario):
-            raise ModelError(f"a study needs a scenario, made by @scenario(name), got {self.scenario!r}")
+            raise ModelError(f"a study requires a Scenario, made by @scenario(name), got {self.scenario!r}")
         if not isinstance(self.factors, Mapping):
-            raise ModelError(f'factors are given by name, as in {{"m1": [1.0, 2.0]}}, got {self.factors!r}')
+            raise ModelError(f'factors must be a mapping by name, as in {{"m1": [1.0, 2.0]}}, got {self.factors!r}')
         if isinstance(self.metrics, str):
-            raise ModelError(f'metrics are a sequence of names, as in ["{self.metrics}"]')
+            raise ModelError(
+                f'metrics must be a sequence of names, as in ["{self.metrics}"], got the text {self.metrics!r}'
+            )
         if self.runs_per_task is not None:
             whole("runs_per_task", self.runs_per_task)
         if not self.name:
             object.__setattr__(self, "name", self.scenario.name)
         if self.name != Path(self.name).name or self.name.startswith(".") or not self.name.isprintable():
-            raise ModelError(f"the name of a study becomes that of a folder: {self.name!r} cannot")
+            raise ModelError(f"the name of a study must be usable as the name of a folder, got {self.name!r}")
         require_name("a study", self.name)
         _ = self.work
 
     @functools.cached_property
     def work(self) -> StudyWork:
-        """All that is needed to compute any task."""
+        """Definition of the study, from which any task can be computed."""
         return StudyWork(
             self.scenario,
             Factors.of(self.factors, self.scenario, self.sampler),
             _sources(self.controllers),
             _seeds(self.seeds),
-            None if self.varied is None else dict(self.varied),
+            None if self.randomization is None else dict(self.randomization),
             None if self.metrics is None else tuple(self.metrics),
         )
 
@@ -357,10 +361,10 @@ class Study:
 
     @functools.cached_property
     def hash(self) -> str:
-        """Tells this study from others: equal hashes mean equal results, up to the machine and versions of libraries.
+        """Hash that identifies the study: equal hashes mean equal results, up to the machine and versions of libraries.
 
-        It is made of the format of results, code and settings of scenario and controllers, factors, seeds, metrics, and
-        what is varied.
+        It covers the format of results, code and settings of scenario and controllers, factors, seeds, metrics, and the
+        randomization.
         """
         work = self.work
         return digest(
@@ -373,46 +377,46 @@ class Study:
                 "sampler": work.factors.sampler,
                 "controllers": work.controllers,
                 "seeds": work.seeds,
-                "varied": work.varied,
+                "varied": work.randomization,
                 "metrics": work.metrics,
             }
         )
 
     @functools.cached_property
-    def workshop(self) -> TrialCache:
-        """Trials that this process compiled."""
+    def trial_cache(self) -> TrialCache:
+        """Compiled trials of this process."""
         return TrialCache(self.work)
 
     @functools.cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """Each controller on the first settings, compiled; what is wrong with the study shows here.
+        """Compiled trials of all controllers with the first settings; building them checks the study.
 
         Raises:
             StudyError: if there is nothing to run.
             ModelError, ParameterError: for an unknown metric, setting, parameter or controller.
         """
         self._require_runs()
-        trials = tuple(self.workshop.trial(0, i) for i in range(len(self.work.controllers)))
-        varied = self.workshop.varied(0)
-        for name in (*self.work.factors.levels, *self.work.factors.sampled, *varied):
-            if not any(trial.names.places(name) for trial in trials):
+        trials = tuple(self.trial_cache.trial(0, i) for i in range(len(self.work.controllers)))
+        randomization = self.trial_cache.randomization(0)
+        for name in (*self.work.factors.levels, *self.work.factors.sampled, *randomization):
+            if not any(trial.names.resolve(name) for trial in trials):
                 known = [*self.scenario.settings, *(each for trial in trials for each in trial.names.all)]
                 raise ParameterError(unknown_name("factor", name, set(known) - {name, name.removeprefix("law.")}))
         for trial in trials:
-            _require_different(trial, (*self.work.factors.levels, *self.work.factors.sampled, *varied))
+            _require_different(trial, (*self.work.factors.levels, *self.work.factors.sampled, *randomization))
         return trials
 
     @functools.cached_property
     def quantities(self) -> Mapping[str, Quantity]:
-        """What is measured, by name, of all controllers."""
+        """Metrics of all controllers, by name."""
         return {name: each for trial in self.trials for name, each in trial.quantities.items()}
 
     @functools.cached_property
     def plan(self) -> StudyPlan:
-        """Which runs make up each task; trials are compiled for it.
+        """Assignment of runs to tasks, for which trials are compiled.
 
         Raises:
-            StudyError, ModelError, ParameterError: as :attr:`trials` does.
+            StudyError, ModelError, ParameterError: as for :attr:`trials`.
         """
         block = self.work.factors.points * len(self.work.seeds)
         if self.runs_per_task is not None:
@@ -421,12 +425,12 @@ class Study:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether all controllers run in machine code, so that threads serve them."""
+        """True if all controllers run in machine code, so that threads compute the tasks."""
         return all(map(is_compiled, self.trials))
 
     @property
     def user_file(self) -> tuple[Path, str] | None:
-        """Path and text of the user's file that scenario or controllers come from, if there is one."""
+        """Path and text of the user's file that defines scenario or controllers; None if there is none."""
         for module in user_modules([self.scenario, *self.work.controllers.values()]):
             file = Path(str(module.__file__))
             text = text_of(file)
@@ -435,17 +439,17 @@ class Study:
         return None
 
     def job(self, sizes: Sequence[int] | None = None) -> Job:
-        """The study cut into tasks.
+        """Divide the study into tasks.
 
         Args:
-            sizes: runs in a task of each controller; as :attr:`plan` says if not given.
+            sizes: number of runs in a task of each controller; those of :attr:`plan` if not given.
         """
         plan = self.plan if sizes is None else self._plan(sizes)
         first = self.work.factors.settings_of(0)
-        numbers = (*self.work.factors.levels, *self.work.factors.sampled, *self.workshop.varied(0))
+        numbers = (*self.work.factors.levels, *self.work.factors.sampled, *self.trial_cache.randomization(0))
         metrics = dict.fromkeys(self.quantities)
         if plan.groups > 1:
-            # Other settings may have metrics that these have not.
+            # Other settings may have metrics that the first ones do not have.
             metrics |= dict.fromkeys(name for trial in self.trials for name in trial.left_out)
         return Job(self.work, plan, ResultColumns(first, numbers, tuple(metrics)), self.hash)
 
@@ -459,18 +463,18 @@ class Study:
         resume: bool = False,
         limit: int = LIMIT,
     ) -> Results:
-        """Run all that is not done yet; results are in the folder as they come in.
+        """Run all tasks that are not done yet; results are written to the folder as they become available.
 
-        Threads of this process compute tasks if all laws are symbolic, else processes of their own. A run that has to
+        Threads of this process compute the tasks if all laws are symbolic, else separate processes. A run that has to
         stop is a result, too.
 
         Args:
-            folder: for the results; made if missing.
-            client: of a Dask cluster that computes the tasks.
-            workers: tasks at a time on this machine; as many as this process may use cores if not given.
-            progress: whether what is done is shown on standard error.
-            resume: go on with results of the same study that are in the folder.
-            limit: most runs that are begun without asking.
+            folder: folder for the results; created if missing.
+            client: client of a Dask cluster that computes the tasks.
+            workers: number of tasks at a time on this machine; the number of available cores if not given.
+            progress: True to show progress on standard error.
+            resume: True to continue with results of the same study in the folder.
+            limit: largest number of runs.
 
         Returns:
             The results.
@@ -478,8 +482,8 @@ class Study:
         Raises:
             ModelError, ParameterError: for a study that cannot be run.
             StudyError: if there is nothing to run, or more than ``limit``; if the folder cannot be written, is full, in
-                use, or holds something else; if a scheduler is gone or a worker dies again and again.
-            StudyInterrupted: on Ctrl-C; what is done is kept.
+                use, or contains other files; if the scheduler is lost or a worker dies repeatedly.
+            StudyInterrupted: on Ctrl-C; completed tasks are kept.
         """
         return execute(
             self, Path(folder), client=client, workers=workers, progress=progress, resume=resume, limit=limit
@@ -494,37 +498,37 @@ class Study:
             return
         factors = self.work.factors
         empty = [name for name, values in {**factors.settings, **factors.levels}.items() if not len(values)]
-        what = f"{', '.join(map(repr, empty))} has no levels" if empty else "it has no controllers"
-        raise StudyError(f"study {self.name!r} has no runs: {what}")
+        why = f"{', '.join(map(repr, empty))} has no levels" if empty else "it has no controllers"
+        raise StudyError(f"study {self.name!r} has no runs: {why}")
 
 
 def _require_different(trial: Trial, names: Sequence[str]) -> None:
-    """Refuse two names for one number."""
-    taken: dict[RunVariable, str] = {}
+    """Raise ParameterError for two names of the same number."""
+    first: dict[RunVariable, str] = {}
     for name in names:
-        for place in trial.names.places(name):
-            if place in taken:
+        for variable in trial.names.resolve(name):
+            if variable in first:
                 raise ParameterError(
-                    f"{taken[place]!r} and {name!r} are the same number: vary one of them; what seeds vary can be "
-                    "chosen by varied="
+                    f"{first[variable]!r} and {name!r} are the same number: vary one of them; randomization= replaces "
+                    "what seeds vary"
                 )
-            taken[place] = name
+            first[variable] = name
 
 
 def _sources(given: Mapping[str, Source] | Sequence[str] | None) -> dict[str, Source]:
     if given is None:
         return {OWN: None}
     if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
-        raise ModelError(f"controllers are names, or functions by name, got {given!r}")
+        raise ModelError(f"controllers must be a sequence of names, or functions by name, got {given!r}")
     pairs = given.items() if isinstance(given, Mapping) else [(name, name) for name in given]
     sources: dict[str, Source] = {}
     for name, source in pairs:
         require_name("a controller", name)
         if name in sources:
-            raise ModelError(f"controllers have different names, got {name!r} twice")
+            raise ModelError(f"controllers must have different names, got {name!r} twice")
         if not (source is None or isinstance(source, str | Controller) or callable(source)):
             raise ModelError(
-                f"controller {name!r} must be a function that makes one for a setup, or the name of a rival of the "
+                f"controller {name!r} must be a function that builds one for a setup, or the name of a baseline of the "
                 f"scenario, got {source!r}"
             )
         sources[name] = None if source == OWN else source
@@ -538,5 +542,5 @@ def _seeds(given: int | Sequence[int]) -> range | tuple[int, ...]:
         return given
     numbers = tuple(seed_numbers(given).tolist())
     if len(set(numbers)) < len(numbers):
-        raise ModelError("a seed is given more than once: its runs would be the same")
+        raise ModelError("seeds must be different: equal seeds give equal runs")
     return numbers

@@ -1,7 +1,7 @@
-"""Tasks on this machine: threads of this process, or each with a worker process of its own.
+"""Tasks on this machine: in threads of this process, or in a worker process for each thread.
 
-A worker process is a Python of its own that receives numbers of tasks and answers with their results. It ends when
-whoever started it does, however that comes about: its input is then at an end.
+A worker process is a separate Python interpreter that receives indices of tasks and returns their results. It ends when
+the process that started it ends, in whatever way: its standard input is then closed.
 """
 
 from __future__ import annotations
@@ -23,74 +23,74 @@ from ...symbolic.errors import StudyError
 from .job import TaskOutcome, TaskRunner, compute_packed
 
 LOOK = 0.2
-"""Seconds between looks of the thread that waits, so that Ctrl-C is seen at once."""
+"""Interval at which the waiting thread wakes up to handle Ctrl-C [s]."""
 
 
-class Maker(Protocol):
-    """Computes tasks, one at a time, in the thread that made it."""
+class Worker(Protocol):
+    """Computes tasks, one at a time, in the thread that created it."""
 
     def compute(self, number: int) -> TaskOutcome:
-        """A task from start to end.
+        """Compute a task.
 
         Args:
-            number: of the task.
+            number: index of the task.
         """
         ...
 
     def close(self) -> None:
-        """Nothing more is asked of it."""
+        """Release resources; no more tasks follow."""
         ...
 
 
 class InThread:
     """Computes tasks in this process."""
 
-    def __init__(self, bench: TaskRunner) -> None:
-        """Nothing is built yet.
+    def __init__(self, runner: TaskRunner) -> None:
+        """Store the runner.
 
         Args:
-            bench: that all threads share.
+            runner: runner that all threads share.
         """
-        self._bench = bench
+        self._runner = runner
 
     def compute(self, number: int) -> TaskOutcome:
-        """A task from start to end.
+        """Compute a task.
 
         Args:
-            number: of the task.
+            number: index of the task.
         """
-        return self._bench.compute(number)
+        return self._runner.compute(number)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class LocalTasks:
     """Tasks in flight, as many as there are workers; outcomes in the order in which they are ready."""
 
-    def __init__(self, numbers: Iterator[int], workers: int, make: Callable[[], Maker]) -> None:
-        """Start.
+    def __init__(self, numbers: Iterator[int], workers: int, make: Callable[[], Worker]) -> None:
+        """Start the threads.
 
         Args:
-            numbers: of the tasks, asked for when a worker is free.
-            workers: how many.
-            make: what computes tasks, once for each worker.
+            numbers: indices of the tasks, consumed as workers become free.
+            workers: number of workers.
+            make: function that creates a worker, called once in each thread.
         """
         self._numbers, self._make = numbers, make
         self._guard, self._halt = threading.Lock(), threading.Event()
-        # A worker that is ahead waits until what it has made is written down.
+        # The queue is bounded: a worker that is ahead waits until its outcome is stored.
         self._ready: queue.Queue[TaskOutcome | BaseException | None] = queue.Queue(workers)
         self._threads = [threading.Thread(target=self._work, name=f"worker-{i}", daemon=True) for i in range(workers)]
-        self._makers: list[Maker] = []
+        self._workers: list[Worker] = []
         self._ended = 0
         for thread in self._threads:
             thread.start()
 
     def __iter__(self) -> Iterator[TaskOutcome]:
-        """Outcomes, until all tasks are done.
+        """Yield outcomes until all tasks are done.
 
         Raises:
-            BaseException: whatever a task raised.
+            BaseException: whatever a task raises.
         """
         while self._ended < len(self._threads):
             try:
@@ -106,47 +106,47 @@ class LocalTasks:
         self._join()
 
     def stop(self) -> list[TaskOutcome]:
-        """Begin no more tasks; wait for what this process computes, give up what others do.
+        """Start no more tasks, wait for those of this process, and kill worker processes.
 
         Returns:
-            What was ready or became so.
+            The outcomes that were ready or became ready.
         """
         self._halt.set()
-        for maker in list(self._makers):
-            maker.close()
-        left: list[TaskOutcome] = []
+        for worker in list(self._workers):
+            worker.close()
+        ready: list[TaskOutcome] = []
         while self._ended < len(self._threads):
             one = self._ready.get()
             if one is None:
                 self._ended += 1
             elif isinstance(one, TaskOutcome):
-                left.append(one)
+                ready.append(one)
         self._join()
-        return left
+        return ready
 
     def _join(self) -> None:
-        # A thread that has handed in its last outcome is still running; the process must not end under it.
+        # A thread is still running after its last outcome; the process must not exit before it ends.
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
-        maker: Maker | None = None
+        worker: Worker | None = None
         try:
-            maker = self._make()
-            self._makers.append(maker)
+            worker = self._make()
+            self._workers.append(worker)
             while not self._halt.is_set():
                 with self._guard:
                     number = next(self._numbers, None)
                 if number is None:
                     break
-                self._ready.put(maker.compute(number))
+                self._ready.put(worker.compute(number))
         except BaseException as error:
             if not self._halt.is_set():
                 self._halt.set()
                 self._ready.put(error)
         finally:
-            if maker is not None:
-                maker.close()
+            if worker is not None:
+                worker.close()
             self._ready.put(None)
 
 
@@ -158,26 +158,26 @@ PROGRAM = (
 
 
 class InProcess:
-    """Computes tasks in a process of its own, and in another one if that dies."""
+    """Computes tasks in a worker process, which is started again if it dies."""
 
     def __init__(self, packed: bytes) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            packed: the job, by :meth:`~erugin.scenarios.study.job.Job.pack`.
+            packed: the job, packed by :meth:`~erugin.scenarios.study.job.Job.pack`.
         """
         self._packed = packed
         self._guard, self._closed = threading.Lock(), False
         self._process = self._start()
 
     def compute(self, number: int) -> TaskOutcome:
-        """A task from start to end.
+        """Compute a task.
 
         Args:
-            number: of the task.
+            number: index of the task.
 
         Raises:
-            StudyError: if its worker dies again and again; and what the task raised.
+            StudyError: if the worker dies repeatedly; and whatever the task raises.
         """
         endings: list[str] = []
         while len(endings) < TRIES:
@@ -197,12 +197,12 @@ class InProcess:
             assert isinstance(answer, BaseException)
             raise answer
         raise StudyError(
-            f"task {number} ended its worker process {TRIES} times: {', '.join(endings)}. Perhaps there is too little "
-            "memory, take fewer workers, or code that ends the process"
+            f"task {number} ended its worker process {TRIES} times: {', '.join(endings)}. Check for too little memory "
+            "(use fewer workers), or code that ends the process"
         )
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         with self._guard:
             self._closed = True
             self._process.kill()
@@ -212,20 +212,20 @@ class InProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         command: Sequence[str] = [sys.executable, "-c", PROGRAM, json.dumps([path or os.getcwd() for path in sys.path])]
-        # Ctrl-C goes to all of a terminal's processes, and it is for who started this one.
+        # A new session: Ctrl-C reaches all processes of a terminal, but only the main process should handle it.
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True)
-        # If it dies at once, that is told when the first answer is waited for.
+        # If the process dies at once, waiting for its first answer reports that.
         with contextlib.suppress(OSError):
             send(process.stdin, self._packed)
         return process
 
 
 def send(stream: IO[bytes] | None, value: object) -> None:
-    """Write a value.
+    """Write a value to a pipe.
 
     Args:
-        stream: a pipe to another process of this program.
-        value: anything.
+        stream: pipe to another process of this program.
+        value: any object that can be pickled.
     """
     assert stream is not None
     data = pickle.dumps(value)
@@ -235,10 +235,10 @@ def send(stream: IO[bytes] | None, value: object) -> None:
 
 
 def receive(stream: IO[bytes] | None) -> object:
-    """Read a value.
+    """Read a value from a pipe.
 
     Args:
-        stream: a pipe from another process of this program.
+        stream: pipe from another process of this program.
 
     Raises:
         EOFError: if the other process has ended.
@@ -255,9 +255,9 @@ def receive(stream: IO[bytes] | None) -> object:
 
 
 def serve() -> None:
-    """What the worker process does: answer until there is nobody who asks."""
+    """Run the main loop of a worker process, which computes tasks until its input is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a user's code prints must not come between the answers.
+    # Output of a user's code must not be mixed with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     questions = sys.stdin.buffer
@@ -281,14 +281,14 @@ def serve() -> None:
 def _shut(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout):
         if stream is not None:
-            # What was not sent yet cannot be.
+            # Data that are not sent yet are lost with the process.
             with contextlib.suppress(OSError):
                 stream.close()
 
 
 def _ending(code: int) -> str:
     if code >= 0:
-        return f"it ended by itself with code {code}"
+        return f"it exited with code {code}"
     try:
         return f"signal {signal.Signals(-code).name}"
     except ValueError:

@@ -77,7 +77,7 @@ def test_some_controllers_and_metrics(mine: str, tmp_path: Path) -> None:
     [
         (["--controllers", "pid"], "unknown controller 'pid'. Did you mean 'pd'"),
         (["--metrics", "efort"], "unknown metric 'efort'. Did you mean 'effort'"),
-        (["--seeds", "0"], "seeds are a number of them"),
+        (["--seeds", "0"], "seeds must be their number"),
         (["--confidence", "2"], "confidence must lie between 0 and 1"),
         (["--robustness", "delay"], "--robustness takes key=value, got 'delay'"),
         (["--robustness", "delay=a"], "takes numbers between commas, got 'a'"),
@@ -128,7 +128,7 @@ def breaking(*, duration: float = 0.2):
     Args:
         duration: of the motion [s].
     '''
-    return dataclasses.replace(swing(duration), rivals={"broken": broken})
+    return dataclasses.replace(swing(duration), baselines={"broken": broken})
 """
 
 

@@ -63,7 +63,7 @@ def test_list_of_one_shows_its_settings_with_units(capsys: pytest.CaptureFixture
     for key, setting in scenario.settings.items():
         (words,) = [words for words in lines if words[:2] == [key, str(setting.value)]]
         assert " ".join(words[2:]).startswith(setting.meaning)
-        assert all(word in " ".join(words) for word in setting.words)
+        assert all(word in " ".join(words) for word in setting.choices)
     assert "step of the integration and of the samples [s]" in output
     setup = scenario()
     assert len(setup.nominal) == len(setup.parameters) > 15
@@ -304,10 +304,11 @@ def swing(*, duration: float = 0.1):
     q, v, g, u = (ca.SX.sym(name) for name in ("φ", "ω", "Γ", "τ"))
     robot = lagrangian_system(q=q, v=v, u=u, Q=u, p=g, nominal={"Γ": 9.81}, T=v**2 / 2, V=-g * ca.cos(q), name="振り子")
     measures = {"φ⁺": Measure(lambda motion: motion.q[-1, 0], "°", (-9.0, 9.0))}
-    varied = {"q0.φ": Shifted(Uniform(-0.1, 0.1))}
-    plan = Setup(robot, None, [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), varied=varied, measures=measures)
-    return Setup(robot, law(plan), [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), varied=varied,
-                 measures=measures, rivals={"größer": law})
+    noise = {"q0.φ": Shifted(Uniform(-0.1, 0.1))}
+    plan = Setup(robot, None, [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), randomization=noise,
+                 measures=measures)
+    return Setup(robot, law(plan), [0.1], [0.0], duration, 1e-2, error=ca.fabs(q - 0.1), randomization=noise,
+                 measures=measures, baselines={"größer": law})
 
 
 study = Study(swing, {}, {"größer": law}, seeds=4, name="étude")

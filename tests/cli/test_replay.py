@@ -109,7 +109,7 @@ def test_a_task_that_is_not_done(folder: Path, tmp_path: Path, capsys: pytest.Ca
     shutil.copytree(folder, other)
     (other / "tasks" / "000000" / "000000003.parquet").unlink()
     assert main(["replay", str(other), "--task", "3", "--out", str(tmp_path / "out")]) == 2
-    assert "task 3 is not done yet: go on with the study by --resume" in capsys.readouterr().err
+    assert "task 3 is not done yet: continue the study with resume=True, or --resume" in capsys.readouterr().err
 
 
 MARK = "\nfrom pathlib import Path\nPath({mark!r}).touch()\n"
@@ -135,7 +135,7 @@ def test_a_copy_of_the_code_is_executed_on_request_only(tmp_path: Path, capsys: 
     assert not mark.exists()
     # The file is gone, or is another one now.
     mine.unlink()
-    refused(f"{str(mine)!r}, which is not here", "author is unknown", "--trust", str(found.path / "manifest.json"))
+    refused(f"{str(mine)!r}, which is missing", "author is unknown", "--trust", str(found.path / "manifest.json"))
     mine.write_text(kept + "\nSPARE = 1\n", encoding="utf-8")
     refused(f"{str(mine)!r}, which has changed since", "author is unknown", "--trust")
     mine.unlink()

@@ -264,7 +264,7 @@ def test_full_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(tmp_path) == 0
     output, errors = capsys.readouterr()
     assert errors == ""
-    assert re.search(r"end of the path reached +9\.\d+ +s +9 … 9\.5 +as expected\n", output)
+    assert re.search(r"time at the end of the path +9\.\d+ +s +9 … 9\.5 +as expected\n", output)
     assert output.count("as expected") == len(two_link_arm_moving_obstacle().measures)
     assert "the stop condition holds at t = 9." in output
     assert files(tmp_path) == sorted(PICTURES)
@@ -281,7 +281,7 @@ def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], 
     assert "Row 'follow[1]' depends on 'follow[0]'" in errors
     assert Status.SINGULAR.sentence in errors
     assert "What was computed is kept." in errors
-    assert re.search(r"end of the path reached +nan", output)
+    assert re.search(r"time at the end of the path +nan", output)
     assert re.search(r"\n5\.\d\d\d s simulated in", output)
     assert files(tmp_path) == sorted(FEW)
     for name in FEW:

@@ -58,7 +58,7 @@ def test_a_study_is_run_into_a_folder_of_its_name(
     [
         ("x = 1\nstudy = nothing\n", "mine.py, line 2: NameError: name 'nothing' is not defined\n    study = nothing"),
         ("x = (\n", "mine.py, line 1: SyntaxError"),
-        (f"{BEGIN}s = Study(pendulum, {{'m1': 3.0}})\n", "mine.py, line 3: factor 'm1' takes a list of levels"),
+        (f"{BEGIN}s = Study(pendulum, {{'m1': 3.0}})\n", "mine.py, line 3: factor 'm1' must be a list of levels"),
         (f"{BEGIN}s = Study(pendulum, {{'m9': [3.0]}})\n", "unknown factor 'm9'"),
         (f"{BEGIN}s = Study(pendulum, {{'m9': []}})\n", "has no runs: 'm9' has no levels"),
         (

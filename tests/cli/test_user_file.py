@@ -152,7 +152,7 @@ SECOND = PENDULUM + '\n\n@scenario("still")\ndef still():\n    return setup(0.1)
 
 def test_one_of_several_is_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = wrong(folder, capsys, SECOND)
-    assert said == "mine.py has several scenarios: choose one by --scenario: still, swing"
+    assert said == "mine.py has several scenarios: choose one with --scenario: still, swing"
     assert main(["run", "mine.py", "--scenario", "swing"]) == 0
     capsys.readouterr()
     assert wrong(folder, capsys, SECOND, "--scenario", "stil") == (
@@ -167,7 +167,7 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
     assert "mine.py has no scenario" in wrong(folder, capsys, imported)
     assert "two scenarios are called 'swing'" in wrong(folder, capsys, SECOND.replace('"still"', '"swing"'))
     assert main(["run", "bricard", "--scenario", "swing"]) == 2
-    assert "--scenario chooses one of a file's scenarios" in capsys.readouterr().err
+    assert "--scenario chooses a scenario of a file" in capsys.readouterr().err
 
 
 # Mistakes ------------------------------------------------------------------------------------------------------------
@@ -182,15 +182,15 @@ def test_scenarios_that_are_none_or_twice(folder: Path, capsys: pytest.CaptureFi
         ("import casadi", "import cassadi", "ModuleNotFoundError: No module named 'cassadi'", "import cassadi as ca"),
         ("import Measure,", "import Mesure,", "ImportError: cannot import name 'Mesure'", "import Mesure, Setup"),
         ("def last", "raise ValueError\ndef last", "ValueError", "raise ValueError"),
-        ("def last", "import sys\nsys.exit(3)\ndef last", "the file ends the program (sys.exit)", "sys.exit(3)"),
+        ("def last", "import sys\nsys.exit(3)\ndef last", "the file calls sys.exit when it is loaded", "sys.exit(3)"),
         ("q=q, v=v", "q=q, v=2 * v", "v must be a column of symbols", "robot = lagrangian_system("),
         ("[0.0], duration", "[0.0], length", "NameError: name 'length' is not defined", "[0.0], length"),
         ("motion.q[-1, 0]", "motion.q[-1, 7]", "IndexError: index 7 is out of bounds", "motion.q[-1, 7]"),
         ('write_text("drawn")', "wite()", "AttributeError: ", "path.wite()"),
-        ("= 0.5", "= None", "needs a default that is a number", '@scenario("swing")'),
+        ("= 0.5", "= None", "must have a default: a number", '@scenario("swing")'),
         ("duration: of the", "time: of the", "argument 'duration' of scenario 'swing' is not described", "@scenario"),
         ('@scenario("swing")', "@scenario", "a scenario needs a name: write @scenario(", "@scenario"),
-        ("duration: float", "duration: Seconds", "must be known when it is made: name 'Seconds'", "@scenario"),
+        ("duration: float", "duration: Seconds", "must be defined before its function: name 'Seconds'", "@scenario"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(
@@ -228,8 +228,8 @@ def test_a_function_that_returns_no_setup(folder: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"x = 1\ny = '\xe9'\n", "mine.py, line 2: not UTF-8, byte 0xe9 has no meaning there: save it as UTF-8"),
-        (b"x = 1\n\n\0\n", "mine.py, line 3: this is no text: it has a null byte there"),
+        (b"x = 1\ny = '\xe9'\n", "mine.py, line 2: byte 0xe9 is not valid UTF-8: save the file as UTF-8"),
+        (b"x = 1\n\n\0\n", "mine.py, line 3: the file contains a null byte, so it is not a text file"),
     ],
 )
 def test_a_file_that_is_no_text(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, said: str) -> None:

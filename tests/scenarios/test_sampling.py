@@ -82,11 +82,11 @@ def test_a_distribution_is_a_value_that_can_be_sent(distribution: Distribution) 
         (lambda: LogNormal(-1.0, 0.1), "median must be greater than zero"),
         (lambda: Choice(()), "at least one value"),
         (lambda: Choice("12"), "values of Choice must be a sequence"),  # type: ignore[arg-type]
-        (lambda: Choice((1.0, 2.0), 3.0), "weights of a choice are numbers in a row"),  # type: ignore[arg-type]
-        (lambda: Choice((1.0,), (1.0, 2.0)), "2 weights were given for 1 values"),
+        (lambda: Choice((1.0, 2.0), 3.0), "weights of a Choice must be a sequence of numbers"),  # type: ignore[arg-type]
+        (lambda: Choice((1.0,), (1.0, 2.0)), "got 2 weights for 1 values"),
         (lambda: Choice((1.0, 2.0), (0.0, 0.0)), "at least one weight must be greater than zero"),
         (lambda: Choice((1.0, 2.0), (1.0, -1.0)), "a weight must not be negative"),
-        (lambda: Scaled(Shifted(Uniform(0.0, 1.0))), "not relative itself"),
+        (lambda: Scaled(Shifted(Uniform(0.0, 1.0))), "that is not relative"),
         (lambda: Shifted(0.1), "a distribution such as"),  # type: ignore[arg-type]
     ],
 )
@@ -159,21 +159,21 @@ def test_values_are_even_and_independent_between_names_and_seeds() -> None:
 def test_relative_distributions_need_the_nominal_value() -> None:
     varied = {"m1": Scaled(UNIT)}
     np.testing.assert_array_equal(sample(varied, 5, lambda name: 3.0)["m1"], 3.0 * sample({"m1": UNIT}, 5)["m1"])
-    with pytest.raises(ParameterError, match="'m1' is varied about its nominal value"):
+    with pytest.raises(ParameterError, match="the distribution of 'm1' is relative to its nominal value"):
         sample(varied, 5)
 
 
 @pytest.mark.parametrize("seeds", [0, -1, [], [-1], [0.5], [[1]], True, [2**63], "12", [1, [2]]])
 def test_what_is_no_seeds_is_refused(seeds: object) -> None:
-    with pytest.raises(ModelError, match="seeds are a number of them"):
+    with pytest.raises(ModelError, match="seeds must be their number"):
         seed_numbers(seeds)  # type: ignore[arg-type]
 
 
 def test_what_is_no_distribution_is_refused() -> None:
-    with pytest.raises(ModelError, match="'m1' is varied by a distribution"):
+    with pytest.raises(ModelError, match="the distribution of 'm1' must be a Distribution"):
         sample({"m1": 1.0}, 3)  # type: ignore[dict-item]
 
 
 def test_what_is_no_mapping_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"varied must be distributions by name, .*, got \[Uniform"):
+    with pytest.raises(ModelError, match=r"distributions must be a mapping by name, .*, got \[Uniform"):
         sample([UNIT], 3)  # type: ignore[arg-type]  # as a user might

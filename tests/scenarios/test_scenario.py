@@ -54,7 +54,7 @@ def test_settings_are_sent_with_the_function(tmp_path: Path, annotations: str) -
     told = subprocess.run([sys.executable, "-P", str(file)], capture_output=True, text=True, timeout=120.0, check=True)
     found = pickle.loads(bytes.fromhex(told.stdout))
     assert found.name == "swing"
-    assert found.settings["way"].words == ("up", "down")
+    assert found.settings["way"].choices == ("up", "down")
     assert found.settings["duration"].meaning == "of the motion [s]."
     assert found.prepare({"way": "down", "duration": "0.2"}).q0 == [-1.5]
     assert found(duration=0.2).duration == 0.2
@@ -182,10 +182,10 @@ def by_place(angle: float = 1.0, /) -> Setup:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (no_default, "argument 'angle' of scenario 'x' needs a default"),
-        (of_no_type, "argument 'angle' of scenario 'x' needs a default"),
+        (no_default, "argument 'angle' of scenario 'x' must have a default"),
+        (of_no_type, "argument 'angle' of scenario 'x' must have a default"),
         (not_described, "argument 'angle' of scenario 'x' is not described"),
-        (by_place, "leave out the /"),
+        (by_place, "remove the / after it"),
     ],
 )
 def test_functions_that_are_no_scenarios(function: Callable[..., Setup], said: str) -> None:

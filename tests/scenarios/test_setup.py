@@ -183,10 +183,10 @@ def test_phases_take_the_place_of_a_controller() -> None:
     other = one.with_parameters({"trajectory.alpha": 6.0, "m1": 2.0})
     assert other.phases[0].controller_p == {"trajectory.alpha": 6.0, "m1": 2.0}
     assert dict(other.p) == {"m1": 2.0}
-    with pytest.raises(ModelError, match="a controller or phases"):
+    with pytest.raises(ModelError, match="either a controller or phases"):
         Setup(robot, law(robot), [0.0, 0.0], [0.0, 0.0], 1.0, 1e-3, phases=phases)
     metrics = {"energy": Largest(robot.kinetic_energy)}
-    with pytest.raises(ModelError, match="takes no stop, metrics: "):
+    with pytest.raises(ModelError, match="accepts no stop, metrics: "):
         Setup(robot, None, [0.0, 0.0], [0.0, 0.0], 1.0, 1e-3, phases=phases, stop=robot.t - 1, metrics=metrics)
     with pytest.raises(ModelError, match="has a controller for each"):
         one.driven_by(None)
@@ -209,7 +209,7 @@ def test_a_picture_is_drawn_of_the_motion(tmp_path: Path) -> None:
             {"pictures": {"error.png": None}},
             "picture 'error.png' must be a function of the motion and a file, got None",
         ),
-        ({"pictures": {"../error.png": print}}, "by a file's name without a folder, got '../error.png'"),
+        ({"pictures": {"../error.png": print}}, "must be a file name without a folder, got '../error.png'"),
         ({"q0": [0.0, 0.0, 0.0]}, r"q0 must have shape \(2,\), got shape \(3,\)"),
         ({"v0": 0.0}, r"v0 must have shape \(2,\), got shape \(\)"),
         ({"duration": 0.0}, "duration must be greater than zero, got 0.0"),
@@ -231,13 +231,13 @@ def test_a_measure_is_a_function_with_two_bounds_and_gives_one_number() -> None:
     for expected in bad:
         with pytest.raises(ModelError, match=r"highest value (\(low, high\), got |must be a number, got NaN)"):
             Measure(len, "", expected)  # type: ignore[arg-type]  # that is what is looked at
-    with pytest.raises(ModelError, match="a measure is a function of the motion, got 3"):
+    with pytest.raises(ModelError, match="a measure must be a function of the motion, got 3"):
         Measure(3)  # type: ignore[arg-type]  # likewise
     one = setup(duration=0.01, measures={"angles": Measure(lambda motion: motion.q)})
-    with pytest.raises(ModelError, match=r"measure 'angles' must give one number, got shape \(11, 2\)"):
+    with pytest.raises(ModelError, match=r"measure 'angles' must return one number, got an array of shape \(11, 2\)"):
         one.measure(ran(one))
     one = setup(duration=0.01, measures={"ending": Measure(lambda motion: motion.ending)})
-    with pytest.raises(ModelError, match="measure 'ending' must give one number, got '"):
+    with pytest.raises(ModelError, match="measure 'ending' must return one number, got '"):
         one.measure(ran(one))
     one = setup(duration=0.01, measures={"time": Measure(lambda motion: motion.t[-1:])})
     assert one.measure(ran(one))[0].value == pytest.approx(0.01)

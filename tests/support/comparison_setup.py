@@ -56,6 +56,6 @@ def swing(duration: float = 1.0) -> Setup:
         error=ca.norm_2(robot.q - reference),
         clearance=ca.norm_2(tip - ca.DM(DISC)) - 0.1,
         settled=0.02,
-        varied=VARIED,
-        rivals=RIVALS,
+        randomization=VARIED,
+        baselines=RIVALS,
     )

@@ -70,7 +70,7 @@ def sled_on_ice(*, duration: float = 2.0, fine: bool = False) -> Setup:
         error=ca.fabs(robot.q - ca.sin(robot.t)),
         settled=0.05,
         pictures={"samples.txt": draw},
-        varied={"plant.m": Scaled(Normal(1.0, 0.1)), "q0.x": Uniform(0.1, 0.5)},
+        randomization={"plant.m": Scaled(Normal(1.0, 0.1)), "q0.x": Uniform(0.1, 0.5)},
     )
 
 
@@ -96,7 +96,7 @@ def sled_with_a_law(*, duration: float = 0.2) -> Setup:
     """
     setup = sled_on_ice(duration=duration)
     own = law(5.0)(setup)
-    return replace(setup, controller=own, pictures={"gains.txt": draw_gains}, rivals={"by speed": by_speed})
+    return replace(setup, controller=own, pictures={"gains.txt": draw_gains}, baselines={"by speed": by_speed})
 
 
 rivals = Study(sled_with_a_law, {}, ["own", "by speed"], seeds=2, name="rivals")

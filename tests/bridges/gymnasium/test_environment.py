@@ -56,7 +56,7 @@ def states_of(motion: object) -> Array:
 
 
 def test_zero_residual_is_the_simulation_bit_for_bit(setup: Setup) -> None:
-    env = export(setup, residual=True, dictionary=True, varied={})
+    env = export(setup, residual=True, dictionary=True, randomization={})
     assert env.why_called == ""
     states, _, ending = followed(env, NOTHING)
     assert np.array_equal(states, states_of(setup.run()))
@@ -79,7 +79,7 @@ def test_an_environment_that_is_sent_or_copied_goes_on_from_where_it_is(
 
 
 def test_a_longer_period_takes_every_so_manyth_sample_of_the_simulation(setup: Setup) -> None:
-    states, rewards, _ = followed(export(setup, residual=True, period=0.01, dictionary=True, varied={}), NOTHING)
+    states, rewards, _ = followed(export(setup, residual=True, period=0.01, dictionary=True, randomization={}), NOTHING)
     assert len(rewards) == 30
     assert np.array_equal(states, states_of(setup.run())[::5])
 
@@ -91,13 +91,15 @@ def test_quasi_velocities_and_a_path_are_followed_as_well() -> None:
 
 
 def test_a_held_law_is_a_sampled_one(setup: Setup) -> None:
-    states, _, _ = followed(export(setup, residual=True, hold=True, period=0.01, dictionary=True, varied={}), NOTHING)
+    states, _, _ = followed(
+        export(setup, residual=True, hold=True, period=0.01, dictionary=True, randomization={}), NOTHING
+    )
     sampled = setup.driven_by(SampleAndHold(program_control(setup.robot), 0.01)).run()
     assert np.abs(states - states_of(sampled)[::5]).max() <= 1e-12
 
 
 def test_without_a_law_the_action_is_all_that_drives(setup: Setup) -> None:
-    states, _, _ = followed(export(setup, dictionary=True, varied={}), PUSH)
+    states, _, _ = followed(export(setup, dictionary=True, randomization={}), PUSH)
     driven = setup.driven_by(OpenLoop(setup.robot, PUSH)).run()
     assert np.abs(states - states_of(driven)).max() <= 1e-12
 
@@ -110,7 +112,7 @@ class Pushed(Called):
 
 
 def test_an_action_is_added_to_what_the_law_gives(setup: Setup) -> None:
-    states, _, _ = followed(export(setup, residual=True, dictionary=True, varied={}), PUSH)
+    states, _, _ = followed(export(setup, residual=True, dictionary=True, randomization={}), PUSH)
     pushed = setup.driven_by(Pushed(program_control(setup.robot))).run()
     assert np.abs(states - states_of(pushed)).max() <= 1e-12
     assert np.abs(states - states_of(setup.run())).max() > 1e-2
@@ -129,7 +131,7 @@ def test_laws_called_from_python_move_as_compiled_ones(setup: Setup, hold: bool)
 
 def test_forces_of_an_ideal_law_take_forces_as_actions(setup: Setup) -> None:
     ideal = setup.driven_by(program_control(setup.robot, "ideal"))
-    env = export(ideal, residual=True, dictionary=True, varied={})
+    env = export(ideal, residual=True, dictionary=True, randomization={})
     assert env.metadata["action_names"] == ["R (q1)", "R (q2)"]
     assert env.metadata["action_units"] == ["N m", "N m"]
     assert np.array_equal(followed(env, NOTHING)[0], states_of(ideal.run()))
@@ -145,7 +147,7 @@ def test_a_mechanism_keeps_its_integrator_over_an_episode() -> None:
 def test_a_seed_draws_what_it_draws_in_a_comparison(setup: Setup) -> None:
     env = export(setup, residual=True, dictionary=True)
     trial = Trial.of(setup, "law", setup.controller)
-    motions = trial.motions(sample(setup.varied, [7, 8], trial.nominal), every=1)
+    motions = trial.motions(sample(setup.randomization, [7, 8], trial.nominal), every=1)
     for i, seed in enumerate((7, 8)):
         assert np.array_equal(followed(env, NOTHING, seed)[0], states_of(motions[i]))
 
@@ -154,7 +156,7 @@ def test_options_set_parameters_in_place_of_what_is_drawn(setup: Setup) -> None:
     env = export(setup, residual=True, dictionary=True)
     seen, _ = env.reset(seed=1, options={"parameters": {"m1": 3.0, "q0.q1": 0.25}})
     assert seen["q"][0] == 0.25
-    drawn = sample(setup.varied, [1], Trial.of(setup, "law", setup.controller).nominal)
+    drawn = sample(setup.randomization, [1], Trial.of(setup, "law", setup.controller).nominal)
     motion = simulate(
         *(setup.robot, setup.controller, [0.25, 1.1], setup.v0, 0.02),
         step=setup.step,
@@ -168,7 +170,9 @@ def test_options_set_parameters_in_place_of_what_is_drawn(setup: Setup) -> None:
 
 def test_the_reward_is_the_integral_that_is_written_down(setup: Setup) -> None:
     reward = Reward(error=2.0, effort=0.3, clearance=5.0, margin=0.4, arrival=0.0, collision=0.0)
-    env = export(setup, residual=True, reward=reward, period=0.01, bounds=(20.0, 10.0), dictionary=True, varied={})
+    env = export(
+        setup, residual=True, reward=reward, period=0.01, bounds=(20.0, 10.0), dictionary=True, randomization={}
+    )
     _, rewards, _ = followed(env, NOTHING)
     motion = setup.run()
     assert isinstance(motion, Trajectory)
@@ -187,16 +191,16 @@ def test_a_reward_may_be_an_expression_or_a_function(setup: Setup) -> None:
     def paid(told: Transition) -> Array:
         return np.asarray(told.after["q"][:, 0] - told.before["q"][:, 0] + told.action[:, 1], dtype=np.float64)
 
-    spent = export(setup, reward=-robot.u.T @ robot.v, dictionary=True, varied={})
+    spent = export(setup, reward=-robot.u.T @ robot.v, dictionary=True, randomization={})
     states, rewards, _ = followed(spent, PUSH)
     assert np.abs(rewards + spent.task.h * states[:-1, 2:] @ PUSH).max() <= 1e-14
-    states, rewards, _ = followed(export(setup, reward=paid, dictionary=True, varied={}), PUSH)
+    states, rewards, _ = followed(export(setup, reward=paid, dictionary=True, randomization={}), PUSH)
     assert np.abs(rewards - np.diff(states[:, 0]) - PUSH[1]).max() <= 1e-15
 
 
 def test_an_episode_ends_where_the_simulation_stops(setup: Setup) -> None:
     early = replace(setup, stop=setup.robot.t - 0.0451)
-    env = export(early, residual=True, reward=Reward(0.0, 0.0, 0.0, arrival=3.0), dictionary=True, varied={})
+    env = export(early, residual=True, reward=Reward(0.0, 0.0, 0.0, arrival=3.0), dictionary=True, randomization={})
     states, rewards, ending = followed(env, NOTHING)
     assert np.array_equal(states, states_of(early.run()))
     assert ending == "the stop condition holds"
@@ -207,7 +211,7 @@ def test_an_episode_ends_where_the_simulation_stops(setup: Setup) -> None:
 def test_a_collision_within_a_period_ends_it(setup: Setup) -> None:
     """A disc that drifts through the tip is met between two ticks, and has left it at the second."""
     gap = 40.0 * ca.fabs(setup.robot.t - 0.015) - 0.1
-    env = export(replace(setup, clearance=gap), period=0.01, dictionary=True, varied={})
+    env = export(replace(setup, clearance=gap), period=0.01, dictionary=True, randomization={})
     env.reset(seed=0)
     assert env.step(NOTHING)[2:4] == (False, False)
     seen, reward, terminated, _, info = env.step(NOTHING)
@@ -253,7 +257,7 @@ def test_a_mechanism_that_comes_to_a_singular_position_ends_where_the_simulation
 
 
 def test_a_motion_that_diverges_is_not_finite_and_the_last_state_is_shown(setup: Setup) -> None:
-    states, rewards, ending = followed(export(setup, dictionary=True, varied={}), np.array([1e200, 0.0]))
+    states, rewards, ending = followed(export(setup, dictionary=True, randomization={}), np.array([1e200, 0.0]))
     assert "not finite" in ending
     assert np.isfinite(states).all()
     assert np.array_equal(states[-1], states[-2])
@@ -262,7 +266,7 @@ def test_a_motion_that_diverges_is_not_finite_and_the_last_state_is_shown(setup:
 
 def test_parameters_of_plant_and_law_may_differ(setup: Setup) -> None:
     """The law's model keeps the nominal mass, as where a comparison varies the plant's."""
-    env = export(setup, residual=True, dictionary=True, varied={})
+    env = export(setup, residual=True, dictionary=True, randomization={})
     env.reset(options={"parameters": {"plant.m1": 4.0}})
     motion = simulate(setup.robot, setup.controller, setup.q0, setup.v0, 0.02, step=setup.step, p={"m1": 4.0})
     for i in range(1, 11):
@@ -309,7 +313,7 @@ def test_starts_that_were_drawn_ahead_are_those_of_their_seeds(setup: Setup) -> 
     env, nominal = export(setup, dictionary=True), Trial.of(setup, "law", setup.controller).nominal
     seen, info = env.reset(seed=11)
     for _ in range(2 * BUFFER_DEPTH + 3):
-        assert seen["q"][0] == sample(setup.varied, [info["seed"]], nominal)["q0.q1"][0]
+        assert seen["q"][0] == sample(setup.randomization, [info["seed"]], nominal)["q0.q1"][0]
         seen, info = env.reset()
 
 
@@ -337,7 +341,7 @@ def test_a_value_out_of_its_range_stops_the_episode_that_has_it_and_no_other(set
     drawn = sample(varied, later_seeds(np.full(60, 5), np.arange(60)))["plant.m1"]
     bad = int(np.argmax(drawn <= 0.0))
     assert bad > 1
-    env = export(setup, varied=varied)
+    env = export(setup, randomization=varied)
     env.reset(seed=5)
     for _ in range(1, bad):
         env.reset()

@@ -62,7 +62,7 @@ def handed_over(until: Callable[[Robot], float | ca.SX], *, called: bool = False
         Phase(Called(first) if called else first, until=until(robot), name="program"),
         Phase(OpenLoop(robot, PUSH), name="torques"),
     )
-    return replace(setup, controller=None, phases=phases, varied={})
+    return replace(setup, controller=None, phases=phases, randomization={})
 
 
 def at_an_angle(robot: Robot) -> ca.SX:
@@ -159,7 +159,7 @@ def test_two_steps_over_rocks() -> None:
 
 @pytest.mark.parametrize("hold", [False, True])
 def test_lanes_switch_each_at_its_own_time_as_single_environments_do(hold: bool) -> None:
-    setup = replace(handed_over(at_an_angle), varied=VARIED)
+    setup = replace(handed_over(at_an_angle), randomization=VARIED)
     many = export_vector(setup, 5, residual=True, hold=hold, period=0.01, autoreset="Disabled")
     ones = [export(setup, residual=True, hold=hold, period=0.01) for _ in range(5)]
     seen, _ = many.reset(seed=3)
@@ -240,7 +240,9 @@ def test_what_seeds_draw_goes_to_the_laws_of_all_phases_that_have_it() -> None:
     robot, own = point_mass(), Parameters.declare({"k": 2.0})
     laws = [OpenLoop(robot, ca.vertcat(own["k"], 0.0), parameters=own) for _ in range(2)]
     phases = (Phase(laws[0], until=0.05, controller_p={"k": 3.0}), Phase(laws[1]))
-    setup = Setup(robot, None, [0.0, 0.0], [0.0, 0.0], 0.1, 1e-2, phases=phases, varied={"q0.x0": Uniform(1.0, 2.0)})
+    setup = Setup(
+        robot, None, [0.0, 0.0], [0.0, 0.0], 0.1, 1e-2, phases=phases, randomization={"q0.x0": Uniform(1.0, 2.0)}
+    )
     env = export(setup, residual=True, dictionary=True)
     _, states, _, _ = followed(env, np.zeros(2))
     assert 1.0 < states[0, 0] < 2.0
@@ -337,7 +339,7 @@ def test_a_phase_has_the_nominal_values_of_its_own_plant() -> None:
         arm, parameters=Parameters(arm.parameters.names, arm.parameters.symbols, {**arm.nominal, "m2": 5.0})
     )
     phases = Phase(None, until=0.1), Phase(None, robot=loaded)
-    setup = replace(setup, controller=None, varied={}, phases=phases)
+    setup = replace(setup, controller=None, randomization={}, phases=phases)
     env = export(setup, dictionary=True, period=0.02, bounds=1.0)
 
     def last(what: Setup) -> np.ndarray:
@@ -373,7 +375,7 @@ def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float)
     rows = holonomic(robot.points["tip"] - away, perturbation=Baumgarte(8.0), name="reach")
     reach = ProgramController(Program(robot, rows), realization="actuated")
     phases = Phase(program_control(robot), until=0.1, name="swing"), Phase(reach, name="reach")
-    setup = replace(setup, controller=None, phases=phases, varied={})
+    setup = replace(setup, controller=None, phases=phases, randomization={})
     with pytest.raises(PhasedSimulationError) as told:
         setup.run()
     _, terminated, info, _ = ended(export(setup, residual=True, period=period))
@@ -384,7 +386,7 @@ def test_a_phase_that_becomes_singular_is_told_as_in_a_simulation(period: float)
 
 @pytest.mark.parametrize("phased", [False, True])
 def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_the_law(phased: bool) -> None:
-    setup = replace(swing(0.1), varied={})
+    setup = replace(swing(0.1), randomization={})
     law = Delay(program_control(setup.robot), 0.006)
     if phased:
         setup = replace(setup, controller=None, phases=(Phase(law, until=0.05), Phase(law)))
@@ -411,7 +413,9 @@ def test_environments_of_one_law_that_remembers_disturb_neither_each_other_nor_t
 def test_lanes_of_which_some_begin_with_the_second_phase_are_as_single_environments() -> None:
     robot = point_mass()
     phases = Phase(OpenLoop(robot, [1.0, 0.0]), until=robot.q[0] - 1.5), Phase(OpenLoop(robot, [-9.0, 0.0]))
-    setup = Setup(robot, None, [0.0, 0.0], [0.0, 0.0], 0.1, 1e-2, phases=phases, varied={"q0.x0": Uniform(1.0, 2.0)})
+    setup = Setup(
+        robot, None, [0.0, 0.0], [0.0, 0.0], 0.1, 1e-2, phases=phases, randomization={"q0.x0": Uniform(1.0, 2.0)}
+    )
     many = export_vector(setup, 6, residual=True, autoreset="Disabled")
     ones = [export(setup, residual=True) for _ in range(6)]
     seen, _ = many.reset(seed=0)
@@ -434,7 +438,7 @@ def test_what_a_simulation_refuses_is_refused_in_its_words() -> None:
     refused(torques(0.05, ca.SX.sym("far"), None), ModelError, "phase 'phase 1': stop uses far")
     plain = torques(0.05, None)
     refused(replace(plain, p={"zz": 1.0}), ParameterError, "unknown parameter 'zz'")
-    misspelt = replace(swing(), controller=None, varied={}, phases=(Phase(program_control(swinging_arm())),))
+    misspelt = replace(swing(), controller=None, randomization={}, phases=(Phase(program_control(swinging_arm())),))
     misspelt = replace(misspelt, phases=(replace(misspelt.phases[0], controller_p={"zz": 1.0}),))
     refused(misspelt, ParameterError, "unknown parameter 'zz'")
     refused(

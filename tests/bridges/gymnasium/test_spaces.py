@@ -107,8 +107,8 @@ def test_bounds_come_from_the_drives_or_are_told(setup: Setup) -> None:
 
 def test_an_action_beyond_its_bounds_is_taken_at_them_and_a_share_is_one_of_them(setup: Setup) -> None:
     plain, share = (
-        export(setup, bounds=(2.0, 4.0), varied={}),
-        export(setup, bounds=(2.0, 4.0), normalized=True, varied={}),
+        export(setup, bounds=(2.0, 4.0), randomization={}),
+        export(setup, bounds=(2.0, 4.0), normalized=True, randomization={}),
     )
     seen: list[NDArray[np.float64]] = []
     for env, action in ((plain, [2.0, -1.0]), (plain, [7.0, -1.0]), (share, [1.0, -0.25]), (share, [9.0, -0.25])):
@@ -165,7 +165,7 @@ CALLS: list[tuple[dict[str, Any], type[EruginError], str]] = [
     ({"step": float("nan")}, ModelError, "step must be finite"),
     ({"reward": 1.0}, BridgeError, "a Reward, a scalar expression or a function"),
     ({"reward": ca.SX(2, 1)}, BridgeError, "a scalar expression"),
-    ({"varied": {"m9": 1.0}}, EruginError, "m9"),
+    ({"randomization": {"m9": 1.0}}, EruginError, "m9"),
     ({"render_mode": "human"}, BridgeError, "rgb_array"),
 ]
 
@@ -207,13 +207,13 @@ def test_steps_and_resets_that_mean_nothing_are_refused(setup: Setup) -> None:
 
 
 def test_a_start_from_which_nothing_goes_says_its_seed(setup: Setup) -> None:
-    env = export(setup, residual=True, varied={})
+    env = export(setup, residual=True, randomization={})
     with pytest.raises(EruginError):
         env.reset(seed=6, options={"parameters": {"q0.q1": float("inf")}})
 
 
 def test_a_step_that_is_too_long_for_a_law_is_refused_as_in_a_simulation(setup: Setup) -> None:
-    slow = replace(setup, duration=1.2, varied={})
+    slow = replace(setup, duration=1.2, randomization={})
     with pytest.raises(ModelError, match=r"a step of 0\.4 s is too long.*'swing'"):
         export(slow, residual=True, step=0.4).reset()
     # What is held decays otherwise, and an action alone has nothing that would.

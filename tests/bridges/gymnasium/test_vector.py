@@ -124,7 +124,7 @@ def test_threads_change_nothing(setup: Setup) -> None:
 
 def test_a_lane_that_fails_leaves_the_others_as_they_are(setup: Setup) -> None:
     endless = replace(setup, stop=None, clearance=None)
-    told: dict[str, Any] = {"varied": {}, "reward": Reward(collision=2.0)}
+    told: dict[str, Any] = {"randomization": {}, "reward": Reward(collision=2.0)}
     many, alone = export_vector(endless, 10, **told), export_vector(endless, 10, **told)
     before, _ = many.reset(seed=0)
     alone.reset(seed=0)
@@ -145,7 +145,7 @@ def test_a_lane_that_fails_leaves_the_others_as_they_are(setup: Setup) -> None:
 
 
 def test_without_autoreset_lanes_are_reset_by_a_mask(setup: Setup) -> None:
-    many = export_vector(setup, 4, autoreset="Disabled", period=0.01, bounds=1.0, varied={})
+    many = export_vector(setup, 4, autoreset="Disabled", period=0.01, bounds=1.0, randomization={})
     first, _ = many.reset(seed=2)
     actions = np.zeros((4, 2))
     seen, _, terminated, truncated, _ = many.step(actions)
@@ -167,7 +167,7 @@ def test_without_autoreset_lanes_are_reset_by_a_mask(setup: Setup) -> None:
 
 def test_parameters_may_be_set_apart_after_they_were_taken_for_equal(setup: Setup) -> None:
     """The compiled loop reads equal parameters of plant and law once; options that part them compile it anew."""
-    told: dict[str, Any] = {"residual": True, "varied": {}, "bounds": 1.0}
+    told: dict[str, Any] = {"residual": True, "randomization": {}, "bounds": 1.0}
     many, one = export_vector(setup, 3, **told), export(setup, **told)
     for parameters in ({}, {"plant.m1": 4.0}, {"m1": 3.0}):
         options = {"parameters": parameters}
@@ -184,7 +184,7 @@ def test_a_reward_function_is_told_of_all_lanes_at_once(setup: Setup) -> None:
         calls.append(len(told.action))
         return np.asarray(told.after["time"][:, 0] * told.duration, dtype=np.float64)
 
-    many = export_vector(setup, 6, reward=paid, bounds=1.0, varied={})
+    many = export_vector(setup, 6, reward=paid, bounds=1.0, randomization={})
     many.reset(seed=0)
     assert many.step(np.zeros((6, 2)))[1].tolist() == [many.task.h**2] * 6
     assert calls == [6]
@@ -247,7 +247,7 @@ def test_without_a_compiler_single_environments_run_all_the_same(setup: Setup, m
 
 
 def test_gymnasiums_own_wrappers_count_returns_and_lengths(setup: Setup) -> None:
-    many = RecordEpisodeStatistics(export_vector(setup, 5, period=0.01, bounds=1.0, varied={}))
+    many = RecordEpisodeStatistics(export_vector(setup, 5, period=0.01, bounds=1.0, randomization={}))
     many.reset(seed=0)
     total, infos = np.zeros(5), dict[str, Any]()
     while "episode" not in infos:

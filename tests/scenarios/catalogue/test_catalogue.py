@@ -146,7 +146,7 @@ def test_a_scenario_has_expectations_and_what_studies_need_is_in_the_plants_symb
         if expression is not None:
             assert expression.shape == (1, 1)
             setup.robot.require_own_symbols("it", expression)
-    for name in setup.varied:
+    for name in setup.randomization:
         kind, _, rest = name.partition(".")
         law = () if setup.controller is None else setup.controller.parameters.names
         coordinates = setup.robot.coordinates.names

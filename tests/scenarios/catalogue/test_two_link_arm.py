@@ -145,7 +145,7 @@ def own(setup: Setup) -> Trajectory:
 @pytest.mark.parametrize("name", ["computed torque", "operational space", "PD and gravity", "potential field"])
 def test_rivals_get_round_the_disc_too(setup: Setup, own: Trajectory, name: str) -> None:
     assert setup.clearance is not None
-    law = setup.rivals[name](setup)
+    law = setup.baselines[name](setup)
     assert law.law is not None, "a symbolic law runs in batches"
     motion = ran(setup.driven_by(law))
     assert motion.ok

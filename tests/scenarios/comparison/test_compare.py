@@ -22,7 +22,7 @@ from erugin.robots.signals import BandNoise
 from erugin.scenarios import Comparison, MotionTracking, Normal, Scaled, Setup, Trial, Uniform, compare, sample
 from erugin.scenarios.comparison import Quantity
 from erugin.scenarios.comparison.compare import tick_time
-from erugin.scenarios.comparison.impairments import physical
+from erugin.scenarios.comparison.impairments import physical_parameters
 from erugin.scenarios.comparison.ranking import ranking
 from erugin.simulation import SimulationError
 from erugin.symbolic import EruginError, ModelError, ParameterError
@@ -78,11 +78,11 @@ def simulated() -> Comparison:
 
 def test_a_ranking_says_only_what_the_intervals_support(known: Comparison) -> None:
     found = known.ranking("error_rms")
-    assert found.places == {"a": (1, 2), "b": (1, 2), "worse": (3, 3), "fails": (4, 4)}
+    assert found.ranks == {"a": (1, 2), "b": (1, 2), "worse": (3, 3), "fails": (4, 4)}
     assert found.groups == ((*found.controllers[:2],), ("worse",), ("fails",))
     assert ("a", "b") not in found.better
     assert ("b", "a") not in found.better
-    assert "Not told apart: " in found.text
+    assert "Not distinguished: " in found.text
     assert known.ranking("clearance").left_out == {"b": "it has no eyes"}
     assert known.ranking("effort").controllers[0] == "worse"
 
@@ -143,7 +143,7 @@ def test_a_circle_is_no_order() -> None:
     found = ranking("m", ["a", "b", "c", "d"], circle, {})
     assert found.better == {("a", "d")}
     assert found.groups == (("a", "b", "c"), ("b", "c", "d"))
-    assert found.places == {"a": (1, 3), "b": (1, 4), "c": (1, 4), "d": (2, 4)}
+    assert found.ranks == {"a": (1, 3), "b": (1, 4), "c": (1, 4), "d": (2, 4)}
 
 
 def test_the_table_says_everything_in_words(known: Comparison) -> None:
@@ -178,7 +178,7 @@ def test_what_the_simulation_says_is_what_it_must(simulated: Comparison) -> None
     pair = simulated.pair("error_rms", "own", "ideal").paired
     assert (pair.wins, pair.losses) == (0, 0)
     exact = simulated.robustness["model_error"].comparisons[0]
-    places = exact.ranking("error_final").places
+    places = exact.ranking("error_final").ranks
     assert places == {"own": (1, 2), "ideal": (1, 2), "pd": (3, 3)}
     np.testing.assert_array_equal(simulated.columns["own"]["plant.m1"], simulated.columns["pd"]["plant.m1"])
     assert simulated.left_out["ideal"]["effort"] == "the controller applies ideal forces and no inputs"
@@ -232,13 +232,13 @@ def test_progress_goes_from_nothing_to_all() -> None:
         ({"controllers": "own"}, ModelError, "a sequence of names"),
         ({"controllers": []}, ModelError, "there are no controllers to compare"),
         ({"metrics": ["errors"]}, ModelError, "unknown metric 'errors'"),
-        ({"seeds": 0}, ModelError, "seeds are a number of them"),
+        ({"seeds": 0}, ModelError, "seeds must be their number"),
         ({"confidence": 95}, ModelError, "confidence must lie between 0 and 1"),
-        ({"varied": {"plant.m9": Scaled(Uniform(0.9, 1.1))}}, ParameterError, "unknown name of what is varied"),
+        ({"randomization": {"plant.m9": Scaled(Uniform(0.9, 1.1))}}, ParameterError, "unknown randomized number"),
         ({"robustness": {"lag": [0.1]}}, ModelError, "unknown robustness 'lag'"),
         ({"robustness": {"delay": [-0.1]}}, ModelError, "level of 'delay' must not be negative"),
-        ({"robustness": {"delay": []}}, ModelError, "levels of 'delay' are different numbers"),
-        ({"robustness": {"delay": [0.1, 0.1]}}, ModelError, "levels of 'delay' are different numbers"),
+        ({"robustness": {"delay": []}}, ModelError, "levels of 'delay' must be different numbers"),
+        ({"robustness": {"delay": [0.1, 0.1]}}, ModelError, "levels of 'delay' must be different numbers"),
         ({"robustness": {"delay": "soon"}}, ModelError, "robustness of compare must be a mapping"),
     ],
 )
@@ -252,26 +252,26 @@ def test_bad_input_is_refused_before_anything_runs(
 
 
 def test_unknown_names_are_refused_with_the_nearest(known: Comparison) -> None:
-    for call in (known.ranking, known.pareto, known.having, lambda name: known.table([name])):
+    for call in (known.ranking, known.pareto, known.controllers_with, lambda name: known.table([name])):
         with pytest.raises(ModelError, match=r"unknown metric 'eror_rms'\. Did you mean 'error_rms'"):
             call("eror_rms")
-    with pytest.raises(ModelError, match="'energy' ranks no controllers: neither"):
+    with pytest.raises(ModelError, match="'energy' cannot rank controllers: neither"):
         known.ranking("energy")
-    with pytest.raises(ModelError, match="'deviation' ranks no controllers: it is measured against"):
+    with pytest.raises(ModelError, match="'deviation' cannot rank controllers: it is measured against"):
         known.ranking("deviation")
     with pytest.raises(ModelError, match="'b' has no metric 'clearance': it has no eyes"):
         known.values("clearance", "b")
     with pytest.raises(ModelError, match="no pair 'b', 'a'"):
         known.pair("effort", "b", "a")
-    with pytest.raises(ModelError, match="a scenario or a Setup"):
+    with pytest.raises(ModelError, match="a Scenario or a Setup"):
         compare(swing)  # type: ignore[arg-type]
 
 
 def test_a_setup_is_not_changed() -> None:
     setup: Setup = swing(0.05)
-    before = dict(setup.varied), dict(setup.p), setup.controller
+    before = dict(setup.randomization), dict(setup.p), setup.controller
     compare(setup, ["own"], seeds=2, ticks=False, robustness={"model_error": [0.1]})
-    assert (dict(setup.varied), dict(setup.p), setup.controller) == before
+    assert (dict(setup.randomization), dict(setup.p), setup.controller) == before
 
 
 Values = Mapping[str, float] | ArrayLike | None
@@ -294,7 +294,8 @@ class Slow(Called):
 
 def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_either_name() -> None:
     found = compare(swing(0.05), ["own", "pd"], seeds=3, metrics=["error_rms"], ticks=False,
-                    varied={"m1": SPREAD, "plant.m2": SPREAD}, robustness={"model_error": [0.0, 0.1]})  # fmt: skip
+                    randomization={"m1": SPREAD, "plant.m2": SPREAD},
+                    robustness={"model_error": [0.0, 0.1]})  # fmt: skip
     assert set(found.columns["own"]) == {"m1", "plant.m2"}
     exact, wrong = found.robustness["model_error"].comparisons
     for columns in (*exact.columns.values(), *wrong.columns.values()):
@@ -308,17 +309,17 @@ def test_errors_of_the_model_take_the_place_of_masses_that_seeds_vary_under_eith
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"varied": {"m1": SPREAD}, "robustness": {"plant.m1": [2.0]}}, "'plant.m1' sets a number .* as 'm1'"),
-        ({"varied": {"law.m1": SPREAD}, "robustness": {"m1": [2.0]}}, "'m1' sets a number .* as 'law.m1'"),
-        ({"varied": {}, "robustness": {"m2": [np.inf]}}, "a value must be finite, got inf"),
+        ({"randomization": {"m1": SPREAD}, "robustness": {"plant.m1": [2.0]}}, "'plant.m1' sets a number .* as 'm1'"),
+        ({"randomization": {"law.m1": SPREAD}, "robustness": {"m1": [2.0]}}, "'m1' sets a number .* as 'law.m1'"),
+        ({"randomization": {}, "robustness": {"m2": [np.inf]}}, "a value must be finite, got inf"),
         ({"seeds": [3, 1, 3]}, "seeds must be different, but 3"),
-        ({"seeds": 10**12}, "10,000,000 of each controller at most, got 1,000,000,000,000 seeds: take a Study"),
-        ({"varied": {}}, "nothing is varied, so that all 2 runs of a controller would be one and the same"),
-        ({"metrics": 5}, "metrics are a sequence of names"),
-        ({"controllers": 5}, "controllers are a sequence of names"),
+        ({"seeds": 10**12}, "at most 10,000,000 seeds, got 1,000,000,000,000: use a Study"),
+        ({"randomization": {}}, "seeds vary nothing, so that all 2 runs of a controller would be identical"),
+        ({"metrics": 5}, "metrics must be a sequence of names"),
+        ({"controllers": 5}, "controllers must be a sequence of names"),
         ({"controllers": {1: None}}, "the name of a controller must be text, got 1"),
-        ({"robustness": ["delay"]}, "robustness is given by name"),
-        ({"varied": [("m1", SPREAD)]}, "varied is given by name"),
+        ({"robustness": ["delay"]}, "robustness must be a mapping by name"),
+        ({"randomization": [("m1", SPREAD)]}, "randomization must be a mapping by name"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(options: dict[str, Any], message: str) -> None:
@@ -334,8 +335,8 @@ def test_forces_that_only_the_plant_has_are_no_errors_of_the_model() -> None:
     shaken = dataclasses.replace(setup, robot=disturb(setup.robot, BandNoise(0.5, (0.5, 2.0)), "tip").robot)
     assert "disturbance.x.frequency1" in shaken.robot.parameters.names
     # The length of the outer link matters where a force acts on its tip.
-    assert set(physical(shaken)) == {*physical(setup), "l2"}
-    assert {"m1", "m2", "c1", "c2"} <= set(physical(setup))
+    assert set(physical_parameters(shaken)) == {*physical_parameters(setup), "l2"}
+    assert {"m1", "m2", "c1", "c2"} <= set(physical_parameters(setup))
 
 
 def failing(fails: int, seed: int) -> dict[str, NDArray[Any]]:
@@ -390,7 +391,7 @@ def test_a_rival_that_cannot_follow_names_itself_and_the_tolerance() -> None:
         compare(swing(0.2), {"own": program_control(swinging_arm()), "followed": rough(1e-15)}, seeds=2)
     said = str(refused.value)
     assert said.startswith("controller 'followed': ")
-    assert "AlongMotion(…, tolerance=) a larger value" in said
+    assert "raise MotionTracking(…, tolerance=)" in said
     assert "samples are not met within 1e-15" in said
 
 
@@ -398,7 +399,7 @@ def test_a_motion_that_cannot_be_followed_to_its_end_is_told() -> None:
     one = swing(0.2)
     lost = one.driven_by(Failing(program_control(one.robot)))
     rival = MotionTracking(lambda s, reference: ComputedTorque(s.robot, reference))
-    with pytest.raises(SimulationError, match=r"controller 'late': the motion that AlongMotion follows.*values="):
+    with pytest.raises(SimulationError, match=r"controller 'late': the motion that MotionTracking follows.*values="):
         compare(lost, {"late": rival}, seeds=2)
 
 
@@ -413,7 +414,7 @@ def test_a_run_that_is_refused_names_its_controller_and_its_seed(threads: int) -
     with pytest.raises(
         ParameterError, match=f"^controller 'own', seed {first}: parameter 'm2' must be greater than zero"
     ):
-        compare(swing(0.02), ["own", "pd"], seeds=seeds, varied=masses, threads=threads)
+        compare(swing(0.02), ["own", "pd"], seeds=seeds, randomization=masses, threads=threads)
     with pytest.raises(
         ModelError, match=r"^controller 'careless', seed \d+: Careless.control must return shape \(2,\)"
     ):
@@ -440,7 +441,7 @@ def test_the_table_tells_of_laws_that_gave_way_and_of_the_first_run_that_stopped
     assert share > 1.0
     assert f"{share:.3g} %" in found.table()
     stopped = compare(swing(0.3), {"fails": lambda s: Failing(program_control(s.robot))}, seeds=[5, 9], ticks=False)
-    said = "fails had to stop in 2 of 2 runs, the first that of seed 5: in the step after t = 0 s: ZeroDivision"
+    said = "fails had to stop in 2 of 2 runs, first with seed 5: in the step after t = 0 s: ZeroDivision"
     assert said in stopped.table()
 
 

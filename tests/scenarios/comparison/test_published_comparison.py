@@ -54,7 +54,7 @@ def kinds(controller: Controller | None) -> set[str]:
 @pytest.mark.slow
 def test_every_rival_that_serves_a_robot_is_there_or_left_out_with_a_reason(scenario: Scenario) -> None:
     setup = scenario()
-    used = set().union(*(kinds(build_controller(setup, name, make)) for name, make in setup.rivals.items()))
+    used = set().union(*(kinds(build_controller(setup, name, make)) for name, make in setup.baselines.items()))
     serving = {each.__name__ for each in CLASSES if not each.refusal(setup.robot)}
     left_out = set(of_docs("left_out").LEFT_OUT[scenario.name])
     assert serving - used == left_out
@@ -78,7 +78,7 @@ def test_the_page_gets_tables_and_pictures_between_its_marks(tmp_path: Path, mon
     monkeypatch.setattr(publish, "PAGE", page)
     monkeypatch.setattr(publish, "PICTURES", tmp_path)
     setup = swing(0.2)
-    found = compare(setup, {"program control": setup.controller, **setup.rivals}, seeds=8, name="swing")
+    found = compare(setup, {"program control": setup.controller, **setup.baselines}, seeds=8, name="swing")
     publish.publish(found)
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- begin swing -->\n8 seeds for each law.\n")

@@ -161,7 +161,7 @@ def test_failures_are_the_worst_and_two_of_them_are_equal() -> None:
 def test_swapping_two_controllers_mirrors_everything() -> None:
     x, y = sample(60), sample(60, 1)
     x[3], y[7] = np.nan, np.nan
-    one, other = Paired.of(x, y, "less", 0.95, together=3), Paired.of(y, x, "less", 0.95, together=3)
+    one, other = Paired.of(x, y, "less", 0.95, family_size=3), Paired.of(y, x, "less", 0.95, family_size=3)
     assert (one.wins, one.losses, one.p) == (other.losses, other.wins, other.p)
     for name in ("difference", "shift", "effect"):
         a, b = getattr(one, name), getattr(other, name)

@@ -105,7 +105,7 @@ def test_gains_go_where_they_are_and_nowhere_else(setup: Setup) -> None:
     alone = rival.run({})
     assert same(rival.run({"swing.alpha": np.array([3.0])}), alone)
     assert same(rival.run({"law.swing.alpha": np.array([3.0])}), alone)
-    own = Trial.of(setup, "own", setup.controller, also=["pd.K_q1"])
+    own = Trial.of(setup, "own", setup.controller, ignored=["pd.K_q1"])
     assert not same(own.run({"swing.alpha": np.array([3.0])}), own.run({}))
     assert same(own.run({"pd.K_q1": np.array([3.0])}), own.run({}))
 
@@ -127,7 +127,7 @@ def test_the_nominal_value_of_every_name(own: Trial) -> None:
 
 def test_bad_columns_are_refused(own: Trial) -> None:
     one = np.ones(1)
-    with pytest.raises(ParameterError, match=r"unknown name of what is varied 'q0\.phi'\. Did you mean 'q0\.q"):
+    with pytest.raises(ParameterError, match=r"unknown randomized number 'q0\.phi'\. Did you mean 'q0\.q"):
         own.run({"q0.phi": one})
     with pytest.raises(ParameterError, match=r"'m1' and 'plant\.m1' are the same number"):
         own.run({"m1": one, "plant.m1": one})
@@ -169,7 +169,7 @@ def test_chosen_metrics_and_no_others(setup: Setup) -> None:
     with pytest.raises(ModelError, match="got the text 'effort'"):
         Trial.of(setup, "own", setup.controller, "effort")
     taken = dataclasses.replace(setup, metrics={"effort": Integral(setup.robot.t)})
-    with pytest.raises(ModelError, match="'effort' of the setup has the name of a standard one"):
+    with pytest.raises(ModelError, match="'effort' of the setup has the name of a standard metric"):
         Trial.of(taken, "own", setup.controller)
     with pytest.raises(ModelError, match="unknown metric"):
         Trial.of(dataclasses.replace(setup, error=None), "own", setup.controller, ["errors"])
@@ -199,7 +199,7 @@ def test_a_law_in_python_tells_the_same(setup: Setup) -> None:
 
 
 def test_what_makes_no_controller_is_refused(setup: Setup) -> None:
-    with pytest.raises(ModelError, match="'x' must be a Controller, or a function that makes one"):
+    with pytest.raises(ModelError, match="'x' must be a Controller, or a function that builds one"):
         Trial.of(setup, "x", 3)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the function for controller 'x' must return a Controller, got 3"):
         Trial.of(setup, "x", lambda _: 3)  # type: ignore[arg-type, return-value]

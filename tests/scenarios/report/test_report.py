@@ -58,7 +58,7 @@ def test_the_page_says_what_was_run_and_how_it_ended(folder: Path, page: str) ->
     opened = Results.open(folder)
     failed = opened.failures.num_rows
     assert 20 < failed < 180
-    assert f"Complete: 360 runs in 24 tasks; {failed} of them had to stop or could not begin." in page
+    assert f"Complete: 360 runs in 24 tasks; {failed} of them had to stop or could not start." in page
     for text in (opened.manifest["hash"], opened.manifest["machine"]["processor"], "numpy " + np.__version__):
         assert html.escape(text) in page
     ended = {row[0]: row for row in table(page, "ended")[1:]}

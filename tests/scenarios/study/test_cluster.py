@@ -144,7 +144,10 @@ def test_a_task_that_kills_workers_ends_the_study_by_name(cluster: Cluster, tmp_
 
     file = tmp_path / "fatal.py"
     file.write_text(FATAL, encoding="utf-8")
-    with connected(cluster.address) as client, pytest.raises(StoppedStudyError, match="task 2 ended its workers again"):
+    with (
+        connected(cluster.address) as client,
+        pytest.raises(StoppedStudyError, match="task 2 ended its workers repeatedly"),
+    ):
         load(file).run(tmp_path / "out", client=client, progress=False)
     assert 2 in Results.open(tmp_path / "out").missing
 

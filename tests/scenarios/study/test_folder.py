@@ -68,7 +68,7 @@ def test_a_study_goes_on_with_the_tasks_that_are_missing(tmp_path: Path) -> None
 def test_results_that_are_there_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
     small().run(tmp_path / "new", progress=False)
     before = data(tmp_path / "new")
-    with pytest.raises(StudyError, match=r"already holds results of this study: go on with them by .* --resume"):
+    with pytest.raises(StudyError, match=r"already contains results of this study: continue with .* --resume"):
         small().run(tmp_path / "new", progress=False)
     assert data(tmp_path / "new") == before
 
@@ -86,7 +86,7 @@ def test_results_of_another_study_are_never_overwritten(resume: bool, tmp_path: 
 
 def test_a_folder_with_anything_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("Chapter 1", encoding="utf-8")
-    with pytest.raises(StudyError, match="holds files that are no results of a study: name an empty folder"):
+    with pytest.raises(StudyError, match="contains files that are not results of a study: give an empty folder"):
         small().run(tmp_path, progress=False, resume=True)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -96,7 +96,7 @@ def test_a_folder_with_a_manifest_of_something_else_is_left_alone(tmp_path: Path
     mine = {"manifest.json": '{"name": "an extension"}', "lock": "yale", "writing/novel.txt": "It was a dark night"}
     for name, text in mine.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match="is of format None"):
+    with pytest.raises(StudyError, match="has format None"):
         small().run(tmp_path, progress=False, resume=True)
     found = {file.relative_to(tmp_path).as_posix(): file.read_text() for file in tmp_path.rglob("*") if file.is_file()}
     assert found == mine
@@ -114,7 +114,7 @@ def test_results_are_read_by_those_whom_the_users_mask_lets(tmp_path: Path) -> N
 
 def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text", encoding="utf-8")
-    with pytest.raises(StudyError, match="is a file: name a folder"):
+    with pytest.raises(StudyError, match="is a file: give a folder"):
         small().run(tmp_path / "file", progress=False)
     with pytest.raises(StudyError, match="cannot"):
         small().run(tmp_path / "file" / "inside", progress=False)
@@ -197,7 +197,7 @@ def test_results_begun_with_other_versions_are_gone_on_with_and_it_is_said(tmp_p
     rewrite_manifest(
         tmp_path / "new", versions={**Results.open(tmp_path / "new").manifest["versions"], "casadi": "3.0.0"}
     )
-    with pytest.warns(StudyWarning, match=r"begun with others: casadi 3\.0\.0 is now"):
+    with pytest.warns(StudyWarning, match=r"started with other versions or on another machine: casadi 3\.0\.0 is now"):
         small().run(tmp_path / "new", progress=False, resume=True)
 
 
@@ -213,8 +213,8 @@ def test_the_size_of_tasks_stays_what_it_was(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("{", "cannot read"),
-        ('{"format": 99}', "is of format 99, and this version of Erugin reads format 1"),
-        ("[]", "is of format None"),
+        ('{"format": 99}', "has format 99, but this version of Erugin reads format 1"),
+        ("[]", "has format None"),
         ('{"format": 1}', r"manifest\.json' is damaged, or was edited"),
         ('{"format": 1, "digest": "sha256:' + 64 * "0" + '"}', r"manifest\.json' is damaged, or was edited"),
         ("", "cannot read"),
@@ -230,9 +230,9 @@ def test_a_manifest_that_cannot_be_read_is_told(text: str, said: str, tmp_path: 
 
 
 def test_folders_without_results_are_told(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"holds no results of a study: it has no manifest\.json"):
+    with pytest.raises(StudyError, match=r"does not contain results of a study: it has no manifest\.json"):
         Results.open(tmp_path)
-    with pytest.raises(StudyError, match="holds no results of a study: there is no such folder"):
+    with pytest.raises(StudyError, match="does not contain results of a study: there is no such folder"):
         Results.open(tmp_path / "none")
 
 
@@ -246,7 +246,7 @@ def test_files_that_are_damaged_or_strange_are_told(tmp_path: Path) -> None:
     ):
         results.table()
     file.write_bytes(other.folder.file(1).read_bytes())
-    with pytest.raises(StudyError, match="is of another study"):
+    with pytest.raises(StudyError, match="belongs to another study"):
         results.table()
 
 
@@ -269,18 +269,26 @@ ONE, TWO, BESIDE = "000000/000000001.parquet", "000000/000000002.parquet", "0000
     [
         (lambda folder, _: (folder / "tasks" / ONE).write_bytes(b""), 1, "000000001.parquet.*is damaged"),
         (lambda folder, _: os.truncate(folder / "tasks" / ONE, 700), 1, "000000001.parquet.*is damaged"),
-        (lambda folder, _: copy(folder, ONE, TWO), 2, "000000002.parquet.*does not hold task 2"),
-        (lambda folder, other: copy(other, ONE, f"{folder}/tasks/{ONE}"), 1, "000000001.parquet.*is of another study"),
-        (lambda folder, _: copy(folder, ONE, BESIDE), None, r"000000/000000001 \(copy\).parquet.*belongs to no task"),
+        (lambda folder, _: copy(folder, ONE, TWO), 2, "000000002.parquet.*is named after task 2"),
+        (
+            lambda folder, other: copy(other, ONE, f"{folder}/tasks/{ONE}"),
+            1,
+            "000000001.parquet.*belongs to another study",
+        ),
+        (
+            lambda folder, _: copy(folder, ONE, BESIDE),
+            None,
+            r"000000/000000001 \(copy\).parquet.*does not belong to any task",
+        ),
         (
             lambda folder, _: copy(folder, ONE, "000000/000000004.parquet"),
             None,
-            "000000/000000004.parquet.*belongs to no task",
+            "000000/000000004.parquet.*does not belong to any task",
         ),
         (
             lambda folder, _: copy(folder, ONE, "000001/000000001.parquet"),
             None,
-            "000001/000000001.parquet.*belongs to no task",
+            "000001/000000001.parquet.*does not belong to any task",
         ),
         (lambda folder, _: hurt_manifest(folder), None, r"manifest\.json.*is damaged"),
         (lambda folder, _: (folder / "manifest.json").unlink(), None, ""),
@@ -312,12 +320,12 @@ def test_what_is_damaged_is_named_never_used_and_computed_again(
     if manifest.get("tasks") == 4:
         results = Results.open(tmp_path / "hurt")
         if damaged is None:
-            (stranger,) = results.strangers
-            assert re.search(said, f"{stranger} belongs to no task")
+            (stranger,) = results.foreign_files
+            assert re.search(said, f"{stranger} does not belong to any task")
             assert results.table().equals(whole.table())
             assert results.complete
         else:
-            assert results.strangers == ()
+            assert results.foreign_files == ()
             assert set(results.damaged) == {damaged}
             assert not results.complete
             with pytest.raises(StudyError, match=f"{said}.*task {damaged} again"):

@@ -32,8 +32,8 @@ OTHERS: dict[str, Study] = {
     "two factors in another order": replace(STUDY, factors={"plant.m1": [1.0, 2.0], "plant.l1": [0.9]}),
     "controllers": replace(STUDY, controllers=["own"]),
     "order of controllers": replace(STUDY, controllers=["soft", "own"]),
-    "what seeds vary": replace(STUDY, varied={"q0.q1": Normal(0.0, 1.0)}),
-    "how seeds vary it": replace(STUDY, varied={"q0.q1": Normal(0.0, 2.0)}),
+    "what seeds vary": replace(STUDY, randomization={"q0.q1": Normal(0.0, 1.0)}),
+    "how seeds vary it": replace(STUDY, randomization={"q0.q1": Normal(0.0, 2.0)}),
     "sampler": replace(STUDY, factors={"plant.l1": Uniform(0.9, 1.1)}, sampler=Sobol(4)),
     "another sampler": replace(STUDY, factors={"plant.l1": Uniform(0.9, 1.1)}, sampler=LatinHypercube(4)),
     "seed of the sampler": replace(STUDY, factors={"plant.l1": Uniform(0.9, 1.1)}, sampler=Sobol(4, 1)),
@@ -198,7 +198,7 @@ def test_settings_of_controllers_belong_to_them_beside_their_law() -> None:
 
 def test_controllers_themselves_are_told_by_their_law() -> None:
     setup = STUDY.scenario()
-    one, other = setup.controller, setup.rivals["soft"](setup)
+    one, other = setup.controller, setup.baselines["soft"](setup)
     assert one is not None
-    hashes = [replace(STUDY, controllers={"mine": each}).hash for each in (one, other, setup.rivals["soft"](setup))]
+    hashes = [replace(STUDY, controllers={"mine": each}).hash for each in (one, other, setup.baselines["soft"](setup))]
     assert hashes[0] != hashes[1] == hashes[2]

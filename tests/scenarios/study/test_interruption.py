@@ -126,9 +126,7 @@ def test_worker_processes_end_with_the_process_that_started_them(tmp_path: Path)
 def test_a_task_that_ends_its_process_again_and_again_ends_the_study_by_name(tmp_path: Path) -> None:
     file = tmp_path / "fatal.py"
     file.write_text(FATAL, encoding="utf-8")
-    with pytest.raises(
-        StoppedStudyError, match=r"task 2 ended its worker process 3 times: it ended by itself with code 3"
-    ):
+    with pytest.raises(StoppedStudyError, match=r"task 2 ended its worker process 3 times: it exited with code 3"):
         load(file).run(tmp_path / "out", workers=1, progress=False)
     assert Results.open(tmp_path / "out").missing == (2,)
     code, _, errors = finish(start("study", file, "--out", tmp_path / "out", "--resume", "--workers", "1"))

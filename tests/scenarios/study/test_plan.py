@@ -124,17 +124,17 @@ def test_seeds_are_not_negative() -> None:
 
 
 def test_the_number_of_sobol_points_is_a_power_of_two() -> None:
-    with pytest.raises(ModelError, match="take 1024, not 1000"):
+    with pytest.raises(ModelError, match="use 1024, not 1000"):
         Sobol(1000)
 
 
 def test_a_hypercube_that_does_not_fit_into_memory_is_refused() -> None:
-    with pytest.raises(ModelError, match="Take Sobol points"):
+    with pytest.raises(ModelError, match="use Sobol points"):
         LatinHypercube(1_000_001)
 
 
 @pytest.mark.parametrize(("first", "end"), [(0, 9), (-1, 2), (3, 3)])
 @pytest.mark.parametrize("kind", [Sobol, LatinHypercube])
 def test_points_that_there_are_not_are_refused(kind: type[Sobol | LatinHypercube], first: int, end: int) -> None:
-    with pytest.raises(ModelError, match=rf"there are points 0 … 7, not {first} … {end - 1}"):
+    with pytest.raises(ModelError, match=rf"points must be among 0 … 7, got {first} … {end - 1}"):
         kind(8).shares(first, end, 2)

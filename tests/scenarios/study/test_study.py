@@ -52,9 +52,9 @@ def test_rows_say_what_single_runs_say(results: Results) -> None:
     study = load()
     for row in results.table().to_pylist()[::37]:
         setup = study.scenario(duration=row["duration"])
-        source = setup.controller if row["controller"] == "own" else setup.rivals[row["controller"]]
+        source = setup.controller if row["controller"] == "own" else setup.baselines[row["controller"]]
         trial = Trial.of(setup, row["controller"], source)
-        seeded = sample(setup.varied, [row["seed"]], trial.nominal)
+        seeded = sample(setup.randomization, [row["seed"]], trial.nominal)
         alone = trial.run({"plant.l1": np.array([row["plant.l1"]]), **seeded})
         assert {name: row[name] for name in seeded} == {name: value[0] for name, value in seeded.items()}
         assert {name: row[name] for name in alone} == {name: value[0] for name, value in alone.items()}
@@ -77,7 +77,7 @@ def test_runs_are_built_again_from_the_file_as_it_was(tmp_path: Path) -> None:
     file.write_text(text, encoding="utf-8")
     results = replace(load(file), seeds=1).run(tmp_path / "new", progress=False)
     # The study of the file has other seeds than the one that was run.
-    with pytest.raises(StudyError, match="does not make the study of"):
+    with pytest.raises(StudyError, match="no longer defines the study of"):
         rerun(results, 0)
     rewrite_manifest(results.path, hash=load(file).hash)
     file.write_text("1 / 0\n", encoding="utf-8")
@@ -165,7 +165,7 @@ def test_hypercubes_fill_studies_too(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_begin_is_a_result_and_spoils_no_other(tmp_path: Path) -> None:
     scenario = load().scenario
-    study = Study(scenario, {"plant.m1": [1.0, -1.0, 2.0]}, varied={}, metrics=["error_rms"])
+    study = Study(scenario, {"plant.m1": [1.0, -1.0, 2.0]}, randomization={}, metrics=["error_rms"])
     results = study.run(tmp_path / "new", progress=False)
     rows = results.table().to_pylist()
     assert [row["ok"] for row in rows] == [True, False, True]
@@ -221,30 +221,30 @@ THOUSAND = np.arange(1.0, 1001.0)
         ({"duration": ["long"]}, {}, "the setting 'duration' must be a number, got 'long'"),
         ({"duration": [True]}, {}, "the setting 'duration' must be a number, got True"),
         ({"duration": Uniform(0.1, 0.2)}, {"sampler": Sobol(2)}, "'duration' is a setting, .*: give levels"),
-        ({"plant.m1": ["heavy"]}, {}, r"a level of 'plant\.m1' must be a number, got 'heavy'; it is no setting"),
+        ({"plant.m1": ["heavy"]}, {}, r"a level of 'plant\.m1' must be a number, got 'heavy'; it is not a setting"),
         ({"plant.m1": [float("nan")]}, {}, r"a level of 'plant\.m1' must be finite"),
-        ({"plant.m1": 1.0}, {}, r"factor 'plant\.m1' takes a list of levels, or a distribution with a sampler"),
-        ({"plant.m1": "12"}, {}, r"factor 'plant\.m1' takes a list of levels"),
-        ({"plant.m1": range(10**7)}, {}, "10000000 levels, more than 1000000: sample it by Sobol"),
-        ({"plant.m1": Uniform(1.0, 2.0)}, {}, r"'plant\.m1' has a distribution: pass sampler="),
-        ({"plant.m1": [1.0]}, {"sampler": LatinHypercube(4)}, "a sampler needs factors that have a distribution"),
+        ({"plant.m1": 1.0}, {}, r"factor 'plant\.m1' must be a list of levels, or a distribution with sampler="),
+        ({"plant.m1": "12"}, {}, r"factor 'plant\.m1' must be a list of levels"),
+        ({"plant.m1": range(10**7)}, {}, "must have at most 1000000 levels, got 10000000"),
+        ({"plant.m1": Uniform(1.0, 2.0)}, {}, r"'plant\.m1' has a distribution, which requires sampler="),
+        ({"plant.m1": [1.0]}, {"sampler": LatinHypercube(4)}, "sampler= requires a factor with a distribution"),
         (
             {"plant.m1": Uniform(1.0, 2.0)},
             {"sampler": 100},
             r"sampler must be LatinHypercube\(n\) or Sobol\(n\), got 100",
         ),
         ({3: [1.0]}, {}, "the name of a factor must be text, got 3"),
-        ([1.0], {}, "factors are given by name"),
-        ({}, {"seeds": 0}, "seeds are a number of them, at least 1.* got 0"),
-        ({}, {"seeds": []}, "seeds are a number of them"),
+        ([1.0], {}, "factors must be a mapping by name"),
+        ({}, {"seeds": 0}, "seeds must be their number, at least 1.* got 0"),
+        ({}, {"seeds": []}, "seeds must be their number"),
         ({}, {"seeds": [1, -2]}, "not negative"),
-        ({}, {"seeds": [1, 1]}, "a seed is given more than once"),
-        ({}, {"metrics": "effort"}, r"metrics are a sequence of names, as in \[\"effort\"\]"),
-        ({}, {"controllers": "own"}, "controllers are names, or functions by name, got 'own'"),
-        ({}, {"controllers": ["own", "own"]}, "controllers have different names"),
-        ({}, {"controllers": {"mine": 3.0}}, "controller 'mine' must be a function that makes one for a setup"),
+        ({}, {"seeds": [1, 1]}, "seeds must be different"),
+        ({}, {"metrics": "effort"}, r"metrics must be a sequence of names, as in \[\"effort\"\]"),
+        ({}, {"controllers": "own"}, "controllers must be a sequence of names, or functions by name, got 'own'"),
+        ({}, {"controllers": ["own", "own"]}, "controllers must have different names"),
+        ({}, {"controllers": {"mine": 3.0}}, "controller 'mine' must be a function that builds one for a setup"),
         ({}, {"runs_per_task": 0}, "runs_per_task must be"),
-        ({}, {"name": "../elsewhere"}, "the name of a study becomes that of a folder"),
+        ({}, {"name": "../elsewhere"}, "the name of a study must be usable as the name of a folder"),
         ({}, {"name": "no\0thing"}, "name of Study must be text"),
     ],
 )
@@ -256,7 +256,7 @@ def test_what_does_not_fit_is_refused_at_once(
 
 
 def test_a_scenario_is_needed() -> None:
-    with pytest.raises(ModelError, match=r"a study needs a scenario, made by @scenario\(name\)"):
+    with pytest.raises(ModelError, match=r"a study requires a Scenario, made by @scenario\(name\)"):
         Study("pendulum")  # type: ignore[arg-type]
 
 
@@ -269,7 +269,7 @@ def test_a_scenario_is_needed() -> None:
         ({"m1": [1.0]}, {}, ParameterError, r"'m1' and 'plant\.m1' are the same number: vary one of them"),
         ({}, {"metrics": ["efort"]}, ModelError, "unknown metric 'efort'. Did you mean 'effort'"),
         ({}, {"controllers": ["own", "sofd"]}, ModelError, "unknown controller 'sofd'. Did you mean 'soft'"),
-        ({}, {"varied": {"mm": Uniform(0.0, 1.0)}}, ParameterError, "'mm'"),
+        ({}, {"randomization": {"mm": Uniform(0.0, 1.0)}}, ParameterError, "'mm'"),
         ({"plant.m1": []}, {}, StudyError, r"has no runs: 'plant\.m1' has no levels"),
         ({"duration": []}, {}, StudyError, "has no runs: 'duration' has no levels"),
         ({}, {"controllers": []}, StudyError, "has no runs: it has no controllers"),
@@ -303,7 +303,7 @@ def test_a_grid_of_very_many_runs_is_described_without_memory_and_asks_first(tmp
 
 def test_a_limit_is_what_one_asks_for(tmp_path: Path) -> None:
     study = Study(PENDULUM_SCENARIO, {"plant.m1": [1.0, 2.0, 3.0]}, metrics=["error_rms"])
-    with pytest.raises(StudyError, match=r"3 runs in 1 task, more than 2: .* say limit=3"):
+    with pytest.raises(StudyError, match=r"3 runs in 1 task, more than 2: .* pass limit=3"):
         study.run(tmp_path / "new", limit=2, progress=False)
     assert study.run(tmp_path / "new", limit=3, progress=False).complete
 

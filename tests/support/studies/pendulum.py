@@ -37,8 +37,8 @@ def pendulum(*, duration: float = 0.05, step: float = 1e-3) -> Setup:
     return Setup(
         *(ROBOT, law(10.0), [0.0], [0.6], duration, step),
         error=ca.fabs(ROBOT.q[0] - WAY),
-        varied={"plant.m1": Scaled(Uniform(0.9, 1.1)), "q0.q1": Shifted(Normal(0.0, 0.02))},
-        rivals={"soft": soft},
+        randomization={"plant.m1": Scaled(Uniform(0.9, 1.1)), "q0.q1": Shifted(Normal(0.0, 0.02))},
+        baselines={"soft": soft},
     )
 
 

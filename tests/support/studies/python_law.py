@@ -47,7 +47,7 @@ def damped(*, duration: float = 0.02, step: float = 1e-3) -> Setup:
         step: of the integration [s].
     """
     start = {"q0.q1": Normal(0.3, 0.1)}
-    return Setup(ROBOT, None, [0.3], [0.0], duration, step, error=ROBOT.q[0] ** 2, varied=start)
+    return Setup(ROBOT, None, [0.3], [0.0], duration, step, error=ROBOT.q[0] ** 2, randomization=start)
 
 
 study = Study(damped, {}, {"strong": strong, "weak": weak}, seeds=10, runs_per_task=2)
