@@ -1,4 +1,4 @@
-"""Plant and controller joined: ẋ = f(t, x, p) and what is recorded of it."""
+"""Closed loop of plant and controller: ẋ = f(t, x, p) and the quantities recorded along it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RECORDED = (
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """Inputs of a closed loop's expressions.
+    """Symbols of a closed loop's expressions.
 
     Attributes:
         t: time [s].
         x: state (q, v), shape (nx,).
-        p: parameters of the plant, then of the controller.
+        p: parameters of the plant, then of the controller, shape (np,).
     """
 
     t: ca.SX
@@ -49,7 +49,7 @@ class ClosedLoop(ABC):
         robot: the plant.
         driver: the controller; None for a free motion.
         nx: size of the state x = (q, v).
-        sizes: how many numbers are recorded under each of :data:`RECORDED`.
+        sizes: number of values recorded under each key of :data:`RECORDED`.
         correction: (t, x, p of the plant) → x, applied after each step; None for no correction.
     """
 
@@ -61,17 +61,17 @@ class ClosedLoop(ABC):
 
     @property
     def remembers(self) -> bool:
-        """Whether what the controller does changes at samples, so that no step may go across one."""
+        """True if the controller's output changes at samples, so that no step may cross a sample."""
         return False
 
     @property
     def memory(self) -> object | None:
-        """What the controller remembered before it took in the last sample but one."""
+        """Memory of the controller before it observed the last sample but one."""
         return None
 
     @property
     def notes(self) -> tuple[tuple[float, str], ...]:
-        """Times at which the controller's status changed, and what it said then, since the observer was made."""
+        """Times at which the controller's status changed, with its message, since the observer was made."""
         return ()
 
     @abstractmethod
@@ -80,11 +80,11 @@ class ClosedLoop(ABC):
 
     @contextmanager
     def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
-        """ẋ as it was in the step before one of the last samples, to repeat that step.
+        """Yield ẋ as it was in the step before one of the last samples, to repeat that step.
 
         Args:
             p: parameters of plant and controller.
-            since: number of samples that were observed after that one.
+            since: number of samples observed after that one.
         """
         del since
         yield self.derivative(p)
@@ -95,14 +95,14 @@ class ClosedLoop(ABC):
 
     @abstractmethod
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded at t and x, for parameters p."""
+        """Function of t and x that returns what is recorded, for parameters p."""
 
     def symbolic(self) -> SymbolicLoop | None:
-        """The loop as expressions, if it is one."""
+        """Return the loop as expressions, or None if it is not symbolic."""
         return None
 
     def corrected_by(self, correction: ca.Function) -> Self:
-        """The same loop with a correction of its state after each step.
+        """Return a copy of this loop whose state is corrected after each step.
 
         Args:
             correction: (t, x, p of the plant) → x.
@@ -112,7 +112,7 @@ class ClosedLoop(ABC):
         return loop
 
     def corrector(self, p: Array) -> Callable[[float, Array], Array]:
-        """The corrected state at t and x, for parameters p of plant and controller; x itself without correction."""
+        """Corrected state as a function of t and x, for parameters p; x itself without correction."""
         if self.correction is None:
             return lambda _, x: x
         c, own = self.robot.coordinates, self.robot.p
@@ -123,14 +123,14 @@ class ClosedLoop(ABC):
 
 
 class SymbolicLoop(ClosedLoop):
-    """A loop whose controller offers a symbolic law, or that has no controller.
+    """A loop whose controller has a symbolic law, or that has no controller.
 
     Attributes:
         symbols: the inputs of the expressions below.
-        applied: generalized force of the controller, B u or R, shape (nv,); zero without one.
-        recorded: the expressions that are recorded.
-        twins: places in p of each of the plant's parameters that the controller's model has by the same name, and of
-            the model's.
+        applied: generalized force of the controller, B u or R, shape (nv,); zero without a controller.
+        recorded: expressions that are recorded, by key.
+        twins: pairs of indices in p of the parameters that plant and controller share by name: of the plant's, then of
+            the controller's.
     """
 
     def __init__(
@@ -142,17 +142,17 @@ class SymbolicLoop(ClosedLoop):
         judged: bool = True,
         metrics: ca.SX,
     ) -> None:
-        """Join the expressions; a controller's model that is another robot gives its symbols up to the plant's.
+        """Join the expressions; the symbols of a controller's own model are replaced by the plant's.
 
         Args:
             robot: the plant.
-            controller: what drives it, or None.
-            stop: scalar expression that is recorded; none if None.
-            judged: whether the pivots of natural rows are recorded.
+            controller: the controller, or None for free motion.
+            stop: scalar expression that is recorded, or None.
+            judged: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
 
         Raises:
-            ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
+            ModelError: if plant and model have different sizes, or ``stop`` uses foreign symbols.
         """
         self.robot, self.driver = robot, controller
         c = robot.coordinates
@@ -178,7 +178,7 @@ class SymbolicLoop(ClosedLoop):
         if controller is None:
             replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
         else:
-            # Parameters that the plant shares with the controller's model stay the plant's.
+            # A parameter shared by plant and controller takes the plant's value.
             places, replaced = controller.parameters.beyond(robot.parameters)
             by = ca.vertcat(nothing, *(controller_p[i] for i in places))
             if law is not None and not controller.applies_force:
@@ -214,15 +214,15 @@ class SymbolicLoop(ClosedLoop):
 
     @contextmanager
     def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
-        """ẋ without compiling anything: few steps are repeated."""
+        """Yield ẋ from an interpreted kernel: too few steps are repeated for compilation to pay."""
         del since
         kernel = self._plain_rate
         yield lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
 
     def force(self, p: Array) -> Callable[[float, Array], Array]:
-        """The controller's force from its kernel; from itself where its model has natural constraints.
+        """Force from the law's kernel, or from ``control`` where the controller's model has natural constraints.
 
-        The expressions of a law do not know the branch that a motion is on at a singular position; ``control`` does.
+        At a singular position a law's expressions do not know the branch of the motion; ``control`` does.
         """
         kernel, controller, plant = self._force_kernel, self.driver, len(self.robot.parameters)
         if controller is None or not controller.robot.natural:
@@ -231,12 +231,12 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: np.atleast_1d(apply(t, x, act(t, x[:nq], x[nq:], own), p[:plant])[0])
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded, from the compiled kernel."""
+        """Recorded values from the compiled kernel."""
         kernel = self._observe_kernel
         return lambda t, x: dict(zip(RECORDED, map(np.atleast_1d, kernel(t, x, p)), strict=True))
 
     def symbolic(self) -> SymbolicLoop:
-        """Itself."""
+        """Return the loop itself."""
         return self
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""A point that moves with a field: alone, or as a part of a robot that follows it."""
+"""Motion of a point along a field: on its own, or as a point of a robot that follows the field."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..symbolic.validation import finite, positive, require_distinct_times, vect
 Array = NDArray[np.float64]
 LONGEST = 1_000_000
 SHARE = 0.25
-"""Of the margin that a point or a barrier moves between two samples that are looked at."""
+"""Share of the margin that a point or a barrier moves between two inspected samples."""
 
 MOST = 200_000
-"""Samples that are looked at in all lanes together, unless that leaves fewer than 20 for each."""
+"""Inspected samples in all lanes together, unless that leaves fewer than 20 per lane."""
 
 SEVERAL = 8
-"""Sets of parameters of a batch for which barriers are searched whose speeds have no bound in closed form."""
+"""Parameter sets of a batch for which the speeds of barriers are searched where no closed form bounds them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class FieldMotion:
 
     Attributes:
         t: times, shape (N,) [s].
-        x: places, shape (N, n) [m].
+        x: positions, shape (N, n) [m].
         w: velocities, shape (N, n) [m/s].
         f: the field's functions, shape (N, k): those of the program curve, then one per obstacle [m].
-        notes: times at which an obstacle was entered, or from which on the point did not get along the path, and what
-            there is to say of it; empty if nothing went wrong.
+        notes: times and messages of problems: an obstacle reached the point, or the point stopped advancing along the
+            path; empty if there were none.
     """
 
     t: Array
@@ -60,10 +60,10 @@ class FieldMotion:
         return len(self.t)
 
     def until(self, time: float) -> FieldMotion:
-        """The samples up to a time.
+        """Return the samples up to a time.
 
         Args:
-            time: [s].
+            time: last time [s].
         """
         time = finite("time", time)
         count = int(np.searchsorted(self.t, time, side="right"))
@@ -80,20 +80,20 @@ def move_along(
     t0: float = 0.0,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> FieldMotion:
-    """Move a point with a field, by RK4.
+    """Move a point along a field, by RK4.
 
     Args:
-        field: the velocity.
-        start: place at ``t0``, shape (n,) [m].
-        duration: how long [s].
-        step: of RK4 and of the samples [s]; made a little smaller if it does not divide the duration.
-        t0: when it starts [s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: the velocity field.
+        start: position at ``t0``, shape (n,) [m].
+        duration: duration of the motion [s].
+        step: of RK4 and of the samples [s]; slightly reduced if it does not divide the duration.
+        t0: start time [s].
+        p: parameters of the field: a mapping from names that overrides nominal values, or the whole vector.
 
     Raises:
-        ModelError: for a duration or a step that is not positive, more than a million steps, or a place where no
-            motion along an Erugin field can begin, such as one inside an obstacle.
-        ShapeError: for a place of another shape, or one that is not finite.
+        ModelError: for a duration or a step that is not positive, more than a million steps, or a start where no motion
+            along an Erugin field can begin, such as one inside an obstacle.
+        ShapeError: for a start of another shape, or one that is not finite.
         NotFiniteError: if the velocity becomes NaN or infinite; the message says where.
     """
     n, first = field.dimension, finite("t0", t0)
@@ -121,7 +121,7 @@ def move_along(
     if not whole.all():
         k = int(np.argmin(whole))
         last = here[max(k - 1, 0)]
-        raise NotFiniteError(f"the velocity of {field.name!r} is not finite at t = {times[k]:.6g} s, after {last}")
+        raise NotFiniteError(f"the velocity of {field.name!r} is not finite at t = {times[k]:.6g} s, after x = {last}")
     notes: tuple[tuple[float, str], ...] = ()
     if isinstance(field, EruginField):
         probe = _look(field, x, {"t": t, "x": x, "p": symbols})
@@ -132,11 +132,11 @@ def move_along(
 
 @dataclass(frozen=True, eq=False)
 class BlockedSpans:
-    """What came of the points of one lane that follow fields.
+    """Findings about the points of one lane that follow fields.
 
     Attributes:
-        notes: times, and what there is to say.
-        spans: times from and to which a point was entered by a barrier or did not get along.
+        notes: times and messages.
+        spans: start and end times of intervals in which a barrier overran a point or a point did not advance.
     """
 
     notes: tuple[tuple[float, str], ...]
@@ -146,13 +146,13 @@ class BlockedSpans:
 def find_blocked(
     controller: Controller | None, robot: Robot, t: Array, q: Array, kept: Sequence[int], p: Array, controller_p: Array
 ) -> list[BlockedSpans]:
-    """Whether points that follow fields were entered by barriers or stopped getting along, lane by lane.
+    """Find, lane by lane, whether barriers overran points that follow fields or such points stopped advancing.
 
-    Samples are looked at that lie a quarter of a margin apart at the field's limit. Points that follow at times only
-    are left out. Parameters that plant and controller share are the plant's.
+    The inspected samples are a quarter of a margin apart at the field's speed limit. Points that follow a field only at
+    times are ignored. Parameters that plant and controller share take the plant's values.
 
     Args:
-        controller: whose program follows fields, or None.
+        controller: the controller, whose program may follow fields, or None.
         robot: the plant.
         t: times, shape (lanes, N) [s].
         q: coordinates, shape (lanes, N, nq).
@@ -161,7 +161,7 @@ def find_blocked(
         controller_p: the controller's parameters, shape (lanes, number of them).
 
     Returns:
-        One for each lane; none at all if nothing is followed.
+        One entry for each lane; empty if no point follows a field.
     """
     followed = () if controller is None else _looks(controller)
     if controller is None or not followed:
@@ -193,15 +193,15 @@ def find_blocked(
 def _too_fast(
     field: EruginField, t: Array, kept: Sequence[int], values: Array, lanes: NDArray[np.intp], places: Array
 ) -> list[tuple[str, ...]]:
-    """What there is to say of the speeds of barriers in each lane; lanes with the same parameters are taken together.
+    """Messages about the speeds of barriers, for each lane; lanes with equal parameters are evaluated once.
 
     Args:
-        field: whose barriers.
+        field: the field with the barriers.
         t: times, shape (lanes, N) [s].
         kept: number of samples of each lane.
         values: parameters of the field, shape (lanes, np).
-        lanes: to which places belong, in ascending order.
-        places: of the points, each lane's in the order of time, shape (number of them, n) [m].
+        lanes: lane of each row of ``places``, ascending.
+        places: positions of the points, each lane's in the order of time, shape (number of rows, n) [m].
     """
     said: list[tuple[str, ...]] = [()] * len(kept)
     alike: dict[bytes, list[int]] = {}
@@ -222,7 +222,7 @@ def _too_fast(
 
 
 def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[np.intp]:
-    """Numbers of samples of a lane that are looked at, the first and the last of them always."""
+    """Indices of the samples of a lane that are inspected, always with the first and the last."""
     if len(t) < 2:
         return np.arange(len(t))
     names, name = field.parameters.names, field.name
@@ -238,7 +238,7 @@ def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[
 
 
 def _told(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tuple[float, str, float]]:
-    """From when on, what, and until when, of a point that a barrier has entered or that does not get along."""
+    """Start, message and end of each interval in which a barrier overran a point or it did not advance."""
     found: list[tuple[float, str, float]] = []
     n = field.dimension
     for barrier, gap in zip(field.barriers, gaps, strict=True):
@@ -261,7 +261,7 @@ def _told(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tup
 
 @functools.lru_cache(maxsize=16)
 def _looks(controller: Controller) -> tuple[tuple[str, EruginField, Kernel], ...]:
-    """Names of the constraints that are always on by which points follow fields, the fields, and what is looked at."""
+    """Name, field and probe of each constraint that always makes a point follow a field."""
     found: list[tuple[str, EruginField, Kernel]] = []
     for constraint in controller.constraints:
         if constraint.followed is not None and constraint.when is None:
@@ -272,7 +272,7 @@ def _looks(controller: Controller) -> tuple[tuple[str, EruginField, Kernel], ...
 
 
 def _look(field: EruginField, point: ca.SX, inputs: dict[str, ca.SX]) -> Kernel:
-    """What tells whether a point gets along, and its gaps to the barriers."""
+    """Kernel of a point's progress and of its gaps to the barriers."""
     t = inputs["t"]
     outputs = {"advance": progress_measures(field, point, t), "gaps": barrier_functions(field, point, t)}
     return Kernel("followed", inputs, outputs, compiled=False)
