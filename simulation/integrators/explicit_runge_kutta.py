@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods with a fixed step: what they share beside their tableau."""
+"""Explicit Runge–Kutta methods with a fixed step: everything but their tableau."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ExplicitRungeKutta(Integrator):
     @property
     @abstractmethod
     def tableau(self) -> Tableau:
-        """The numbers a, b and c."""
+        """Coefficients a, b and c."""
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """One kernel for the whole step, or a Python loop around a controller without a law.
+        """Build one kernel for the whole step, or a Python loop around a controller without a symbolic law.
 
         Args:
             loop: plant and controller.
@@ -38,7 +38,7 @@ class ExplicitRungeKutta(Integrator):
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
 
     def march(self, loop: ClosedLoop) -> RolloutLoop | None:
-        """The loop over steps, if plant and controller are expressions.
+        """Return the loop over steps, or None unless plant and controller are expressions.
 
         Args:
             loop: plant and controller.
@@ -64,7 +64,7 @@ class ExplicitRungeKutta(Integrator):
         k, h, t0 = ca.SX.sym("k"), ca.SX.sym("h"), ca.SX.sym("t0")
         f = ca.Function("f", [s.t, s.x, s.p], [ca.densify(loop.rate)], {"cse": True})
         recorded = ca.Function("g", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()])
-        # The time comes from the index, so that it does not gather rounding errors.
+        # The time is computed from the index, so that it does not accumulate rounding errors.
         t = t0 + k * h
         after = self.tableau.step(lambda time, x: f(time, x, s.p), t, s.x, h)
         if loop.correction is not None:

@@ -123,5 +123,5 @@ def test_symbols_without_units_are_named_alone() -> None:
 
 
 def test_names_and_units_belong_together() -> None:
-    with pytest.raises(ModelError, match="2 names need as many units"):
+    with pytest.raises(ModelError, match="2 names require as many units"):
         Columns(("a", "b"), ("m",))

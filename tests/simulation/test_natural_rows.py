@@ -63,10 +63,13 @@ def test_a_loop_closed_twice_is_refused_and_runs_without_the_spare_rows() -> Non
 
 def test_a_start_off_the_constraints_is_told_and_a_fitting_one_is_not() -> None:
     robot = mechanism(planar_manipulator([ROD] * 3), [Closure("tip", (0.9, 0.2), "pin")])
-    with pytest.warns(StartWarning, match=r"starts off its natural constraint 'pin\[[01]\]', which is .* and not 0"):
+    with pytest.warns(
+        StartWarning,
+        match=r"violates its natural constraint 'pin\[[01]\]' at the start: the residual is .* instead of 0",
+    ):
         simulate(robot, None, [0.4, -0.5, 0.3], np.zeros(3), 0.01, step=1e-3)
     start = assemble(robot, [0.4, -0.5, 0.3]).q
-    with pytest.warns(StartWarning, match="which, in its rate, is "):
+    with pytest.warns(StartWarning, match="the rate of the residual is "):
         simulate(robot, None, start, [1.0, 0.0, 0.0], 0.01, step=1e-3)
     simulate(robot, None, start, np.zeros(3), 0.01, step=1e-3)
 
