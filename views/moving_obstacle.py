@@ -26,32 +26,32 @@ from .time_series import FLOOR, draw_inputs
 Array = NDArray[np.float64]
 SIDES = [(1.0, 0.0), (-1.0, 0.0), (0.8, 0.6), (-0.8, 0.6), (0.8, -0.6), (-0.8, -0.6), (0.0, 0.7), (0.0, -0.7)]
 AROUND: Array = np.array(SIDES)
-"""Directions from a point to its label, which is wider than high, those first that are preferred."""
+"""Directions from a point to its label, which is wider than high, in order of preference."""
 
 
 def free_place(places: Array, taken: Array) -> Array:
-    """That of the places which is farthest from what is there already, the first of them if several are.
+    """Return the position that is farthest from the occupied points, the first one if several are.
 
     Args:
-        places: shape (k, 2) [m].
+        places: candidate positions, shape (k, 2) [m].
         taken: points that should not be covered, shape (n, 2) [m].
 
     Returns:
         Shape (2,).
     """
-    # A label is about twice as wide as the room that it needs above and below.
+    # A label is about twice as wide as high.
     apart = (places[:, None] - taken) * [0.5, 1.0]
     return np.asarray(places[np.argmax(np.sqrt((apart**2).sum(axis=2)).min(axis=1).round(6))])
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneGrid:
-    """Places of a rectangle.
+    """Grid points of a rectangle.
 
     Attributes:
         x: abscissas, shape (n, n) [m].
         y: ordinates, shape (n, n) [m].
-        places: the same as columns, shape (2, n²) [m].
+        places: the grid points as columns, shape (2, n²) [m].
     """
 
     x: Array
@@ -60,12 +60,12 @@ class PlaneGrid:
 
     @classmethod
     def over(cls, low: Array, high: Array, n: int) -> PlaneGrid:
-        """n × n places between two corners.
+        """Create n × n grid points between two corners.
 
         Args:
-            low: one corner, shape (2,) [m].
-            high: the other, shape (2,) [m].
-            n: along each side.
+            low: lower corner, shape (2,) [m].
+            high: upper corner, shape (2,) [m].
+            n: number of points along each side.
         """
         share = np.arange(n) / (n - 1)
         x: Array = np.tile(low[0] + (high[0] - low[0]) * share, (n, 1))
@@ -73,10 +73,10 @@ class PlaneGrid:
         return cls(x, y, np.asfortranarray(np.vstack([x.ravel(), y.ravel()])))
 
     def around(self, values: Array) -> tuple[Array, Array, Array]:
-        """Abscissas, ordinates and values where these are negative, with one place more to each side.
+        """Return abscissas, ordinates and values where these are negative, with one more grid line on each side.
 
         Args:
-            values: on the grid, some of them negative, shape (n, n).
+            values: values on the grid, some of them negative, shape (n, n).
         """
         inside = values < 0.0
         rows, columns = (
@@ -87,14 +87,14 @@ class PlaneGrid:
 
 
 class SampledField:
-    """Outputs of a kernel of place, time and parameters on a grid; bound to memory once, for that takes longest."""
+    """Outputs of a kernel of position, time and parameters on a grid; the arguments are bound once, which is slow."""
 
     def __init__(self, kernel: Kernel, grid: PlaneGrid, p: Array) -> None:
-        """Bind.
+        """Bind the kernel's arguments.
 
         Args:
-            kernel: with the inputs x, t and p.
-            grid: the places.
+            kernel: kernel with the inputs x, t and p.
+            grid: the grid points.
             p: values of the parameters, shape (np,).
         """
         n = grid.places.shape[1]
@@ -104,7 +104,7 @@ class SampledField:
         self._run = kernel.loop(n, 0, [grid.places, self._time, values], self._results)
 
     def at(self, t: float) -> list[Array]:
-        """Each output at a time, shape (rows, places).
+        """Return each output at a time, shape (rows, number of grid points).
 
         Args:
             t: time [s].
@@ -116,18 +116,18 @@ class SampledField:
 
 FRAMES, RESOLUTION = 90, 90.0
 FINE, COARSE = 141, 71
-"""Places along each side of the grid of a picture, and of a frame of a film."""
+"""Grid points along each side for a picture, and for a frame of a film."""
 LABEL_BOX = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What all pictures of one motion show.
+    """Data shared by all pictures of one motion.
 
     Attributes:
-        grid: of the places that are seen.
-        chain: places of the robot's chain, shape (N, points, 2) [m].
-        way: of the point, shape (N, 2) [m].
+        grid: grid over the visible area.
+        chain: positions of the robot's chain, shape (N, points, 2) [m].
+        way: path of the point, shape (N, 2) [m].
     """
 
     grid: PlaneGrid
@@ -136,10 +136,10 @@ class Seen:
 
 
 class MovingObstaclePlots:
-    """The path with the obstacles and the robot, torques, deviations, the field, and an animation.
+    """Pictures of the path with obstacles and robot, torques, deviations, the field, and an animation.
 
     Attributes:
-        field: what the point follows, in the plane.
+        field: field that the point follows, in the plane.
         point: the point, in the plant's symbols.
         path: points of the path, shape (k, 2) [m].
     """
@@ -152,20 +152,20 @@ class MovingObstaclePlots:
         *,
         words: tuple[str, str, str] = ("tip", "arm", "disc"),
     ) -> None:
-        """Keep what is drawn.
+        """Store what is drawn.
 
         Args:
-            field: what the point follows, in the plane.
-            point: in the plant's symbols, shape (2,).
+            field: field that the point follows, in the plane.
+            point: the point in the plant's symbols, shape (2,).
             path: points of the path, shape (k, 2) [m].
-            words: what legends call the point, the robot and an obstacle.
+            words: names of the point, the robot and an obstacle in legends.
         """
         self.field, self.point, self.path = field, point, path
         self.point_word, self.robot_word, self.obstacle_word = words
         self._last: tuple[Trajectory, Seen] | None = None
 
     def all(self) -> Mapping[str, Callable[[Trajectory, Path], None]]:
-        """File name → what draws it into a path."""
+        """Return the drawing functions by file name."""
         return {
             "path.png": self.draw_path,
             "torques.png": self.draw_torques,
@@ -175,7 +175,7 @@ class MovingObstaclePlots:
         }
 
     def draw_path(self, trajectory: Trajectory, target: Path) -> None:
-        """The path, the way of the point, and robot and obstacles at several instants, later ones darker."""
+        """Draw the path, the trace of the point, and robot and obstacles at several instants, later ones darker."""
         figure = new_figure(7.0, 6.4)
         axes = figure.subplots()
         samples = np.linspace(0, len(trajectory) - 1, 6).astype(int)
@@ -194,7 +194,7 @@ class MovingObstaclePlots:
             for covered in (grid.places[:, row.ravel() < 0.0] for row in values if row.min() < 0.0):
                 middle, half = covered.mean(axis=1), room / 3 + np.ptp(covered[1]) / 2
                 places = _within(grid, middle + half * np.array([(0.0, -1.0), (0.0, 1.0)]), room / 2)
-                # Where an obstacle leaves the picture there may be no room for another label.
+                # An obstacle at the edge of the picture may leave no room for another label.
                 places = places[[all(np.hypot(*(place - other)) > room for other in told) for place in places]]
                 if len(places):
                     place = free_place(places, taken)
@@ -214,7 +214,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_torques(self, trajectory: Trajectory, target: Path) -> None:
-        """Every input over time."""
+        """Draw every input over time."""
         figure = new_figure(7.0, 3.4)
         axes = figure.subplots()
         draw_inputs(axes, trajectory)
@@ -228,7 +228,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_deviations(self, trajectory: Trajectory, target: Path) -> None:
-        """Deviations from the program, and the distance to the program curve, on a log axis."""
+        """Draw deviations from the program, and the distance to the program curve, on a log axis."""
         figure = new_figure(7.0, 3.8)
         axes = figure.subplots()
         for i in range(trajectory.deviation.shape[1]):
@@ -244,7 +244,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_field(self, trajectory: Trajectory, target: Path) -> None:
-        """Streamlines at three instants, with program curve, obstacles and point."""
+        """Draw streamlines at three instants, with program curve, obstacles and point."""
         figure = new_figure(11.0, 4.6)
         panels: Sequence[Axes] = list(figure.subplots(1, 3, sharex=True, sharey=True))
         seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
@@ -276,7 +276,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def animate(self, trajectory: Trajectory, target: Path) -> None:
-        """The motion in real time, or faster to keep to a hundred frames."""
+        """Animate the motion in real time, or faster to limit the film to a hundred frames."""
         figure = new_figure(5.2, 5.0)
         axes = figure.subplots()
         seen, grid = self._seen(trajectory), self._grid(trajectory, COARSE)
@@ -310,7 +310,7 @@ class MovingObstaclePlots:
         axes.set_axisbelow(True)
 
     def _seen(self, trajectory: Trajectory) -> Seen:
-        """What is seen of a motion; kept for the next picture of it."""
+        """Return the data shared by pictures of a motion, cached for the next picture."""
         if self._last is None or self._last[0] is not trajectory:
             self._last = (
                 trajectory,
@@ -319,13 +319,13 @@ class MovingObstaclePlots:
         return self._last[1]
 
     def _chain(self, trajectory: Trajectory) -> Array:
-        """Places of the robot's chain, shape (N, points, 2)."""
+        """Return the positions of the robot's chain, shape (N, points, 2)."""
         robot = trajectory.robot
         places = ca.vertcat(*(robot.points[name] for name in robot.chain))
         return trajectory.evaluate(places).reshape(len(trajectory), -1, 2)
 
     def _grid(self, trajectory: Trajectory, n: int) -> PlaneGrid:
-        """A grid over what is seen: robot, path, and the obstacles at the start and the end as far as they are near."""
+        """Return a grid over robot and path, and over nearby obstacles at the start and the end."""
         seen = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
         low, high = seen.min(axis=0), seen.max(axis=0)
         size = float((high - low).max())
@@ -339,15 +339,15 @@ class MovingObstaclePlots:
         return PlaneGrid.over(low - 0.06 * size, high + 0.06 * size, n)
 
     def _boundaries(self, trajectory: Trajectory, grid: PlaneGrid | None = None) -> Callable[[float], list[Array]]:
-        """Gives each obstacle's function on the grid at a time."""
+        """Return the function of time that evaluates each obstacle on the grid."""
         places = self._seen(trajectory).grid if grid is None else grid
         sampled = self._sampled(self._obstacle_kernel, places, trajectory)
         return lambda t: [row.reshape(places.x.shape) for row in sampled.at(t)[0]]
 
     def _sampled(self, kernel: Kernel, grid: PlaneGrid, trajectory: Trajectory) -> SampledField:
-        """A kernel of place, time and the field's parameters on the grid."""
+        """Return a kernel of position, time and the field's parameters bound to the grid."""
         if trajectory.controller is None:
-            raise ModelError("the motion has no controller, so there is no field to draw")
+            raise ModelError("the motion has no controller, and therefore no field to draw")
         names = trajectory.controller.parameters.names
         return SampledField(
             kernel, grid, trajectory.controller_p[[names.index(name) for name in self.field.parameters.names]]
@@ -369,13 +369,13 @@ class MovingObstaclePlots:
 
 
 def _within(grid: PlaneGrid, places: Array, margin: float) -> Array:
-    """Those of the places, shape (k, 2), that are seen, and as far as this [m] from the edge."""
+    """Return the positions, shape (k, 2), inside the visible area and at least the margin [m] from its edge."""
     low, high = grid.places[:, 0] + margin, grid.places[:, -1] - margin
     return places[((places > low) & (places < high)).all(axis=1)]
 
 
 def _obstacles(axes: Axes, grid: PlaneGrid, boundaries: Sequence[Array], shade: float) -> list[Artist]:
-    """Each obstacle, as far as it is seen; its contour is looked for only where it is."""
+    """Draw the visible part of each obstacle; contours are computed only near it."""
     drawn: list[Artist] = []
     for values in boundaries:
         if values.min() < 0.0:

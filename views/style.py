@@ -1,4 +1,4 @@
-"""What all pictures share: size, colours, and writing a file whole or not at all."""
+"""Common settings of all pictures: size, colours, and saving a file atomically."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ARM_COLOR = "0.15"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size [inches] with room made for its labels."""
+    """Create a figure of this size [inches] with automatic layout."""
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
 def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
-    """Labels and a light grid for a plot over time."""
+    """Set the labels and a light grid of a plot over time."""
     axes.set_ylabel(ylabel)
     if xlabel:
         axes.set_xlabel(xlabel)
@@ -32,5 +32,5 @@ def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
 
 
 def save_figure(figure: Figure, target: Path) -> None:
-    """Save a figure whole or not at all."""
+    """Save a figure atomically."""
     write_whole(target, lambda path: figure.savefig(path))

@@ -1,4 +1,4 @@
-"""Arms that swing up, one law beside the other: where they are, and their angles, torques and energy over time."""
+"""Picture of swing-ups, one controller beside another: postures, and angles, torques and energy over time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .style import ARM_COLOR, PATH_COLOR, label_axes, new_figure
 
 
 def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until: float = np.inf) -> Figure:
-    """A column for each run: the arm as flashes of light show it, then coordinates, inputs and energy.
+    """Draw a column for each run: the arm at several instants, then coordinates, inputs and energy.
 
-    Early flashes are dark and late ones bright; the way of the last point of the chain is drawn, too. Dashed is the
-    energy at the end of each run; dotted lines are the limits of its inputs.
+    Early instants are dark and late ones bright; the path of the last point of the chain is drawn, too. The dashed line
+    is the energy at the end of each run; dotted lines are the limits of its inputs.
 
     Args:
-        runs: of robots with a ``chain`` in the plane, by the title of the column.
-        flash: time between flashes [s].
-        until: what comes later is left out [s].
+        runs: runs of robots with a ``chain`` in the plane, by the title of the column.
+        flash: interval between drawn instants [s].
+        until: latest time drawn [s].
 
     Raises:
         ModelError: if there are no runs, a robot has no chain, or a time is not positive.
@@ -34,7 +34,7 @@ def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until:
     if not until > 0.0:
         raise ModelError(f"until must be greater than zero, got {until!r}")
     if not runs or not all(run.robot.chain for run in runs.values()):
-        raise ModelError("swing_ups draws one or more runs of robots with a chain of points, such as an arm")
+        raise ModelError("runs must contain one or more runs of robots with a chain of points, such as an arm")
     figure = new_figure(3.7 * len(runs), 10.0)
     heights = {"height_ratios": (2.4, 1.0, 1.0, 1.0)}
     grid: NDArray[np.object_] = figure.subplots(4, len(runs), squeeze=False, sharey="row", gridspec_kw=heights)

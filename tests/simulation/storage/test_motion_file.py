@@ -241,7 +241,7 @@ def test_sizes_that_are_not_there_are_refused(shape: str, tmp_path: Path) -> Non
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     with zipfile.ZipFile(tmp_path / "sizes.npz", "w") as archive:
         archive.writestr("q.npy", b"\x93NUMPY\x01\x00\x76\x00" + text.encode() + arrays["q"].tobytes())
-    with pytest.raises(MotionFileError, match="'q' (is|has)"):
+    with pytest.raises(MotionFileError, match=r"'q' (is|has)"):
         load_motion(tmp_path / "sizes.npz")
 
 
