@@ -141,7 +141,7 @@ def test_a_law_goes_into_a_folder_of_c_which_is_not_replaced_unasked(
     assert listed == [str(out / name) for name in names]
     before = (out / "two_links.c").read_bytes()
     assert export(file, word, "--out", str(out), "--set", "gain=7") == 2
-    assert "is not empty: give another folder by --out, or replace it by --overwrite" in capsys.readouterr().err
+    assert "is not empty: choose another folder by --out, or replace it by --overwrite" in capsys.readouterr().err
     assert (out / "two_links.c").read_bytes() == before
     assert export(file, word, "--out", str(out), "--set", "gain=7", "--what", "loop", "--overwrite") == 0
     assert (out / "two_links_plant.h").exists()
@@ -195,7 +195,7 @@ def test_bad_words_are_told_and_nothing_is_written(
     [
         pytest.param(
             *("exoskeleton-steps", ["--c"]),
-            "is a motion in phases ('on foot A', 'on foot B'), each with a controller",
+            "is a motion in phases ('on foot A', 'on foot B'), each with its own controller",
             marks=pytest.mark.slow,
         ),
         ("two-links-free", ["--c"], "nothing drives free: export its plant, --to fmu --what plant or --to mjcf"),
@@ -221,7 +221,7 @@ def test_what_for_must_be_said(file: str, capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit) as ended:
         export(file)
     assert ended.value.code == 2
-    assert f"say for what: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
+    assert f"a format is required: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +261,7 @@ def test_a_package_that_is_missing_is_told_with_its_command(
 
 def test_a_folder_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bridges", "--out", "nowhere"]) == 2
-    assert "--out is where --compare writes" in capsys.readouterr().err
+    assert "--out requires --compare" in capsys.readouterr().err
 
 
 def test_every_extra_is_one_of_the_project_and_brings_the_package() -> None:

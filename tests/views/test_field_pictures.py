@@ -183,5 +183,5 @@ def test_bad_questions() -> None:
     with pytest.raises(ShapeError, match=r"start must have shape \(2,\)"):
         move_along(own, (0.0, 0.0, 0.0), 1.0, step=0.1)
     blown = orbit(0.0, extra=lambda x, t: x * (1 - t) ** 0.5)
-    with pytest.raises(NotFiniteError, match=r"'plain' is not finite at t = 1 s, after \["):
+    with pytest.raises(NotFiniteError, match=r"'plain' is not finite at t = 1 s, after x = \["):
         move_along(blown, (1.0, 0.0), 2.0, step=0.01)
