@@ -93,7 +93,7 @@ def run_alone(
         window = part.window(alone, int(part.count[0]))
         block = StepBlock.of(window)
         advance(block, x)
-        part.judge(window.cut(block.filled))
+        part.monitor(window.cut(block.filled))
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         if block.error is not None and not part.ended[0]:
@@ -152,7 +152,7 @@ def run_together(record: Record, runner: LaneRunner, x: Array, threads: int, pro
         while len(going) and not halt.is_set():
             window = part.window(going, sample, block)
             advance(window, states)
-            part.judge(window)
+            part.monitor(window)
             sample += window.n
             going = going[~part.ended[going]]
             # Nothing remains to be done for a lane that has ended.

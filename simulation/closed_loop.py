@@ -60,7 +60,7 @@ class ClosedLoop(ABC):
     correction: ca.Function | None = None
 
     @property
-    def remembers(self) -> bool:
+    def has_memory(self) -> bool:
         """True if the controller's output changes at samples, so that no step may cross a sample."""
         return False
 
@@ -79,7 +79,7 @@ class ClosedLoop(ABC):
         """ẋ as a function of t and x, for parameters p of plant and controller."""
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ as it was in the step before one of the last samples, to repeat that step.
 
         Args:
@@ -139,7 +139,7 @@ class SymbolicLoop(ClosedLoop):
         controller: Controller | None,
         stop: ca.SX | None,
         *,
-        judged: bool = True,
+        monitor_rank: bool = True,
         metrics: ca.SX,
     ) -> None:
         """Join the expressions; the symbols of a controller's own model are replaced by the plant's.
@@ -148,7 +148,7 @@ class SymbolicLoop(ClosedLoop):
             robot: the plant.
             controller: the controller, or None for free motion.
             stop: scalar expression that is recorded, or None.
-            judged: True to record the pivots of natural rows.
+            monitor_rank: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
 
         Raises:
@@ -193,7 +193,7 @@ class SymbolicLoop(ClosedLoop):
             "status": ca.SX(0, 1),
             "energy": robot.kinetic_energy + robot.potential_energy,
             "stop": stop,
-            **natural_pivots(robot, judged),
+            **natural_pivots(robot, monitor_rank),
             "metrics": metrics,
         }
         self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
@@ -213,7 +213,7 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: kernel(t, x, p)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ from an interpreted kernel: too few steps are repeated for compilation to pay."""
         del since
         kernel = self._plain_rate

@@ -106,7 +106,7 @@ class DivergenceDetector:
             # Near a singular position that the integrator passes, a step in accelerations is meaningless.
             self._explicit = not integrator.passes_dependent_rows
 
-    def begin(self, x: Array, rows: Rows) -> None:
+    def start(self, x: Array, rows: Rows) -> None:
         """Scale bounds and levels by the start.
 
         Args:
@@ -117,7 +117,7 @@ class DivergenceDetector:
         self._bounds[rows] *= scale
         self._level[rows] *= scale
 
-    def calm(self, states: Array, rows: Rows) -> Flags:
+    def are_within_levels(self, states: Array, rows: Rows) -> Flags:
         """True for lanes in which every value is finite and none exceeds its level, shape (k,).
 
         Args:
@@ -126,7 +126,7 @@ class DivergenceDetector:
         """
         return all_within(states, self._level[rows])
 
-    def look(self, window: SampleWindow, lane: int, end: int, past: Array) -> tuple[int, str] | None:
+    def find(self, window: SampleWindow, lane: int, end: int, past: Array) -> tuple[int, str] | None:
         """Return the first sample at which a lane has diverged and the reason, or None if it has not.
 
         Args:
@@ -147,16 +147,16 @@ class DivergenceDetector:
             beyond = np.abs(here) > self._bounds[lane]
             if beyond.any():
                 i = int(np.argmax(beyond))
-                return begin, f"{self._written(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
+                return begin, f"{self._text(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
             known = np.concatenate([past, states[: begin + 1]])[-STRETCH - 1 :]
-            if self._checked and len(known) > 1 and not self._spares(known):
-                with self._lock, self._loop.looking_back(self._p[lane], window.n - 1 - begin) as rate:
-                    said = self._error(rate, window.first + begin, known, high)
-                if said:
-                    return begin, f"{said}: the step of {self._step:.3g} s is too long for this motion"
+            if self._checked and len(known) > 1 and not self._is_resolved(known):
+                with self._lock, self._loop.replay(self._p[lane], window.n - 1 - begin) as rate:
+                    reason = self._error(rate, window.first + begin, known, high)
+                if reason:
+                    return begin, f"{reason}: the step of {self._step:.3g} s is too long for this motion"
             self._level[lane] = np.where(high, AGAIN * np.abs(here), self._level[lane])
 
-    def _spares(self, states: Array) -> bool:
+    def _is_resolved(self, states: Array) -> bool:
         """True if the samples show that the last step resolves the motion, so that a Python law is not called again."""
         c = self._loop.robot.coordinates
         if self._loop.symbolic() is not None or not c.are_rates:
@@ -172,13 +172,13 @@ class DivergenceDetector:
             errors = here - self._repeated(rate, index - 1, states[-2], PARTS)[-1]
             if (np.abs(errors) <= NOTABLE * np.abs(here))[high].all():
                 return ""
-            way = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
-            wrong = (FACTOR * self._largest(np.abs(way).max(axis=0)) < np.abs(here)) & high
+            states_between = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
+            wrong = (FACTOR * self._largest(np.abs(states_between).max(axis=0)) < np.abs(here)) & high
             if wrong.any():
                 i = int(np.argmax(wrong))
-                told = f"but shorter steps from the previous sample lead to {way[-1, i]:.3g}"
-                return f"{self._written(i, here[i])}, {told}"
-            if not self._explicit or self._loop.remembers:
+                shorter = f"but shorter steps from the previous sample lead to {states_between[-1, i]:.3g}"
+                return f"{self._text(i, here[i])}, {shorter}"
+            if not self._explicit or self._loop.has_memory:
                 return ""
             total = errors * np.sign(here)
             for k in range(2, len(states)):
@@ -192,7 +192,7 @@ class DivergenceDetector:
             return ""
         i = int(np.argmax(wrong))
         share = 100.0 * float(total[i]) / abs(float(here[i]))
-        return f"{self._written(i, here[i])}, of which {share:.0f} % are errors of the last {len(states) - 1} steps"
+        return f"{self._text(i, here[i])}, of which {share:.0f} % are errors of the last {len(states) - 1} steps"
 
     def _largest(self, x: Array) -> Array:
         """Largest magnitude among the entries of the same unit, for each entry: such entries may swap roles."""
@@ -200,12 +200,12 @@ class DivergenceDetector:
 
     def _repeated(self, rate: Callable[[float, Array], Array], index: int, x: Array, parts: int) -> Array:
         """States between a sample and the next in shorter steps, shape (parts + 1, nx)."""
-        t, h, way = self._time(index), self._step / parts, [x]
+        t, h, states_between = self._time(index), self._step / parts, [x]
         for k in range(parts):
-            way.append(rk4_step(rate, t + k * h, way[-1], h))
-        return np.array(way)
+            states_between.append(rk4_step(rate, t + k * h, states_between[-1], h))
+        return np.array(states_between)
 
-    def _written(self, i: int, value: float) -> str:
+    def _text(self, i: int, value: float) -> str:
         labels = Labels.of(self._loop.robot)
         columns, place = labels.coordinates, i
         if i >= len(columns):

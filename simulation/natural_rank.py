@@ -29,14 +29,14 @@ The margin keeps a step from ending exactly in the singular position, where valu
 """
 
 
-def natural_pivots(robot: Robot, judged: bool = True) -> dict[str, ca.SX]:
+def natural_pivots(robot: Robot, monitor_rank: bool = True) -> dict[str, ca.SX]:
     """Pivots D of A M⁻¹Aᵀ, absolute and relative to the largest row of each constraint, by :data:`NATURAL`.
 
     Args:
         robot: the plant.
-        judged: False for empty vectors in place of the pivots.
+        monitor_rank: False for empty vectors in place of the pivots.
     """
-    if not judged or not robot.natural:
+    if not monitor_rank or not robot.natural:
         return dict.fromkeys(NATURAL, ca.SX(0, 1))
     factor = robot.natural_factor
     return dict(zip(NATURAL, (factor.pivots, factor.relative_pivots), strict=True))
@@ -80,9 +80,9 @@ class NaturalRank:
             self._tail[:, 1] = before
         self._largest = np.zeros((lanes, k))
         self._kept: Flags = np.ones((lanes, k), dtype=np.bool_)
-        self._begun = False
+        self._started = False
 
-    def begin(self, relative: Array, rows: Rows) -> None:
+    def start(self, relative: Array, rows: Rows) -> None:
         """Record which rows are dependent at the first samples: these need not become independent later.
 
         Args:
@@ -100,7 +100,7 @@ class NaturalRank:
         """
         self._tail[rows], self._largest[rows], self._kept[rows] = np.nan, 0.0, True
 
-    def calm(self, pivots: Array, relative: Array, rows: Rows) -> Flags:
+    def are_regular(self, pivots: Array, relative: Array, rows: Rows) -> Flags:
         """True for lanes whose next samples are all regular, found without checking each of them, shape (lanes,).
 
         Args:
@@ -118,13 +118,13 @@ class NaturalRank:
             far = np.asarray(
                 np.where(kept[:, None], large, relative <= PIVOT_TOLERANCE).all(axis=(1, 2)), dtype=np.bool_
             )
-        if self._begun:
+        if self._started:
             return np.asarray(far & ~np.isnan(tail).any(axis=(1, 2)), dtype=np.bool_)
         # The first two samples have no history, so that they are checked one by one.
-        start = self.judge(pivots[:, :2], relative[:, :2], rows)
+        start = self.find(pivots[:, :2], relative[:, :2], rows)
         return np.asarray(far & ~(start.changed | start.falls).any(axis=1), dtype=np.bool_)
 
-    def judge(self, pivots: Array, relative: Array, rows: Rows) -> NaturalFinding:
+    def find(self, pivots: Array, relative: Array, rows: Rows) -> NaturalFinding:
         """Find changes of rank at the next samples.
 
         Args:
@@ -135,9 +135,9 @@ class NaturalRank:
         with np.errstate(all="ignore"):
             samples = np.concatenate([self._tail[rows], pivots], axis=1)
             so_far = np.maximum(np.fmax.accumulate(pivots, axis=1), self._largest[rows][:, None])
-            return self._judged(samples, relative, so_far, self._kept[rows][:, None])
+            return self._find(samples, relative, so_far, self._kept[rows][:, None])
 
-    def remember(self, pivots: Array, rows: Rows) -> None:
+    def update(self, pivots: Array, rows: Rows) -> None:
         """Store what the check of later samples needs.
 
         Args:
@@ -149,16 +149,16 @@ class NaturalRank:
             high = np.fmax.reduce(pivots, axis=1)
         self._largest[rows] = np.maximum(self._largest[rows], high)
         tail = np.concatenate([self._tail[rows], pivots[:, -2:]], axis=1)[:, -2:]
-        if not self._begun and pivots.shape[1] < 2:
+        if not self._started and pivots.shape[1] < 2:
             # The sample extrapolated backwards is accurate enough for a straight line, not for a parabola.
             tail[:, 0] = np.nan
         self._tail[rows] = tail
-        self._begun = True
+        self._started = True
 
-    def _judged(self, samples: Array, relative: Array, so_far: Array, kept: Flags) -> NaturalFinding:
+    def _find(self, samples: Array, relative: Array, so_far: Array, kept: Flags) -> NaturalFinding:
         """Find changes of rank in samples with the two before them, where the first has only one, extrapolated."""
         earlier, before, pivots = samples[:, :-2].copy(), samples[:, 1:-1], samples[:, 2:]
-        if not self._begun:
+        if not self._started:
             earlier[:, 1:2] = np.nan
         now, then = _root(pivots), _root(before)
         small = (relative < SMALL) | (pivots < SMALL * so_far)

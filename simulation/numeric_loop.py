@@ -41,7 +41,7 @@ class PythonLoop(ClosedLoop):
         controller: Controller,
         stop: ca.SX | None,
         *,
-        judged: bool = True,
+        monitor_rank: bool = True,
         metrics: ca.SX,
     ) -> None:
         """Compile the plant with its force or input as an argument.
@@ -50,7 +50,7 @@ class PythonLoop(ClosedLoop):
             robot: the plant.
             controller: the controller.
             stop: scalar expression that is recorded, or None.
-            judged: True to record the pivots of natural rows.
+            monitor_rank: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
         """
         self.robot = robot
@@ -65,7 +65,8 @@ class PythonLoop(ClosedLoop):
         self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
         self._force = Kernel("plant_force", inputs, {"force": force}, compiled=False)
         energy = robot.kinetic_energy + robot.potential_energy
-        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop, **natural_pivots(robot, judged)}
+        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
+        recorded |= natural_pivots(robot, monitor_rank)
         # A parameter shared by plant and controller takes the plant's value.
         self._extra, extra = controller.parameters.beyond(robot.parameters)
         symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
@@ -77,13 +78,13 @@ class PythonLoop(ClosedLoop):
         self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu}
         self.sizes["metrics"] = metrics.numel()
         self.sizes |= {key: expression.numel() for key, expression in recorded.items()}
-        told = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
-        self.sizes |= dict.fromkeys(told, len(controller.rows)) | {"status": 1}
+        by_row = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
+        self.sizes |= dict.fromkeys(by_row, len(controller.rows)) | {"status": 1}
         self._notes: list[tuple[float, str]] = []
         self._memories: deque[object | None] = deque(maxlen=BLOCK + 1)
 
     @property
-    def remembers(self) -> bool:
+    def has_memory(self) -> bool:
         """True if the controller has a memory."""
         return self.controller.memory is not None
 
@@ -103,7 +104,7 @@ class PythonLoop(ClosedLoop):
         return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
         """Yield ẋ that calls the controller with the memory that it had then."""
         memory, remembered = self.controller.memory, len(self._memories) > since
         if remembered:
@@ -134,13 +135,13 @@ class PythonLoop(ClosedLoop):
                 return values
             self._memories.append(self.controller.memory)
             self.controller.advance(t, x[:nq], x[nq:], own)
-            told = self.controller.observe(t, x[:nq], x[nq:], own)
-            if told.status is not before:
-                before = told.status
-                self._notes.append((t, told.message or told.status.sentence))
-            values |= {"output": self._checked(told.output), "active": told.active}
-            values["status"] = np.array([float(told.status)])
-            values |= {"pivots": told.pivots, "relative_pivots": told.relative_pivots}
+            observed = self.controller.observe(t, x[:nq], x[nq:], own)
+            if observed.status is not before:
+                before = observed.status
+                self._notes.append((t, observed.message or observed.status.sentence))
+            values |= {"output": self._checked(observed.output), "active": observed.active}
+            values["status"] = np.array([float(observed.status)])
+            values |= {"pivots": observed.pivots, "relative_pivots": observed.relative_pivots}
             if self._metrics is not None:
                 applied = () if self.controller.applies_force else (values["output"],)
                 values["metrics"] = np.atleast_1d(self._metrics(t, x, plant, extra, *applied)[0])
@@ -183,7 +184,7 @@ def close_loop(
     controller: Controller | None,
     stop: ca.SX | None,
     *,
-    judged: bool = True,
+    monitor_rank: bool = True,
     metrics: Mapping[str, Metric] | None = None,
 ) -> ClosedLoop:
     """Join plant and controller, as one expression if the controller has a symbolic law.
@@ -192,7 +193,7 @@ def close_loop(
         robot: the plant.
         controller: the controller, or None for free motion.
         stop: scalar expression that is recorded, or None.
-        judged: True to record the pivots of natural rows.
+        monitor_rank: True to record the pivots of natural rows.
         metrics: metrics by name, whose expressions are recorded.
 
     Raises:
@@ -202,10 +203,10 @@ def close_loop(
     robot.require_regular_mass_matrix()
     if controller is not None:
         require_fit(robot, controller)
-    told = integrands(robot, controller, metrics or {})
+    expressions = integrands(robot, controller, metrics or {})
     if controller is not None and controller.law is None:
-        return PythonLoop(robot, controller, stop, judged=judged, metrics=told)
-    return SymbolicLoop(robot, controller, stop, judged=judged, metrics=told)
+        return PythonLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
+    return SymbolicLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
 
 
 def require_parts(
@@ -228,8 +229,8 @@ def require_parts(
     if stop is None:
         return
     if not isinstance(stop, ca.SX) or stop.shape != (1, 1):
-        told = f"shape {stop.shape}" if isinstance(stop, ca.SX) else repr(stop)
-        raise ModelError(f"stop must be a scalar expression, got {told}")
+        given = f"shape {stop.shape}" if isinstance(stop, ca.SX) else repr(stop)
+        raise ModelError(f"stop must be a scalar expression, got {given}")
     robot.require_own_symbols("stop", stop, controller.parameters if controller else NO_PARAMETERS)
     if ca.depends_on(stop, ca.vertcat(robot.u, robot.coordinates.a)):
         raise ModelError("stop may use time, coordinates, velocities and parameters, not inputs or accelerations")

@@ -138,7 +138,7 @@ class Record:
         self.ending = np.full(lanes, FULL_LENGTH, dtype=np.object_)
         self.notes = np.full(lanes, None, dtype=np.object_)
         self.metrics = np.full((lanes, len(run.metrics)), np.nan)
-        self._judge: TerminationMonitor | None = None
+        self._monitor: TerminationMonitor | None = None
         self._totals: MetricTotals | None = None
         self._rooms: dict[str, Array] = {}
         self._past = np.empty((lanes, 0, loop.nx))
@@ -159,7 +159,7 @@ class Record:
             setattr(part, name, getattr(self, name)[lanes])
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
-        part._judge, part._totals, part._rooms = None, None, {}
+        part._monitor, part._totals, part._rooms = None, None, {}
         part._past = self._past[lanes]
         return part
 
@@ -185,7 +185,7 @@ class Record:
         states = self.states[:, place] if self._in_place else self._room("states", most, run.loop.nx)[:, :n]
         return SampleWindow(first, n, first + n == run.samples, lanes, states, data)
 
-    def judge(self, window: SampleWindow) -> None:
+    def monitor(self, window: SampleWindow) -> None:
         """Check the samples of a window and store those of each lane up to the one that ends its run.
 
         Args:
@@ -194,15 +194,15 @@ class Record:
         n, lanes = window.n, window.lanes
         if n == 0:
             return
-        if self._judge is None:
+        if self._monitor is None:
             run = self.run
             divergence = DivergenceDetector(run.loop, run.integrator, self.p, run.step, run.time, run.lock)
-            self._judge = TerminationMonitor(run.loop, run.controller, len(self), run.step, divergence, self._natural)
+            self._monitor = TerminationMonitor(run.loop, run.controller, len(self), run.step, divergence, self._natural)
             self._totals = MetricTotals(tuple(run.metrics.values()), len(self), run.step) if run.metrics else None
         last, over = np.full(len(self), n - 1), np.full(len(self), window.last)
         begun = max(0, window.first - STRETCH)
         past = self.states[:, begun : window.first] if self._in_place else self._past
-        endings = self._judge.look(window, past)
+        endings = self._monitor.find_endings(window, past)
         if not self._in_place:
             self._past = np.concatenate([past, window.states], axis=1)[:, -STRETCH:]
         for ending in endings:
@@ -273,11 +273,11 @@ class Record:
         t = run.time(window.first + ending.index)
         self.failure[lane] = ending.status
         if ending.status is Status.OK:
-            self.ending[lane] = f"{ending.said} at t = {t:g} s"
+            self.ending[lane] = f"{ending.reason} at t = {t:g} s"
         elif not ending.ahead:
-            self.ending[lane] = f"at t = {t:g} s, {ending.said}. {ending.status.sentence}"
+            self.ending[lane] = f"at t = {t:g} s, {ending.reason}. {ending.status.sentence}"
         else:
-            self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.said}"
+            self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.reason}"
         if ending.by_program and run.controller is not None:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]

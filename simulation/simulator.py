@@ -71,7 +71,7 @@ class Simulator:
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
-        self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not dependent, metrics=self.metrics)
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=self.metrics)
         self._march = self._integrator.march(self._loop)
         # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
@@ -88,7 +88,7 @@ class Simulator:
         return build, (self.robot, self.controller)
 
     @property
-    def goes_side_by_side(self) -> bool:
+    def is_vectorized(self) -> bool:
         """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
         return self._march is not None
 

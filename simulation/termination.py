@@ -31,7 +31,7 @@ class Ending:
         lane: index of the lane.
         index: index of the sample in its block.
         status: OK if the stop condition holds.
-        said: the reason, without the time.
+        reason: the reason, without the time.
         ahead: True if the event may also lie in the step after the sample.
         by_program: True if rows of the program are the reason.
     """
@@ -39,7 +39,7 @@ class Ending:
     lane: int
     index: int
     status: Status
-    said: str
+    reason: str
     ahead: bool = False
     by_program: bool = False
 
@@ -89,7 +89,7 @@ class TerminationMonitor:
         self._before = {key: np.zeros((lanes, loop.sizes[key])) for key in (*PIVOTS, "active")}
         self._natural = NaturalRank(loop.robot, step, lanes, before) if loop.sizes[NATURAL[0]] else None
 
-    def look(self, window: SampleWindow, past: Array) -> list[Ending]:
+    def find_endings(self, window: SampleWindow, past: Array) -> list[Ending]:
         """Return the endings of lanes in a block, and update the history that later blocks need.
 
         Args:
@@ -98,14 +98,14 @@ class TerminationMonitor:
         """
         # Beyond the end of a lane the memory is uninitialized and may contain signalling NaNs.
         with np.errstate(all="ignore"):
-            return self._look(window, past)
+            return self._find_endings(window, past)
 
-    def _look(self, window: SampleWindow, past: Array) -> list[Ending]:
+    def _find_endings(self, window: SampleWindow, past: Array) -> list[Ending]:
         count = len(window.states)
         some = 2 * len(window.lanes) <= count
         rows: Rows = window.lanes if some else slice(None)
-        wanted = window.lanes if some else np.arange(count)
-        running = np.ones(len(wanted), dtype=np.bool_)
+        checked = window.lanes if some else np.arange(count)
+        running = np.ones(len(checked), dtype=np.bool_)
         if not some and len(window.lanes) < count:
             # Checking lanes that have ended too, without effect, is cheaper than copying the others.
             running[:] = False
@@ -113,36 +113,36 @@ class TerminationMonitor:
         data = {key: window.data[key][rows] for key in (*PIVOTS, "active", "stop", *NATURAL)}
         high = {key: largest(np.where(data["active"] > 0.0, data[key], 0.0) if self._switches else data[key])
                 for key in PIVOTS if data[key].shape[2]}  # fmt: skip
-        calm = self._calm(data, high, rows)
+        regular = self._are_regular(data, high, rows)
         states = window.states[rows]
         if window.first == 0:
-            self._divergence.begin(states[:, 0], rows)
-        calm &= self._divergence.calm(states, rows) & all_finite(window.data["output"][rows])
+            self._divergence.start(states[:, 0], rows)
+        regular &= self._divergence.are_within_levels(states, rows) & all_finite(window.data["output"][rows])
         if self._natural is not None:
             if window.first == 0:
-                self._natural.begin(data[NATURAL[1]][:, 0], rows)
-            calm &= self._natural.calm(data[NATURAL[0]], data[NATURAL[1]], rows)
-        uneasy = wanted[running & ~calm]
-        endings = self._looked_at(window, uneasy, past) if uneasy.size else []
+                self._natural.start(data[NATURAL[1]][:, 0], rows)
+            regular &= self._natural.are_regular(data[NATURAL[0]], data[NATURAL[1]], rows)
+        suspect = checked[running & ~regular]
+        endings = self._check_samples(window, suspect, past) if suspect.size else []
         for key, found in high.items():
             self._largest[key][rows] = np.maximum(self._largest[key][rows], found)
         for key, before in self._before.items():
             before[rows] = data[key][:, -1]
         if self._natural is not None:
-            self._natural.remember(data[NATURAL[0]], rows)
+            self._natural.update(data[NATURAL[0]], rows)
         return endings
 
-    def _calm(self, data: dict[str, Array], high: dict[str, Array], rows: Rows) -> Flags:
+    def _are_regular(self, data: dict[str, Array], high: dict[str, Array], rows: Rows) -> Flags:
         """True for lanes whose pivots are all large and whose stop condition never holds."""
-        calm = ~(data["stop"] > 0.0).any(axis=(1, 2))
+        regular = ~(data["stop"] > 0.0).any(axis=(1, 2))
         for key, bound in zip(PIVOTS, (self._tolerance, 0.0), strict=True):
             if data[key].shape[2]:
                 # The pivot 1 of a row that is off counts here: that checks too many lanes rather than too few.
                 most = np.maximum(self._largest[key][rows], largest(data[key]) if self._switches else high[key])
-                calm &= all_above(data[key], np.maximum(SMALL * most, math.nextafter(bound, math.inf)))
-        return np.asarray(calm, dtype=np.bool_)
+                regular &= all_above(data[key], np.maximum(SMALL * most, math.nextafter(bound, math.inf)))
+        return np.asarray(regular, dtype=np.bool_)
 
-    def _looked_at(self, window: SampleWindow, lanes: NDArray[np.intp], past: Array) -> list[Ending]:
+    def _check_samples(self, window: SampleWindow, lanes: NDArray[np.intp], past: Array) -> list[Ending]:
         """Find the endings of some lanes, sample by sample."""
         data = {key: window.data[key][lanes] for key in ("output", *PIVOTS, "active", "stop", *NATURAL)}
         known = _every(np.isfinite(window.states[lanes]))
@@ -155,7 +155,7 @@ class TerminationMonitor:
         stopped = ~_every(~(data["stop"] > 0.0))
         natural, found = np.zeros_like(known), None
         if self._natural is not None:
-            found = self._natural.judge(data[NATURAL[0]], data[NATURAL[1]], lanes)
+            found = self._natural.find(data[NATURAL[0]], data[NATURAL[1]], lanes)
             # The last sample has no step after it.
             final = stopped.copy()
             final[:, -1] |= window.last
@@ -166,7 +166,7 @@ class TerminationMonitor:
             i = int(np.argmax(ending[j])) if ending[j].any() else window.n
             lost = i < window.n and bool(natural[j, i] or singular[j, i])
             seen = i + 1 if i < window.n and known[j, i] and not lost else i
-            away = self._divergence.look(window, lane, seen, past[lane])
+            away = self._divergence.find(window, lane, seen, past[lane])
             if away is not None:
                 endings.append(Ending(lane, away[0], Status.DIVERGED, away[1]))
             elif i == window.n:
@@ -175,8 +175,8 @@ class TerminationMonitor:
                 endings.append(self._natural_ending(found, lane, j, i))
             elif singular[j, i]:
                 row = self._singular_row(relative, pivots, j, i)
-                said = f"{row} {self._rank_loss}"
-                endings.append(Ending(lane, i, Status.SINGULAR, said, ahead=True, by_program=True))
+                reason = f"{row} {self._rank_loss}"
+                endings.append(Ending(lane, i, Status.SINGULAR, reason, ahead=True, by_program=True))
             elif not finite[j, i]:
                 endings.append(Ending(lane, i, Status.NOT_FINITE, self._not_finite(window.states[lane, i])))
             else:

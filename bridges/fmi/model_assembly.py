@@ -354,7 +354,7 @@ def closed_loop_model(
         stop: scalar expression that becomes an output, positive where the motion is at its end; none if not given.
     """
     require_symbolic_law(controller, EXPORT_PHRASE)
-    loop = close_loop(robot, controller, stop, judged=requires_independent_rows(robot)).symbolic()
+    loop = close_loop(robot, controller, stop, monitor_rank=requires_independent_rows(robot)).symbolic()
     if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
         raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")
     points, places = point_variables(robot)

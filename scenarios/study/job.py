@@ -203,7 +203,7 @@ def is_compiled(trial: Trial) -> bool:
     Args:
         trial: of a controller.
     """
-    return trial.simulator.goes_side_by_side and not isinstance(find_compiler(), str)
+    return trial.simulator.is_vectorized and not isinstance(find_compiler(), str)
 
 
 def _known(trial: Trial) -> Callable[[str], float]:

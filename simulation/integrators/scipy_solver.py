@@ -61,7 +61,7 @@ def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_ste
             # A corrected state, or a changed memory, leaves the solver's motion: a new solver starts there, and with a
             # memory it does not pass the sample.
             try:
-                if loop.remembers:
+                if loop.has_memory:
                     solver = begin(t, x, t + step)
                 elif solver is None or loop.correction is not None:
                     solver = begin(t, x, np.inf)

@@ -302,9 +302,9 @@ def test_what_is_not_judged_is_not_recorded() -> None:
     keys = ("natural_pivots", "natural_relative_pivots")
     arm = planar_manipulator([Link(0.5, 1.0, 0.25, 0.02)] * 2)
     for robot, judged, size in ((free_arms(), True, 2), (free_arms(), False, 0), (arm, True, 0)):
-        loop = close_loop(robot, None, None, judged=judged)
+        loop = close_loop(robot, None, None, monitor_rank=judged)
         assert [loop.sizes[key] for key in keys] == [size, size]
-        called = close_loop(robot, Torque(robot, 0.0, 0.0), None, judged=judged)
+        called = close_loop(robot, Torque(robot, 0.0, 0.0), None, monitor_rank=judged)
         assert [called.sizes[key] for key in keys] == [size, size]
     motion = simulate(free_arms(), None, *upright(np.pi / 2 + 0.05, -4.0), 0.1, step=1e-3, integrator=Reduced())
     assert motion.ok

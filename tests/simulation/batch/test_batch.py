@@ -323,7 +323,7 @@ def replay(
             for lane in going:
                 for key, room in (*window.data.items(), ("states", window.states)):
                     room[lane] = data[key][start + lane, at : at + window.n]
-            part.judge(window)
+            part.monitor(window)
             at, turn = at + window.n, turn + 1
             going = going[~part.ended[going]]
     return record

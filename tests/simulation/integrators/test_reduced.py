@@ -185,7 +185,7 @@ def test_redundant_rows_change_no_motion() -> None:
 
 
 def stage_of(robot: Robot, q: Array, v: Array) -> tuple[SymbolicLoop, ChartStage]:
-    loop = SymbolicLoop(robot, None, None, judged=False, metrics=ca.SX(0, 1))
+    loop = SymbolicLoop(robot, None, None, monitor_rank=False, metrics=ca.SX(0, 1))
     manifold = Manifold.of(robot)
     chart = initial_chart(MotionBranch(manifold, robot.parameters.values()), 0.0, q, v)
     return loop, ChartStage(loop, manifold, chart_shapes(chart, manifold))
