@@ -201,7 +201,7 @@ def derivation_claims(detail: Sequence[Cost], growth: Sequence[Cost]) -> list[st
     apart = max(recurrent.seconds, second) / min(recurrent.seconds, second)
     held = "is within the noise" if apart < NOISE else "holds" if fastest is recurrent else "does not hold"
     times = {cost.formulation: f"{1e3 * cost.seconds:.1f} ms" for cost in (fastest, recurrent, slowest)}
-    said = [
+    sentences = [
         "Chigarev & Borisov (2015): of their four methods the recurrent one is the fastest. At "
         f"{_links(recurrent.links)} this {held} here: {', '.join(f'{name} {ms}' for name, ms in times.items())}. Their "
         f"spread was a factor of 86, here it is {slowest.seconds / fastest.seconds:.1f}: nothing is simplified "
@@ -215,17 +215,17 @@ def derivation_claims(detail: Sequence[Cost], growth: Sequence[Cost]) -> list[st
             c.formulation: math.log(c.operations / at_start[c.formulation].operations, last / first) for c in at_end
         }
         powers = [f"{name} n^{slope:.1f}" for name, slope in slopes.items()]
-        said.append(
+        sentences.append(
             "They describe the growth with the number of links as almost exponential. Here it is a power: the "
             f"operations of M and h grow from {first} to {last} links like {', '.join(powers)}."
         )
     least = min(at_end, key=lambda c: c.motion)
-    said.append(
+    sentences.append(
         f"At {_links(last)} the fewest operations for the acceleration are {least.motion} ({least.formulation}); "
         + ", ".join(f"{cost.formulation} {cost.motion}" for cost in at_end if cost is not least)
         + "."
     )
-    return said
+    return sentences
 
 
 def legendre_claims(rows: Sequence[LegendreRow]) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SAVED = "motion.npz"
 
 
-def keep_motion(
+def write_motion(
     console: Console, errors: Console, pictures: Mapping[str, Draw], motion: Motion, out: Path, *, save: bool
 ) -> int:
     """Draw the pictures of a motion, and save it.
@@ -71,21 +71,21 @@ ROWS = 6
 """Largest number of rows of a program whose deviations are listed."""
 
 
-def measured_table(measured: Sequence[MeasuredValue], *, judged: bool) -> Table:
+def measured_table(measured: Sequence[MeasuredValue], *, checked: bool) -> Table:
     """Build a table of measures: name, value, unit, expected range, and result of the comparison.
 
     Args:
         measured: measures of one motion.
-        judged: True to compare with expected values, which are those of the scenario's default settings.
+        checked: True to compare with expected values, which are those of the scenario's default settings.
     """
-    headings = ["measure", "value", "unit", *(["expected", ""] if judged else [])]
+    headings = ["measure", "value", "unit", *(["expected", ""] if checked else [])]
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         # On a narrow page words and ranges are broken; nothing is truncated.
         table.add_column(heading, no_wrap=heading == "value", overflow="fold")
     for one in measured:
         row = [one.name, number_text(one.value), one.unit]
-        if judged:
+        if checked:
             row += [expected_text(one.expected), "" if one.expected is None else mark(one)]
         table.add_row(*map(Text, row))
     return table

@@ -140,38 +140,38 @@ def run_together(record: Record, runner: LaneRunner, x: Array, threads: int, pro
     bounds = [(first, min(first + chunk, lanes)) for first in range(0, lanes, chunk)]
     done, halt = np.zeros(len(bounds)), threading.Event()
 
-    def tell() -> None:
+    def report_progress() -> None:
         if progress is not None:
             progress(min(1.0, float(done.sum()) / (lanes * record.run.samples)))
 
-    def run(i: int, told: Callable[[], None]) -> None:
+    def run(i: int, report: Callable[[], None]) -> None:
         first, end = bounds[i]
         part, states = record.part(first, end), np.ascontiguousarray(x[first:end])
         advance = runner.start(np.ascontiguousarray(part.p), record.run.step, record.run.t0)
-        going, sample = np.arange(end - first), 0
-        while len(going) and not halt.is_set():
-            window = part.window(going, sample, block)
+        running, sample = np.arange(end - first), 0
+        while len(running) and not halt.is_set():
+            window = part.window(running, sample, block)
             advance(window, states)
             part.monitor(window)
             sample += window.n
-            going = going[~part.ended[going]]
+            running = running[~part.ended[running]]
             # Nothing remains to be done for a lane that has ended.
-            done[i] = sample * len(going) + record.run.samples * (end - first - len(going))
-            told()
+            done[i] = sample * len(running) + record.run.samples * (end - first - len(running))
+            report()
 
     if threads == 1 or len(bounds) == 1:
         for i in range(len(bounds)):
-            run(i, tell)
+            run(i, report_progress)
         return
     with ThreadPoolExecutor(threads) as pool:
         try:
             futures = {pool.submit(run, i, lambda: None) for i in range(len(bounds))}
-            left = futures
-            while left:
-                ready, left = wait(left, WATCH, FIRST_EXCEPTION)
+            pending = futures
+            while pending:
+                ready, pending = wait(pending, WATCH, FIRST_EXCEPTION)
                 for future in ready:
                     future.result()
-                tell()
+                report_progress()
         except BaseException:
             halt.set()
             raise

@@ -127,10 +127,10 @@ class SymbolicLoop(ClosedLoop):
 
     Attributes:
         symbols: the inputs of the expressions below.
-        applied: generalized force of the controller, B u or R, shape (nv,); zero without a controller.
-        recorded: expressions that are recorded, by key.
-        twins: pairs of indices in p of the parameters that plant and controller share by name: of the plant's, then of
-            the controller's.
+        applied_force: generalized force of the controller, B u or R, shape (nv,); zero without a controller.
+        outputs: expressions that are recorded, by key.
+        shared_parameters: pairs of indices in p of the parameters that plant and controller share by name: the plant's,
+            then the controller's.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class SymbolicLoop(ClosedLoop):
         if controller is not None and ca.depends_on(deviation, controller.robot.coordinates.a):
             deviation = ca.substitute(deviation, controller.robot.coordinates.a, robot.acceleration_under(force)[0])
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, controller_p))
-        self._force, self.applied = force, ca.densify(force)
+        self._force, self.applied_force = force, ca.densify(force)
         nothing = ca.SX(0, 1)
         if controller is None:
             replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
@@ -184,7 +184,7 @@ class SymbolicLoop(ClosedLoop):
             if law is not None and not controller.applies_force:
                 replaced, by = ca.vertcat(replaced, robot.u), ca.vertcat(by, output)
         metrics, stop = (ca.substitute(e, replaced, by) for e in (metrics, nothing if stop is None else stop))
-        self.recorded = {
+        self.outputs = {
             "output": output,
             "deviation": deviation,
             "pivots": pivots,
@@ -196,10 +196,11 @@ class SymbolicLoop(ClosedLoop):
             **natural_pivots(robot, monitor_rank),
             "metrics": metrics,
         }
-        self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
+        self.sizes = {key: expression.numel() for key, expression in self.outputs.items()}
         own = () if law is None or controller is None else controller.parameters.names
         plant = robot.parameters.names
-        self.twins = tuple((plant.index(name), len(plant) + i) for i, name in enumerate(own) if name in plant)
+        shared = [(i, name) for i, name in enumerate(own) if name in plant]
+        self.shared_parameters = tuple((plant.index(name), len(plant) + i) for i, name in shared)
 
     @functools.cached_property
     def rate(self) -> ca.SX:
@@ -253,7 +254,7 @@ class SymbolicLoop(ClosedLoop):
     def _force_kernel(self) -> Kernel:
         s = self.symbols
         inputs = {"t": s.t, "x": s.x, "p": s.p}
-        return Kernel("closed_loop_force", inputs, {"force": self.applied}, compiled=False)
+        return Kernel("closed_loop_force", inputs, {"force": self.applied_force}, compiled=False)
 
     @functools.cached_property
     def _applied_kernel(self) -> Kernel:
@@ -266,4 +267,4 @@ class SymbolicLoop(ClosedLoop):
     @functools.cached_property
     def _observe_kernel(self) -> Kernel:
         s = self.symbols
-        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.recorded)
+        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.outputs)

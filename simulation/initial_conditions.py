@@ -57,9 +57,9 @@ class InitialConditions:
             ParameterError: for an unknown name, a parameter without a value, or a value out of its range.
         """
         require_own_names(robot, law, p)
-        c, asked = robot.coordinates, _lanes(q0, v0, p, controller_p)
-        size = 2.0 * asked * (c.nq + c.nv + len(robot.parameters) + len(law))
-        with require_memory(size, f"the starts and parameters of {asked:,} lanes", "use fewer lanes"):
+        c, requested = robot.coordinates, _lanes(q0, v0, p, controller_p)
+        size = 2.0 * requested * (c.nq + c.nv + len(robot.parameters) + len(law))
+        with require_memory(size, f"the starts and parameters of {requested:,} lanes", "take fewer lanes"):
             parts = {"q0": _rows("q0", q0, c.nq), "v0": _rows("v0", v0, c.nv)}
             parts |= {
                 "p": _values("p", robot.parameters, p),
@@ -68,8 +68,8 @@ class InitialConditions:
             sizes = {name: len(part) for name, part in parts.items() if part.ndim == 2}
             lanes = max(sizes.values(), default=1)
             if len(set(sizes.values())) > 1:
-                told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-                raise ShapeError(f"arguments with a batch axis must have the same number of lanes, but {told}")
+                sizes_text = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+                raise ShapeError(f"arguments with a batch axis must have the same number of lanes, but {sizes_text}")
             require_near_zero(parts["q0"])
             q, v, own, other = (np.broadcast_to(part, (lanes, part.shape[-1])) for part in parts.values())
             return cls(np.concatenate([q, v], axis=1), np.concatenate([own, other], axis=1), bool(sizes))

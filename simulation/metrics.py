@@ -53,8 +53,8 @@ class RecordedSignal:
             controller: the controller, or None.
         """
         if self.what == "deviation" and (controller is None or not controller.rows):
-            who = "nothing drives the motion" if controller is None else f"{type(controller).__name__} has no rows"
-            raise ModelError(f"metric {name!r} requires deviations, but {who}")
+            reason = "nothing drives the motion" if controller is None else f"{type(controller).__name__} has no rows"
+            raise ModelError(f"metric {name!r} requires deviations, but {reason}")
 
     def values(self, window: SampleWindow) -> Array:
         """Return the values of a window's lanes, shape (k, n).

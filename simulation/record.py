@@ -68,7 +68,7 @@ class RunSettings:
     metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
     lock: AbstractContextManager[object] = field(default_factory=threading.Lock)
     integrator: Integrator | None = None
-    advice: str = "use a larger step or a shorter duration"
+    advice: str = "take a larger step or a shorter duration"
 
     def time(self, index: int) -> float:
         """Return the time of a sample [s].
@@ -79,7 +79,7 @@ class RunSettings:
         return self.t0 + index * self.step
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Number of samples stored for a full run."""
         return -(-(self.samples - 1) // self.every) + 1
 
@@ -93,8 +93,8 @@ class RunSettings:
             ModelError: if they do not fit.
         """
         sample = self.loop.nx + sum(self.loop.sizes[key] for key in RECORDED_KEYS) + EXTRA_NUMBERS
-        what = f"{self.room:,} samples" + (f" of each of {lanes:,} lanes" if lanes > 1 else "")
-        return require_memory(float(lanes) * self.room * sample, what, self.advice)
+        what = f"{self.capacity:,} samples" + (f" of each of {lanes:,} lanes" if lanes > 1 else "")
+        return require_memory(float(lanes) * self.capacity * sample, what, self.advice)
 
 
 class Record:
@@ -103,8 +103,8 @@ class Record:
     Attributes:
         run: settings shared by the lanes.
         p: parameters of the plant, then of the controller, shape (lanes, np).
-        states: x at the stored samples, shape (lanes, room, nx).
-        data: recorded values at the stored samples, by key, shape (lanes, room, size) each.
+        states: x at the stored samples, shape (lanes, capacity, nx).
+        data: recorded values at the stored samples, by key, shape (lanes, capacity, size) each.
         count: samples so far, shape (lanes,); the last of them may be the one that ended the run.
         kept: number of stored samples, shape (lanes,).
         ended: True for lanes that have ended, shape (lanes,).
@@ -130,8 +130,8 @@ class Record:
         # np.empty gets larger memory pages for large arrays than np.zeros. Entries beyond the end of a lane are never
         # written and become NaN.
         with run.memory(lanes):
-            self.states = np.empty((lanes, run.room, loop.nx))
-            self.data = {key: np.empty((lanes, run.room, loop.sizes[key])) for key in RECORDED_KEYS}
+            self.states = np.empty((lanes, run.capacity, loop.nx))
+            self.data = {key: np.empty((lanes, run.capacity, loop.sizes[key])) for key in RECORDED_KEYS}
         self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.ended = np.zeros(lanes, dtype=np.bool_)
         self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)
@@ -231,13 +231,13 @@ class Record:
         self.ending[lane] = f"in the step after t = {time:g} s: {said}"
 
     def times(self) -> Array:
-        """Times of the stored samples, shape (lanes, room); the last time is repeated beyond the end of a lane."""
+        """Times of the stored samples, shape (lanes, capacity); the last time is repeated beyond the end of a lane."""
         run = self.run
         if len(self) > 1 and (self.count == run.samples).all():
             # One row serves all lanes that ran to the end.
-            index = np.minimum(np.arange(run.room) * run.every, run.samples - 1)
-            return np.broadcast_to(run.t0 + index * run.step, (len(self), run.room))
-        index = np.minimum(np.arange(run.room) * run.every, np.maximum(self.count - 1, 0)[:, None])
+            index = np.minimum(np.arange(run.capacity) * run.every, run.samples - 1)
+            return np.broadcast_to(run.t0 + index * run.step, (len(self), run.capacity))
+        index = np.minimum(np.arange(run.capacity) * run.every, np.maximum(self.count - 1, 0)[:, None])
         return np.asarray(run.t0 + index * run.step, dtype=np.float64)
 
     @property

@@ -81,7 +81,7 @@ def simulate(
             raise ModelError(
                 "tolerance= cannot be used with metrics= or every=, which require whole steps; omit one or the other"
             )
-        if InitialConditions.of(robot, simulator.law_parameters, q0, v0, p, controller_p).batch:
+        if InitialConditions.of(robot, simulator.controller_parameters, q0, v0, p, controller_p).batch:
             raise ModelError("tolerance= cannot be used with a batch: omit it, or simulate the lanes one by one")
     motion = simulator.run(
         *(q0, v0, duration),

@@ -67,7 +67,7 @@ class Simulator:
         """
         require_parts(robot, controller, integrator, stop)
         self.robot, self.controller = robot, controller
-        self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
+        self.controller_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
@@ -80,7 +80,7 @@ class Simulator:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
-        self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+        self._limit = StepLimit(linear, self.controller_parameters, self._integrator) if linear else None
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the recipe of a copy, which is built from the same parts and starts without memory."""
@@ -142,7 +142,7 @@ class Simulator:
                 trajectory so far is attached. Not for a batch, where ``failure`` has the status of each lane.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         if starts.batch and not restart:
             raise ModelError("a batch cannot continue another run: omit restart=False")
         motions, cause = self._run(starts, duration, step, t0, restart, progress, threads, every)
@@ -190,7 +190,7 @@ class Simulator:
             ShapeError, ModelError, ParameterError: for bad input; the message names the first such lane.
             SimulationInterrupted: on Ctrl-C; the samples so far are attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         return self._run(replace(starts, batch=True), duration, step, t0, True, progress, threads, every)[0]
 
     def _run(
@@ -213,7 +213,7 @@ class Simulator:
         plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
         steps = step_count(span, interval)
         h = span / steps
-        advice = "use a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
+        advice = "take a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
         advice += f", or every= to store fewer samples (one of {every:,} now)"
         run = RunSettings(
             self._loop,
@@ -234,10 +234,10 @@ class Simulator:
             require_distinct_times(t0, span, h)
         with self._lock:
             if self._natural is not None and restart:
-                self._natural.look(x, plant, t0, batch=starts.batch)
+                self._natural.check(x, plant, t0, batch=starts.batch)
             if self._limit is not None:
                 self._limit.check(own, h, batch=starts.batch)
-            before = None if self._natural is None else self._natural.before(x, plant, t0, h)
+            before = None if self._natural is None else self._natural.previous_pivots(x, plant, t0, h)
             runner = self._runner(lanes > 1, self._is_exact(numbers))
         record = Record(run, numbers, before)
         cause: BaseException | None = None
@@ -267,10 +267,10 @@ class Simulator:
                             record.notes[lane] = self._loop.notes
         except KeyboardInterrupt as interrupt:
             record.ending[~record.ended] = "interrupted"
-            said = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
+            message = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
             motions = Trajectories.of(record, spent)
             if starts.batch:
-                raise SimulationInterrupted(cast(Trajectory, motions), said) from interrupt
+                raise SimulationInterrupted(cast(Trajectory, motions), message) from interrupt
             raise SimulationInterrupted(motions[0]) from interrupt
         return Trajectories.of(record, spent), cause
 
@@ -285,16 +285,16 @@ class Simulator:
         key = batch, exact
         if key not in self._runners:
             symbolic = self._loop.symbolic()
-            twins = symbolic.twins if exact and symbolic is not None else ()
+            twins = symbolic.shared_parameters if exact and symbolic is not None else ()
             self._runners[key] = CompiledRunner.of(replace(self._march, twins=twins), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:
         """True if the controller's model has the plant's values in all lanes; numbers of shape (lanes, np)."""
         symbolic = self._loop.symbolic()
-        if symbolic is None or not symbolic.twins:
+        if symbolic is None or not symbolic.shared_parameters:
             return False
-        ours, theirs = (numbers[:, [pair[i] for pair in symbolic.twins]] for i in (0, 1))
+        ours, theirs = (numbers[:, [pair[i] for pair in symbolic.shared_parameters]] for i in (0, 1))
         # Compare bits: 0.0 and -0.0 are equal, but quotients by them are not.
         return ours.tobytes() == theirs.tobytes()
 
@@ -309,8 +309,8 @@ class Simulator:
             ParameterError: for an unknown name, a parameter without a value, or a value out of its range.
             ShapeError: for a vector of another length.
         """
-        require_own_names(self.robot, self.law_parameters, p)
-        return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(controller_p)])
+        require_own_names(self.robot, self.controller_parameters, p)
+        return np.concatenate([self.robot.parameters.values(p), self.controller_parameters.values(controller_p)])
 
 
 _LOCKS = tuple(threading.RLock() for _ in range(256))

@@ -67,10 +67,10 @@ class NaturalCheck:
         inputs = {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}
         if not dependent:
             moved = {"slope": c.N @ c.v, "pivots": robot.natural_factor.pivots}
-            self._moved = Kernel("natural_moved", inputs, moved, compiled=False)
+            self._extrapolation = Kernel("natural_moved", inputs, moved, compiled=False)
         self._kernel = Kernel("natural_rows", inputs, outputs, compiled=False)
 
-    def look(self, x: Array, p: Array, t: float = 0.0, *, batch: bool = False) -> None:
+    def check(self, x: Array, p: Array, t: float = 0.0, *, batch: bool = False) -> None:
         """Check the states in which runs start.
 
         Args:
@@ -90,7 +90,7 @@ class NaturalCheck:
         rows = rows.reshape(-1, c.nv, k).transpose(0, 2, 1)
         known = np.asarray(np.isfinite(rows).all(axis=(1, 2)), dtype=np.bool_)
         for lane in np.flatnonzero(known & self._may_depend(rows, known)).tolist():
-            self._look_at_rows(rows[lane], right[lane], f"lane {lane}: " if batch else "")
+            self._check_rows(rows[lane], right[lane], f"lane {lane}: " if batch else "")
         for what, misses in (("residual", value), ("rate of the residual", rate)):
             off = np.where(known[:, None], np.abs(misses), 0.0)
             lanes = np.flatnonzero((off > MISFIT).any(axis=1))
@@ -106,7 +106,7 @@ class NaturalCheck:
                 )
                 return
 
-    def before(self, x: Array, p: Array, t: float, step: float) -> Array | None:
+    def previous_pivots(self, x: Array, p: Array, t: float, step: float) -> Array | None:
         """Return the pivots of the rows one step before the states, extrapolated backwards, shape (lanes, k).
 
         Return None if rows may depend on others.
@@ -120,9 +120,9 @@ class NaturalCheck:
         if self._dependent:
             return None
         nq = self._robot.coordinates.nq
-        slope = self._each(self._moved, t, x, p)[0]
+        slope = self._each(self._extrapolation, t, x, p)[0]
         back = np.column_stack([x[:, :nq] - step * slope, x[:, nq:]])
-        return self._each(self._moved, t - step, back, p)[1]
+        return self._each(self._extrapolation, t - step, back, p)[1]
 
     def _each(self, kernel: Kernel, t: float, x: Array, p: Array) -> list[Array]:
         nq = self._robot.coordinates.nq
@@ -138,7 +138,7 @@ class NaturalCheck:
         longest = np.sqrt(np.square(finite).sum(axis=2)).max(axis=1)
         return np.asarray((left <= WORTH_A_LOOK * longest[:, None]).any(axis=1), dtype=np.bool_)
 
-    def _look_at_rows(self, rows: Array, right: Array, who: str) -> None:
+    def _check_rows(self, rows: Array, right: Array, who: str) -> None:
         robot = self._robot
         found = [robot.natural_rows[i] for i in dependent_rows(rows, self._sizes)]
         if found and robot.redundant == "refused" and not self._dependent:

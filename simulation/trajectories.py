@@ -104,7 +104,7 @@ class Trajectories(MotionRecord):
         loop, controller, data = record.run.loop, record.run.controller, record.data
         nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
         kept, t = record.kept, record.times()
-        ended = np.arange(record.run.room) >= kept[:, None]
+        ended = np.arange(record.run.capacity) >= kept[:, None]
         status = _statuses(data["status"], record)
         switches = data["active"].shape[2] > 0
         active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
@@ -121,15 +121,15 @@ class Trajectories(MotionRecord):
                 within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
                 status[i, within] = Status.BLOCKED
             notes[i] = tuple(sorted((*notes[i], *found.notes)))
-            told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
-            endings[i] = "; ".join([endings[i], *told])
+            messages = [message for time, message in found.notes if any(time == span[0] for span in found.spans)]
+            endings[i] = "; ".join([endings[i], *messages])
         if controller is not None:
             failing = sorted(_failing(controller, record, t, data["relative_pivots"], status, law))
             for i, k, verdict, _ in failing:
                 status[i, k] = verdict
             for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
-                _, k, _, said = next(lane)
-                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), said))))
+                _, k, _, message = next(lane)
+                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), message))))
         return cls(
             t=t,
             q=record.states[:, :, :nq],
@@ -302,12 +302,12 @@ def _failing(
     for j in np.argsort(least[lanes, samples]).tolist():
         i, k = int(lanes[j]), int(samples[j])
         x = record.states[i, k]
-        verdict, said = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
+        verdict, message = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
         confirmed = confirmed + 1 if verdict is Status.OK else 0
         if confirmed == CONFIRMED:
             return
         if verdict is not Status.OK:
-            yield i, k, verdict, said
+            yield i, k, verdict, message
 
 
 def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
@@ -315,14 +315,14 @@ def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
 
     Where a state was not finite the controller was not called.
     """
-    shape = len(record), record.run.room
+    shape = len(record), record.run.capacity
     if not told.shape[2] and (record.failure == Status.OK).all():
         return np.full(shape, int(Status.OK), dtype=np.int64)
     lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
     status = np.full(shape, int(Status.OK), dtype=np.int64)
     if told.shape[2]:
         # Entries beyond the end of a lane were never written.
-        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.room) < record.kept[:, None])
+        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
         status[asked] = told[asked, 0]
     final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
-    return np.where(np.arange(record.run.room) >= last[:, None], final[:, None], status)
+    return np.where(np.arange(record.run.capacity) >= last[:, None], final[:, None], status)

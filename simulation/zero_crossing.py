@@ -38,11 +38,11 @@ class RepeatedStep:
             controller_p: the controller's parameters in the run.
             memory: the controller's memory before it observed the last sample but one.
         """
-        self.run, self._simulator, self._p, self._law_p, self._memory = run, simulator, p, controller_p, memory
+        self.run, self._simulator, self._p, self._controller_p, self._memory = run, simulator, p, controller_p, memory
         self.start = float(run.t[-2])
         self.length = float(run.t[-1]) - self.start
 
-    def take(self, length: float) -> Trajectory:
+    def repeat(self, length: float) -> Trajectory:
         """Repeat the step with another length; return its two samples.
 
         Args:
@@ -57,7 +57,7 @@ class RepeatedStep:
         q, v = self.run.q[-2], self.run.v[-2]
         try:
             return self._simulator.run(
-                q, v, length, step=length, p=self._p, controller_p=self._law_p, t0=self.start, restart=False
+                q, v, length, step=length, p=self._p, controller_p=self._controller_p, t0=self.start, restart=False
             )
         except SimulationError as error:
             before = _until(self.run, self.start, error.status, str(error))
@@ -73,13 +73,13 @@ class RepeatedStep:
             ending: reason for which it ends there.
         """
         # Repeated even if it was tried before: the controller's memory must be the one at this instant.
-        last, run = self.take(length), self.run
+        last, run = self.repeat(length), self.run
         if length == self.length:
             return run
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(run, name)[:-1], getattr(last, name)[-1:]]) for name in SAMPLED
         }
-        kept = _said(run, self.start)
+        kept = _notes_until(run, self.start)
         if last.status[-1] != run.status[-2]:
             # Notes of the previous sample are already included.
             kept += tuple(note for note in last.notes if note[0] > self.start)
@@ -119,7 +119,7 @@ def cut_at_zero_crossing(
     step = RepeatedStep(simulator, run, p, controller_p, simulator.memory)
 
     def value(length: float) -> float:
-        return float(step.take(length).evaluate(condition)[-1])
+        return float(step.repeat(length).evaluate(condition)[-1])
 
     before, after = (float(x) for x in run.evaluate(condition)[-2:])
     length = first_positive(value, (0.0, before), (step.length, after), step.tolerance(tolerance))
@@ -137,7 +137,7 @@ def truncated(run: Trajectory, count: int, ending: str) -> Trajectory:
     if count == len(run):
         return dataclasses.replace(run, ending=ending)
     arrays: dict[str, Any] = {name: getattr(run, name)[:count].copy() for name in SAMPLED}
-    return dataclasses.replace(run, **arrays, notes=_said(run, float(run.t[count - 1])), ending=ending)
+    return dataclasses.replace(run, **arrays, notes=_notes_until(run, float(run.t[count - 1])), ending=ending)
 
 
 def _until(run: Trajectory, start: float, status: Status | None, ending: str) -> Trajectory:
@@ -145,10 +145,10 @@ def _until(run: Trajectory, start: float, status: Status | None, ending: str) ->
     arrays: dict[str, Any] = {name: getattr(run, name)[:-1].copy() for name in SAMPLED}
     if status is not None:
         arrays["status"][-1] = status
-    return dataclasses.replace(run, **arrays, notes=_said(run, start), ending=ending)
+    return dataclasses.replace(run, **arrays, notes=_notes_until(run, start), ending=ending)
 
 
-def _said(run: Trajectory, until: float) -> tuple[tuple[float, str], ...]:
+def _notes_until(run: Trajectory, until: float) -> tuple[tuple[float, str], ...]:
     return tuple(note for note in run.notes if note[0] <= until)
 
 
@@ -166,15 +166,15 @@ def first_positive(
     (low, at_low), (high, at_high) = below, above
     halve = False
     while high - low > tolerance:
-        place = (low + high) / 2
+        middle = (low + high) / 2
         if not halve and at_high > at_low and math.isfinite(at_high - at_low):
             # Slightly past the zero of the straight line, so that the bracket closes from both sides.
             line = low + (high - low) * (-at_low) / (at_high - at_low)
-            place = min(max(line + tolerance / 4, low + tolerance / 4), high - tolerance / 4)
-        found = value(place)
+            middle = min(max(line + tolerance / 4, low + tolerance / 4), high - tolerance / 4)
+        found = value(middle)
         halve = not halve
         if found > 0.0:
-            high, at_high = place, found
+            high, at_high = middle, found
         else:
-            low, at_low = place, found
+            low, at_low = middle, found
     return high

@@ -29,18 +29,18 @@ AROUND: Array = np.array(SIDES)
 """Directions from a point to its label, which is wider than high, in order of preference."""
 
 
-def free_place(places: Array, taken: Array) -> Array:
+def free_position(places: Array, occupied: Array) -> Array:
     """Return the position that is farthest from the occupied points, the first one if several are.
 
     Args:
         places: candidate positions, shape (k, 2) [m].
-        taken: points that should not be covered, shape (n, 2) [m].
+        occupied: points that should not be covered, shape (n, 2) [m].
 
     Returns:
         Shape (2,).
     """
     # A label is about twice as wide as high.
-    apart = (places[:, None] - taken) * [0.5, 1.0]
+    apart = (places[:, None] - occupied) * [0.5, 1.0]
     return np.asarray(places[np.argmax(np.sqrt((apart**2).sum(axis=2)).min(axis=1).round(6))])
 
 
@@ -121,18 +121,18 @@ LABEL_BOX = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "no
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Scene:
     """Data shared by all pictures of one motion.
 
     Attributes:
         grid: grid over the visible area.
         chain: positions of the robot's chain, shape (N, points, 2) [m].
-        way: path of the point, shape (N, 2) [m].
+        trace: path of the point, shape (N, 2) [m].
     """
 
     grid: PlaneGrid
     chain: Array
-    way: Array
+    trace: Array
 
 
 class MovingObstaclePlots:
@@ -162,7 +162,7 @@ class MovingObstaclePlots:
         """
         self.field, self.point, self.path = field, point, path
         self.point_word, self.robot_word, self.obstacle_word = words
-        self._last: tuple[Trajectory, Seen] | None = None
+        self._last: tuple[Trajectory, Scene] | None = None
 
     def all(self) -> Mapping[str, Callable[[Trajectory, Path], None]]:
         """Return the drawing functions by file name."""
@@ -179,12 +179,12 @@ class MovingObstaclePlots:
         figure = new_figure(7.0, 6.4)
         axes = figure.subplots()
         samples = np.linspace(0, len(trajectory) - 1, 6).astype(int)
-        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
-        grid, chain, way = seen.grid, seen.chain, seen.way
+        scene, boundaries = self._scene(trajectory), self._boundaries(trajectory)
+        grid, chain, trace = scene.grid, scene.chain, scene.trace
         axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5, label="program path", zorder=2)
-        taken = np.concatenate([way[:: max(1, len(way) // 400)], self.path])
+        occupied = np.concatenate([trace[:: max(1, len(trace) // 400)], self.path])
         room = 0.05 * float(grid.y[-1, 0] - grid.y[0, 0])
-        told: list[Array] = []
+        labelled: list[Array] = []
         labels: dict[str, Any] = {"fontsize": 8, "ha": "center", "va": "center", "zorder": 6, "bbox": LABEL_BOX}
         for i, k in enumerate(samples):
             shade, label = 0.25 + 0.75 * i / (len(samples) - 1), f"{trajectory.t[k]:.1f} s"
@@ -195,18 +195,18 @@ class MovingObstaclePlots:
                 middle, half = covered.mean(axis=1), room / 3 + np.ptp(covered[1]) / 2
                 places = _within(grid, middle + half * np.array([(0.0, -1.0), (0.0, 1.0)]), room / 2)
                 # An obstacle at the edge of the picture may leave no room for another label.
-                places = places[[all(np.hypot(*(place - other)) > room for other in told) for place in places]]
+                places = places[[all(np.hypot(*(place - other)) > room for other in labelled) for place in places]]
                 if len(places):
-                    place = free_place(places, taken)
-                    taken = np.vstack([taken, place])
-                    told.append(place)
+                    place = free_position(places, occupied)
+                    occupied = np.vstack([occupied, place])
+                    labelled.append(place)
                     axes.text(place[0], place[1], label, color=OBSTACLE_COLOR, **labels)
         for k in samples:
-            place = free_place(_within(grid, way[k] + room * AROUND, room / 2), taken)
-            taken = np.vstack([taken, place])
+            place = free_position(_within(grid, trace[k] + room * AROUND, room / 2), occupied)
+            occupied = np.vstack([occupied, place])
             axes.text(place[0], place[1], f"{trajectory.t[k]:.1f} s", color=POINT_COLOR, **labels)
-        axes.plot(*way.T, color=POINT_COLOR, linewidth=2.0, label=self.point_word, zorder=5)
-        axes.plot(*way[samples].T, "o", color=POINT_COLOR, markersize=4, zorder=5)
+        axes.plot(*trace.T, color=POINT_COLOR, linewidth=2.0, label=self.point_word, zorder=5)
+        axes.plot(*trace[samples].T, "o", color=POINT_COLOR, markersize=4, zorder=5)
         axes.plot([], [], "-o", color=ARM_COLOR, alpha=0.6, linewidth=2.0, markersize=4, label=self.robot_word)
         axes.fill([], [], color=OBSTACLE_COLOR, alpha=0.35, label=f"{self.obstacle_word}, later times darker")
         self._frame(axes, grid)
@@ -247,8 +247,8 @@ class MovingObstaclePlots:
         """Draw streamlines at three instants, with program curve, obstacles and point."""
         figure = new_figure(11.0, 4.6)
         panels: Sequence[Axes] = list(figure.subplots(1, 3, sharex=True, sharey=True))
-        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
-        grid, way = seen.grid, seen.way
+        scene, boundaries = self._scene(trajectory), self._boundaries(trajectory)
+        grid, trace = scene.grid, scene.trace
         field = self._sampled(self._field_kernel, grid, trajectory)
         clearances = trajectory.evaluate(self.field.functions(self.point, trajectory.robot.t))[:, 1:].min(axis=1)
         nearest = int(np.argmin(clearances))
@@ -261,7 +261,7 @@ class MovingObstaclePlots:
                 grid.x, grid.y, f[0].reshape(grid.x.shape), [0.0], colors=PATH_COLOR, linestyles="--", linewidths=1.8
             )
             _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
-            axes.plot(*way[k], "o", color=POINT_COLOR, markersize=6, zorder=6)
+            axes.plot(*trace[k], "o", color=POINT_COLOR, markersize=6, zorder=6)
             axes.set_title(f"t = {trajectory.t[k]:.2f} s", fontsize=10)
             self._frame(axes, grid)
         for axes in panels[1:]:
@@ -279,13 +279,13 @@ class MovingObstaclePlots:
         """Animate the motion in real time, or faster to limit the film to a hundred frames."""
         figure = new_figure(5.2, 5.0)
         axes = figure.subplots()
-        seen, grid = self._seen(trajectory), self._grid(trajectory, COARSE)
+        scene, grid = self._scene(trajectory), self._grid(trajectory, COARSE)
         boundaries = self._boundaries(trajectory, grid)
         samples = np.unique(np.linspace(0, len(trajectory) - 1, FRAMES).astype(int))
         rate = max(1.0, min(25.0, len(samples) / max(trajectory.t[-1], 0.1)))
         axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
         self._frame(axes, grid)
-        (way,) = axes.plot([], [], color=POINT_COLOR, linewidth=2.0)
+        (trace,) = axes.plot([], [], color=POINT_COLOR, linewidth=2.0)
         (chain,) = axes.plot([], [], "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
 
         def write(path: Path) -> None:
@@ -295,10 +295,10 @@ class MovingObstaclePlots:
                 for artist in obstacles:
                     artist.remove()
                 obstacles = _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
-                way.set_data(*seen.way[: k + 1].T)
-                chain.set_data(*seen.chain[k].T)
+                trace.set_data(*scene.trace[: k + 1].T)
+                chain.set_data(*scene.chain[k].T)
                 title = axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
-                frames.add([way, chain, *obstacles, title])
+                frames.add([trace, chain, *obstacles, title])
             frames.save(path, round(rate))
 
         write_whole(target, write)
@@ -309,12 +309,12 @@ class MovingObstaclePlots:
         axes.grid(True, color="0.92", linewidth=0.8)
         axes.set_axisbelow(True)
 
-    def _seen(self, trajectory: Trajectory) -> Seen:
+    def _scene(self, trajectory: Trajectory) -> Scene:
         """Return the data shared by pictures of a motion, cached for the next picture."""
         if self._last is None or self._last[0] is not trajectory:
             self._last = (
                 trajectory,
-                Seen(self._grid(trajectory, FINE), self._chain(trajectory), trajectory.evaluate(self.point)),
+                Scene(self._grid(trajectory, FINE), self._chain(trajectory), trajectory.evaluate(self.point)),
             )
         return self._last[1]
 
@@ -326,8 +326,8 @@ class MovingObstaclePlots:
 
     def _grid(self, trajectory: Trajectory, n: int) -> PlaneGrid:
         """Return a grid over robot and path, and over nearby obstacles at the start and the end."""
-        seen = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
-        low, high = seen.min(axis=0), seen.max(axis=0)
+        scene = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
+        low, high = scene.min(axis=0), scene.max(axis=0)
         size = float((high - low).max())
         wide = PlaneGrid.over(low - 0.35 * size, high + 0.35 * size, 81)
         boundaries = self._boundaries(trajectory, wide)
@@ -340,7 +340,7 @@ class MovingObstaclePlots:
 
     def _boundaries(self, trajectory: Trajectory, grid: PlaneGrid | None = None) -> Callable[[float], list[Array]]:
         """Return the function of time that evaluates each obstacle on the grid."""
-        places = self._seen(trajectory).grid if grid is None else grid
+        places = self._scene(trajectory).grid if grid is None else grid
         sampled = self._sampled(self._obstacle_kernel, places, trajectory)
         return lambda t: [row.reshape(places.x.shape) for row in sampled.at(t)[0]]
 

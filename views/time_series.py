@@ -75,7 +75,7 @@ class Panel:
         return max(HEIGHT, ENTRY * (min(len(self.names), COLUMN) + 1))
 
     @property
-    def beside(self) -> float:
+    def legend_width(self) -> float:
         """Approximate width of the legend [inches]."""
         longest = max((len(name) for name in self.names), default=0)
         return math.ceil(len(self.names) / COLUMN) * (0.5 + LETTER * longest)
@@ -213,7 +213,7 @@ def plot(
         raise ModelError("the motion has no sample to plot")
     panels = [_joined(segments, parts) for parts in _panels(segments, velocities, energy, deviations)]
     heights = [panel.height for _, panel in panels]
-    figure = new_figure(WIDTH + max(panel.beside for _, panel in panels), 0.6 + sum(heights))
+    figure = new_figure(WIDTH + max(panel.legend_width for _, panel in panels), 0.6 + sum(heights))
     column: list[Axes] = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
     for axes, (t, panel) in zip(column, panels, strict=True):
         draw_panel(axes, t, panel)

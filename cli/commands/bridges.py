@@ -86,8 +86,8 @@ def register(commands: Commands) -> None:
     commands: collection of the program's commands.
         commands: of the program's parser.
     """
-    said = "list the bridges to other programs, or run two scenarios in all of them"
-    parser = commands.add_parser("bridges", help=said, description=said, allow_abbrev=False)
+    summary = "list the bridges to other programs, or run two scenarios in all of them"
+    parser = commands.add_parser("bridges", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("--compare", action="store_true", help="run two robots and their laws in each, and compare")
     parser.add_argument("--out", metavar="DIR", help="folder for the table and picture of --compare (default: out)")
     parser.set_defaults(run=run)

@@ -87,8 +87,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "show the compiled kernels on disk, or clear them"
-    parser = commands.add_parser("cache", help=said, description=said, allow_abbrev=False)
+    summary = "show the compiled kernels on disk, or clear them"
+    parser = commands.add_parser("cache", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("action", nargs="?", choices=ACTIONS, default=ACTIONS[0], help="default: show")
     parser.set_defaults(run=run)
 

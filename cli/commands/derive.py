@@ -17,8 +17,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "compare ways to derive the equations of motion"
-    parser = commands.add_parser("derive", help=said, description=said, allow_abbrev=False)
+    summary = "compare ways to derive the equations of motion"
+    parser = commands.add_parser("derive", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("--robot", default="exoskeleton", metavar="NAME", help=f"one of {', '.join(FAMILIES)}")
     parser.add_argument("--links", type=int, default=3, metavar="N", help="links in the first table (default: 3)")
     parser.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in other tables (default: 30)")

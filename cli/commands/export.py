@@ -16,7 +16,7 @@ from ...scenarios.setup import Setup
 from ...symbolic.errors import BridgeError, unknown_name
 from ..command import BAD_INPUT, OK, STOPPED, Commands, pairs_of, require_writable
 
-LAW, LOOP, PLANT = WHATS = "law", "loop", "plant"
+LAW, LOOP, PLANT = PARTS = "law", "loop", "plant"
 VERSIONS = ("3.0", "2.0")
 """Versions of FMI."""
 
@@ -83,14 +83,14 @@ class Format:
     """A file format.
 
     Attributes:
-        said: description for the help.
-        whats: supported parts of a motion, the default first.
+        description: description for the help.
+        parts: supported parts of a motion, the default first.
         ending: end of the file's name by default; a folder's if it does not start with a dot.
         write: function that writes the export.
     """
 
-    said: str
-    whats: tuple[str, ...]
+    description: str
+    parts: tuple[str, ...]
     ending: str
     write: Callable[[ExportRequest], None]
 
@@ -100,52 +100,52 @@ class Format:
         return not self.ending.startswith(".")
 
 
-def _c(asked: ExportRequest) -> None:
+def _c(request: ExportRequest) -> None:
     from ...bridges import c
 
-    setup, plant = asked.setup, asked.setup.robot if asked.what == LOOP else None
+    setup, plant = request.setup, request.setup.robot if request.what == LOOP else None
     c.export(
-        *(asked.controller, asked.out),
-        name=asked.identifier,
+        *(request.controller, request.out),
+        name=request.identifier,
         p=setup.controller_p,
         with_plant=plant,
         plant_p=None if plant is None else setup.p,
         q0=setup.q0,
         v0=setup.v0,
-        overwrite=asked.overwrite,
+        overwrite=request.overwrite,
     )
 
 
-def _casadi(asked: ExportRequest) -> None:
+def _casadi(request: ExportRequest) -> None:
     from ...bridges import casadi
 
-    casadi.export(asked.controller, asked.out, p=asked.setup.controller_p)
+    casadi.export(request.controller, request.out, p=request.setup.controller_p)
 
 
-def _fmu(asked: ExportRequest) -> None:
+def _fmu(request: ExportRequest) -> None:
     from ...bridges import fmi
 
-    setup = asked.setup
-    version: Literal["2.0", "3.0"] = "2.0" if asked.fmi == "2.0" else "3.0"
-    if asked.what == PLANT:
-        fmi.export(setup.robot, asked.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
+    setup = request.setup
+    version: Literal["2.0", "3.0"] = "2.0" if request.fmi == "2.0" else "3.0"
+    if request.what == PLANT:
+        fmi.export(setup.robot, request.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
     else:
-        _ = asked.controller
-        fmi.export(setup, asked.out, version=version, kind="law" if asked.what == LAW else "loop")
+        _ = request.controller
+        fmi.export(setup, request.out, version=version, kind="law" if request.what == LAW else "loop")
 
 
-def _mjcf(asked: ExportRequest) -> None:
+def _mjcf(request: ExportRequest) -> None:
     from ...bridges import mujoco
 
-    setup = asked.setup
-    mujoco.export(setup.robot, asked.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=asked.ignore)
+    setup = request.setup
+    mujoco.export(setup.robot, request.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=request.ignore)
 
 
-def _urdf(asked: ExportRequest) -> None:
+def _urdf(request: ExportRequest) -> None:
     from ...bridges import urdf
 
     # Readers of URDF assume gravity along −z.
-    urdf.export(asked.setup.robot, asked.out, p=asked.setup.p, upright=True, ignore=asked.ignore)
+    urdf.export(request.setup.robot, request.out, p=request.setup.p, upright=True, ignore=request.ignore)
 
 
 FORMATS = {
@@ -157,8 +157,8 @@ FORMATS = {
 }
 """Formats by name on the command line."""
 
-PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.whats)
-MODELS = tuple(name for name, form in FORMATS.items() if form.whats == (PLANT,))
+PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.parts)
+MODELS = tuple(name for name, form in FORMATS.items() if form.parts == (PLANT,))
 """Formats of bodies and joints, which cannot represent every model."""
 
 
@@ -168,8 +168,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "write a scenario's law, closed loop or plant for another program"
-    parser = commands.add_parser("export", help=said, description=said, allow_abbrev=False)
+    summary = "write a scenario's law, closed loop or plant for another program"
+    parser = commands.add_parser("export", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
@@ -179,11 +179,11 @@ def register(commands: Commands) -> None:
         metavar="key=value",
         help="a setting or parameter of 'erugin list NAME'; may be repeated",
     )
-    formats = "; ".join(f"{name}: {form.said}" for name, form in FORMATS.items())
+    formats = "; ".join(f"{name}: {form.description}" for name, form in FORMATS.items())
     parser.add_argument("--to", metavar="FORMAT", help=formats)
     parser.add_argument("--c", action="store_const", dest="to", const="c", help="the same as --to c")
     parser.add_argument(
-        "--what", metavar="PART", help=f"one of {', '.join(WHATS)} (default: the plant as mjcf and urdf, else the law)"
+        "--what", metavar="PART", help=f"one of {', '.join(PARTS)} (default: the plant as mjcf and urdf, else the law)"
     )
     parser.add_argument("--fmi", metavar="VERSION", help=f"of an FMU, one of {', '.join(VERSIONS)} (default: 3.0)")
     parser.add_argument(
@@ -216,7 +216,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     if to is None:
         chosen.refuse(f"a format is required: --to {'|'.join(FORMATS)}")
         return BAD_INPUT
-    for given, known, kind in ((to, FORMATS, "format"), (chosen.what, WHATS, "part of a motion")):
+    for given, known, kind in ((to, FORMATS, "format"), (chosen.what, PARTS, "part of a motion")):
         if given is not None and given not in known:
             raise BridgeError(unknown_name(kind, given, known))
     if chosen.fmi is not None and to != "fmu":
@@ -226,10 +226,10 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     if chosen.fmi not in (None, *VERSIONS):
         raise BridgeError(unknown_name("version of FMI", chosen.fmi, VERSIONS))
     form = FORMATS[to]
-    what = chosen.what or form.whats[0]
-    if what not in form.whats:
-        fit = " or ".join(f"--to {name}" for name, other in FORMATS.items() if what in other.whats)
-        raise BridgeError(f"{to} supports {' or '.join(form.whats)}, not the {what}: use {fit}")
+    what = chosen.what or form.parts[0]
+    if what not in form.parts:
+        fit = " or ".join(f"--to {name}" for name, other in FORMATS.items() if what in other.parts)
+        raise BridgeError(f"{to} supports {' or '.join(form.parts)}, not the {what}: use {fit}")
     scenario = choose_scenario(chosen.name, chosen.scenario)
     name = scenario.scenario.name
     out = Path(chosen.out) if chosen.out is not None else Path("out") / f"{name}{form.ending}"
@@ -240,12 +240,13 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     with own_lines(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
-        asked = ExportRequest(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite, tuple(chosen.ignore))
-        asked.require()
+        version, ignored = chosen.fmi or VERSIONS[0], tuple(chosen.ignore)
+        request = ExportRequest(setup, name, what, out, version, chosen.overwrite, ignored)
+        request.require()
         require_writable(out.parent)
         try:
             with console.status("writing"):
-                form.write(asked)
+                form.write(request)
         except OSError as error:
             errors.print(f"cannot write {out}: {error.strerror or error}", markup=False, soft_wrap=True)
             return STOPPED

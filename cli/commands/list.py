@@ -20,8 +20,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "list the scenarios, or the settings, parameters and measures of one"
-    parser = commands.add_parser("list", help=said, description=said, allow_abbrev=False)
+    summary = "list the scenarios, or the settings, parameters and measures of one"
+    parser = commands.add_parser("list", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", nargs="?", help="a scenario, or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.set_defaults(run=run)

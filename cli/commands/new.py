@@ -20,8 +20,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "write an example scenario to start from"
-    parser = commands.add_parser("new", help=said, description=said, allow_abbrev=False)
+    summary = "write an example scenario to start from"
+    parser = commands.add_parser("new", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="the Python file to write, such as mine.py")
     parser.set_defaults(run=run)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...symbolic.errors import ModelError, StudyError
 from ..command import INTERRUPTED, OK, STOPPED, Commands, require_writable
-from ..motion_output import SAVED, keep_motion, status_lines
+from ..motion_output import SAVED, status_lines, write_motion
 
 if TYPE_CHECKING:
     from ...scenarios import Results
@@ -33,9 +33,9 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "repeat one run of a study, compare its metrics with the results, and draw its pictures"
-    more = f"{said}. The study's file is executed if it is unchanged; the copy in the results only with --trust"
-    parser = commands.add_parser("replay", help=said, description=more, allow_abbrev=False)
+    summary = "repeat one run of a study, compare its metrics with the results, and draw its pictures"
+    more = f"{summary}. The study's file is executed if it is unchanged; the copy in the results only with --trust"
+    parser = commands.add_parser("replay", help=summary, description=more, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results")
     parser.add_argument("--task", type=int, metavar="K", help="number of the task")
     parser.add_argument(
@@ -98,7 +98,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
         why = f": {changed}" if changed else ", although versions and machine are the same: check the scenario's code"
         errors.print(f"NOT the numbers of the results, differences up to {worst}{why}", markup=False, soft_wrap=True)
         code = STOPPED
-    return max(code, keep_motion(console, errors, _pictures(again, motion), motion, out, save=chosen.save))
+    return max(code, write_motion(console, errors, _pictures(again, motion), motion, out, save=chosen.save))
 
 
 def _number(results: Results, task: int | None, number: int | None) -> int:
@@ -122,7 +122,7 @@ def _number(results: Results, task: int | None, number: int | None) -> int:
 def _compare(console: Console, results: Results, row: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
     """Print both sets of metrics; return their largest difference as a phrase, or None if they agree."""
     table = Table("metric", "results", "again", "unit", box=None, pad_edge=False)
-    worst, said = 0.0, None
+    worst, phrase = 0.0, None
     for name in (*results.metrics, "status"):
         if name not in found or row.get(name) is None:
             continue
@@ -131,12 +131,12 @@ def _compare(console: Console, results: Results, row: Mapping[str, Any], found: 
         table.add_row(*map(Text, (name, f"{before:.9g}", f"{now:.9g}", unit)))
         difference = _difference(before, now)
         if difference > max(worst, ROUNDING):
-            worst, said = difference, f"{difference:.2g} of {name}"
+            worst, phrase = difference, f"{difference:.2g} of {name}"
     console.print(table)
     exact = all(_same(row.get(name), found[name]) for name in found if name != "ending" and row.get(name) is not None)
-    if said is None:
+    if phrase is None:
         console.print("the numbers are those of the results" + (", bit for bit" if exact else ", up to rounding"))
-    return said
+    return phrase
 
 
 def _same(before: object, now: object) -> bool:

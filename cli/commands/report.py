@@ -18,8 +18,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "write one self-contained page about the results of a study"
-    parser = commands.add_parser("report", help=said, description=said, allow_abbrev=False)
+    summary = "write one self-contained page about the results of a study"
+    parser = commands.add_parser("report", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results, also while the study runs")
     parser.add_argument("--out", metavar="FILE", help=f"the page (default: {PAGE} in the folder of the results)")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")

@@ -16,7 +16,7 @@ from ...simulation.phased_trajectory import PhasedTrajectory
 from ...simulation.trajectory import SimulationError, SimulationInterrupted
 from ...symbolic.errors import EruginError, message_with_notes
 from ..command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
-from ..motion_output import SAVED, is_ok, keep_motion, measured_table, status_lines
+from ..motion_output import SAVED, is_ok, measured_table, status_lines, write_motion
 
 
 def register(commands: Commands) -> None:
@@ -25,8 +25,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "run a scenario, print its measures, and draw its pictures"
-    parser = commands.add_parser("run", help=said, description=said, allow_abbrev=False)
+    summary = "run a scenario, print its measures, and draw its pictures"
+    parser = commands.add_parser("run", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("name", nargs="?", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
@@ -108,18 +108,18 @@ def run_scenario(
             return code, ()
         measured = setup.measure(motion)
     # Expected values are those of the default settings; but a run that is not OK is always compared with them.
-    judged = code == OK and (not given or not is_ok(motion))
+    checked = code == OK and (not given or not is_ok(motion))
     if measured:
-        console.print(measured_table(measured, judged=judged))
+        console.print(measured_table(measured, checked=checked))
     for line in (*status_lines(motion), _told(motion)):
         console.print(line, markup=False, soft_wrap=True)
-    if judged and not all(one.as_expected for one in measured):
+    if checked and not all(one.as_expected for one in measured):
         code = STOPPED
     if not (draw or save):
         return code, measured
     with own_lines(chosen.file):
         pictures: Mapping[str, Draw] = pictures_of(setup, motion) if draw else {}
-        return max(code, keep_motion(console, errors, pictures, motion, out, save=save)), measured
+        return max(code, write_motion(console, errors, pictures, motion, out, save=save)), measured
 
 
 def pictures_of(setup: Setup, motion: Motion) -> Mapping[str, Draw]:

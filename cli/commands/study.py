@@ -27,8 +27,8 @@ def register(commands: Commands) -> None:
     Args:
         commands: collection of the program's commands.
     """
-    said = "run a study: every point, seed and controller, with results on disk that survive interruptions"
-    parser = commands.add_parser("study", help=said, description=said, allow_abbrev=False)
+    summary = "run a study: every point, seed and controller, with results on disk that survive interruptions"
+    parser = commands.add_parser("study", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="a Python file with study = Study(…)")
     parser.add_argument("--out", metavar="DIR", help="folder for the results (default: out/NAME of the study)")
     parser.add_argument("--resume", action="store_true", help="continue the results of the same study in that folder")
@@ -81,12 +81,12 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
                 return INTERRUPTED
             except KeyboardInterrupt:
                 # Interrupted before the start, or a second time while waiting for running tasks.
-                said = f"interrupted; completed tasks, if any, are in {str(out)!r}: continue with --resume"
-                errors.print(said, markup=False, soft_wrap=True)
+                message = f"interrupted; completed tasks, if any, are in {str(out)!r}: continue with --resume"
+                errors.print(message, markup=False, soft_wrap=True)
                 return INTERRUPTED
     failed = results.failures.num_rows
-    said = f"{out}: {results.manifest['runs']:,} runs, {failed:,} of them had to stop or could not start"
-    console.print(said, markup=False, soft_wrap=True)
+    message = f"{out}: {results.manifest['runs']:,} runs, {failed:,} of them had to stop or could not start"
+    console.print(message, markup=False, soft_wrap=True)
     return OK
 
 

@@ -67,8 +67,8 @@ class EventMonitor:
         if controller is not None:
             self._places, symbols["c"] = controller.parameters.beyond(robot.parameters)
         self._controlled = controller is not None
-        told = {"values": values, "rates": ca.densify(rates)}
-        self._kernel = Kernel("events", symbols, told, compiled=False)
+        outputs = {"values": values, "rates": ca.densify(rates)}
+        self._kernel = Kernel("events", symbols, outputs, compiled=False)
         self._start = Kernel("events_now", {k: v for k, v in symbols.items() if k != "u"}, {"values": values},
                              compiled=False)  # fmt: skip
 
@@ -151,10 +151,10 @@ def first_candidate(
     i, n = begin, len(times) - 1
     with np.errstate(invalid="ignore"):
         bump = (values[:-1] <= 0.0) & (values[1:] <= 0.0) & (rates[:-1] > 0.0) & (rates[1:] < 0.0)
-    asked = (values[1:] > 0.0) | bump
+    possible = (values[1:] > 0.0) | bump
     while i < n:
         if state is EventState.ARMED:
-            found = np.flatnonzero(asked[i:])
+            found = np.flatnonzero(possible[i:])
             if not found.size:
                 return None
             i += int(found[0])
@@ -221,45 +221,45 @@ REFINEMENTS = 4
 
 
 def locate_event(
-    look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, suspicion: EventCandidate, tolerance: float
+    evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, candidate: EventCandidate, tolerance: float
 ) -> float | None:
     """Return the length of the part of the step after which an event happens; None if it does not.
 
     Args:
-        look: function that repeats the step with another length.
+        evaluate: function that repeats the step with another length.
         length: length of the step [s].
         begin: value and rate at its start.
         end: value and rate at its end.
-        suspicion: state of the event at the start, and where to evaluate it first.
+        candidate: state of the event at the start, and where to evaluate it first.
         tolerance: accuracy of the time [s].
     """
 
     def value(x: float) -> float:
-        return look(x)[0]
+        return evaluate(x)[0]
 
-    if suspicion.guess is None:
+    if candidate.guess is None:
         return first_positive(value, (0.0, begin[0]), (length, end[0]), tolerance)
-    if suspicion.state is EventState.ARMED:
-        return _over_a_peak(look, length, begin, end, suspicion.guess, tolerance)
-    place = suspicion.guess * length
-    at = look(place)
+    if candidate.state is EventState.ARMED:
+        return _over_a_peak(evaluate, length, begin, end, candidate.guess, tolerance)
+    place = candidate.guess * length
+    at = evaluate(place)
     if at[0] <= 0.0:
         return first_positive(value, (place, at[0]), (length, end[0]), tolerance)
-    if suspicion.state is EventState.PASSED or end[1] < 0.0:
+    if candidate.state is EventState.PASSED or end[1] < 0.0:
         return None
-    return _turn(look, length, begin, end, tolerance)
+    return _turn(evaluate, length, begin, end, tolerance)
 
 
 def _over_a_peak(
-    look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, guess: float, tolerance: float
+    evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, guess: float, tolerance: float
 ) -> float | None:
     """Return the first instant above zero of an expression that rises and falls within the step."""
     low, high, at_low, at_high = 0.0, length, begin, end
     for _ in range(REFINEMENTS):
         place = low + guess * (high - low)
-        at = look(place)
+        at = evaluate(place)
         if at[0] > 0.0:
-            return first_positive(lambda x: look(x)[0], (0.0, begin[0]), (place, at[0]), tolerance)
+            return first_positive(lambda x: evaluate(x)[0], (0.0, begin[0]), (place, at[0]), tolerance)
         if at[1] > 0.0:
             low, at_low = place, at
         else:
@@ -270,12 +270,12 @@ def _over_a_peak(
     return None
 
 
-def _turn(look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, tolerance: float) -> float:
+def _turn(evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, tolerance: float) -> float:
     """Return the instant at which a returning expression turns round, or at which it rises through zero after all."""
     below: list[float] = []
 
     def rate(x: float) -> float:
-        value, speed = look(x)
+        value, speed = evaluate(x)
         if value <= 0.0:
             below.append(x)
         return speed
@@ -286,4 +286,4 @@ def _turn(look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, to
     if not below:
         return turned
     place = max(below)
-    return first_positive(lambda x: look(x)[0], (place, look(place)[0]), (length, end[0]), tolerance)
+    return first_positive(lambda x: evaluate(x)[0], (place, evaluate(place)[0]), (length, end[0]), tolerance)

@@ -91,25 +91,25 @@ class Rebound(Jump):
         if ca.depends_on(e, ca.vertcat(c.t, c.q, c.v, c.a, robot.u)):
             raise ModelError(f"restitution of {self.name!r} must be a number or an expression in parameters")
         along = (ca.jacobian(self.gap, c.q) @ c.N).T
-        answer = robot.mobility(along)[0]
-        asked = ca.vertcat(c.rate(self.gap), ca.dot(along, answer), e, robot.kinetic_energy, answer)
+        response = robot.mobility(along)[0]
+        expressions = ca.vertcat(c.rate(self.gap), ca.dot(along, response), e, robot.kinetic_energy, response)
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
-            found = np.atleast_1d(robot.evaluate(asked, t=t, q=q, v=v, p=p))
-            speed, given, share, before = (float(x) for x in found[:4])
-            if not np.isfinite(found).all() or not given > 0.0:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+            found = np.atleast_1d(robot.evaluate(expressions, t=t, q=q, v=v, p=p))
+            speed, mobility, share, before = (float(x) for x in found[:4])
+            if not np.isfinite(found).all() or not mobility > 0.0:
                 raise NotFiniteError(
                     f"at t = {t:g}: no impulse along {self.name!r} changes the rate of its gap: an impulse of 1 N s "
-                    f"changes it by {given:g}"
+                    f"changes it by {mobility:g}"
                 )
             _require_share(share, f"restitution of {self.name!r}")
-            impulse = (1.0 + share) * max(-speed, 0.0) / given
+            impulse = (1.0 + share) * max(-speed, 0.0) / mobility
             after = v + found[4:] * impulse
             energy = float(robot.evaluate(robot.kinetic_energy, t=t, q=q, v=after, p=p))
             size = np.array([impulse])
             return JumpResult(q, after, Impact(after, size, {self.name: size.copy()}, before, energy, {}, 1))
 
-        return leap
+        return apply
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +147,14 @@ class Strike(Jump):
         if self.robot.coordinates is not robot.coordinates:
             raise ModelError(f"robot of a Strike must be {robot.name} with contacts on; build it by standing(...)")
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
             known = dict(zip(robot.parameters.names, p.tolist(), strict=True))
             own = {name: known[name] for name in self.robot.parameters.names if name in known}
             own |= contact_positions(self.robot, self.contacts, q, t=t, p=own)
-            blow = impact(self.robot, q, v, self.contacts, restitution=self.restitution, t=t, p=own)
-            return JumpResult(q, blow.velocity.copy(), blow)
+            result = impact(self.robot, q, v, self.contacts, restitution=self.restitution, t=t, p=own)
+            return JumpResult(q, result.velocity.copy(), result)
 
-        return leap
+        return apply
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ class StateMap(Jump):
                     f"a StateMap may use time, coordinates, velocities and parameters, got {word} = {given}"
                 )
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
             states = [q, v]
             for i, (word, given) in enumerate((("q", self.q), ("v", self.v))):
                 if given is None:
@@ -201,7 +201,7 @@ class StateMap(Jump):
                     raise NotFiniteError(f"at t = {t:g}: the StateMap returns {word} = {states[i]}")
             return JumpResult(states[0], states[1])
 
-        return leap
+        return apply
 
 
 def _require_share(value: float, what: str) -> None:

@@ -55,8 +55,8 @@ class Event:
         """Check the fields."""
         require_name("an event", self.name)
         if not isinstance(self.when, ca.SX) or self.when.shape != (1, 1):
-            told = f"shape {self.when.shape}" if isinstance(self.when, ca.SX) else repr(self.when)
-            raise ModelError(f"when of event {self.name!r} must be a scalar expression, got {told}")
+            given = f"shape {self.when.shape}" if isinstance(self.when, ca.SX) else repr(self.when)
+            raise ModelError(f"when of event {self.name!r} must be a scalar expression, got {given}")
         if self.direction not in get_args(Direction):
             words = ", ".join(map(repr, get_args(Direction)))
             raise ModelError(f"direction of event {self.name!r} must be one of {words}, got {self.direction!r}")

@@ -88,7 +88,7 @@ class Phase:
             contact_rows(self.robot, contact)
 
     @property
-    def law_values(self) -> dict[str, float]:
+    def controller_values(self) -> dict[str, float]:
         """Values of its controller's parameters that are not nominal, by name."""
         if self.controller is None or self.controller_p is None:
             return {}
@@ -180,19 +180,19 @@ def make_contacts(
     plant, known = phase.plant(robot), dict(p) if isinstance(p, Mapping) else {}
     old = {contact: place for contact, place in (before or {}).items() if contact in phase.contacts}
     made = [contact for contact in phase.contacts if contact not in old]
-    stands = {**old, **{contact: contact_positions(plant, [contact], q, t=t, p=known) for contact in made}}
+    contacts = {**old, **{contact: contact_positions(plant, [contact], q, t=t, p=known) for contact in made}}
     if before is None or not made:
-        return stands, None
-    return stands, impact(plant, q, v, made, t=t, p=known | contact_parameters(stands))
+        return contacts, None
+    return contacts, impact(plant, q, v, made, t=t, p=known | contact_parameters(contacts))
 
 
-def contact_parameters(stands: ContactPositions) -> dict[str, float]:
+def contact_parameters(contacts: ContactPositions) -> dict[str, float]:
     """Return the positions of all contacts that are on, by the names of their parameters.
 
     Args:
-        stands: the contacts.
+        contacts: the contacts.
     """
-    return {name: value for place in stands.values() for name, value in place.items()}
+    return {name: value for place in contacts.values() for name, value in place.items()}
 
 
 def with_contact_parameters(
@@ -226,7 +226,7 @@ class PhaseStart:
         v: velocities after impact and jump, shape (nv,).
         p: the plant's parameters with the positions of contacts.
         controller_p: the controller's parameters with the positions of contacts.
-        stands: contacts that are on.
+        contacts: contacts that are on.
         impact: impact that closed contacts, or None.
         jump: jump that made the velocities satisfy the program, or None.
     """
@@ -234,7 +234,7 @@ class PhaseStart:
     v: Array
     p: Values
     controller_p: Values
-    stands: ContactPositions
+    contacts: ContactPositions
     impact: Impact | None
     jump: ConsistentVelocity | None
 
@@ -265,16 +265,16 @@ def start_phase(
         NoVelocityError: if contacts contradict each other in the impact, or no velocities near satisfy the program.
     """
     try:
-        stands, blow = make_contacts(robot, phase, t, q, v, p, before)
-        v = v if blow is None else blow.velocity
-        plant_p, controller_p = with_contact_parameters(phase, p, controller_p, contact_parameters(stands))
+        contacts, closing = make_contacts(robot, phase, t, q, v, p, before)
+        v = v if closing is None else closing.velocity
+        plant_p, controller_p = with_contact_parameters(phase, p, controller_p, contact_parameters(contacts))
         jump = None
         if phase.velocities == "consistent":
             jump = _jump(phase.plant(robot), phase, t, q, v, plant_p, controller_p)
             v = jump.velocity
     except EruginError as error:
         raise NoVelocityError(str(error)) from error
-    return PhaseStart(v, plant_p, controller_p, stands, blow, jump)
+    return PhaseStart(v, plant_p, controller_p, contacts, closing, jump)
 
 
 def _jump(

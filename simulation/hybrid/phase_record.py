@@ -84,7 +84,7 @@ class PhaseRecord:
         self._jumps: list[ConsistentVelocity | None] = []
         self._impacts: list[Impact | None] = []
         self.events: list[str | None] = []
-        self._stands: ContactPositions | None = None
+        self._contacts: ContactPositions | None = None
 
     def motion(self, ending: str, accumulation: float | None = None) -> PhasedTrajectory:
         """Return the motion so far.
@@ -98,7 +98,7 @@ class PhaseRecord:
         return PhasedTrajectory(*parts, ending, tuple(self._impacts), events, accumulation)
 
     def add(
-        self, phase: Phase, t: float, q: Array, v: Array, run: RunSegment, blow: Impact | None = None
+        self, phase: Phase, t: float, q: Array, v: Array, run: RunSegment, impact: Impact | None = None
     ) -> Trajectory:
         """Start a phase and run it.
 
@@ -108,7 +108,7 @@ class PhaseRecord:
             q: coordinates at the start, shape (nq,).
             v: velocities before the start, shape (nv,).
             run: function that runs it.
-            blow: impact that ended the previous segment, if any.
+            impact: impact that ended the previous segment, if any.
 
         Returns:
             The new segment.
@@ -118,31 +118,33 @@ class PhaseRecord:
             PhasedSimulationInterrupted: on Ctrl-C; the segments so far are attached.
             EruginError: if the first phase cannot start.
         """
-        jump, before, said = None, len(self._segments), f"{self.word} {phase.name!r}"
+        jump, before, label = None, len(self._segments), f"{self.word} {phase.name!r}"
         self._names.append(phase.name)
         try:
             p = plant_values(phase.plant(self._robot), self._p, self._shared)
-            start = start_phase(self._robot, phase, t, q, v, p, phase.controller_p, self._stands)
-            self._stands, jump, blow = start.stands, start.jump, start.impact or blow
+            start = start_phase(self._robot, phase, t, q, v, p, phase.controller_p, self._contacts)
+            self._contacts, jump, impact = start.contacts, start.jump, start.impact or impact
             segment = run(start.v, start.p, start.controller_p)
         except SimulationError as error:
-            self._append(error.trajectory, jump, blow)
-            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), error.status) from error
+            self._append(error.trajectory, jump, impact)
+            raise PhasedSimulationError(f"{label}: {error}", self.motion(str(error)), error.status) from error
         except SimulationInterrupted as error:
-            self._append(error.trajectory, jump, blow)
-            raise PhasedSimulationInterrupted(f"{said}: {error}", self.motion("interrupted")) from error
+            self._append(error.trajectory, jump, impact)
+            raise PhasedSimulationInterrupted(f"{label}: {error}", self.motion("interrupted")) from error
         except (NoVelocityError, EruginError) as error:
             if isinstance(error, EruginError) and not before:
                 raise
             self._names.pop()
-            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), Status.FAILED) from error.__cause__
-        self._append(segment, jump, blow)
+            raise PhasedSimulationError(
+                f"{label}: {error}", self.motion(str(error)), Status.FAILED
+            ) from error.__cause__
+        self._append(segment, jump, impact)
         return segment
 
-    def _append(self, segment: Trajectory, jump: ConsistentVelocity | None, blow: Impact | None) -> None:
+    def _append(self, segment: Trajectory, jump: ConsistentVelocity | None, impact: Impact | None) -> None:
         self._segments.append(segment)
         self._jumps.append(jump)
-        self._impacts.append(blow)
+        self._impacts.append(impact)
 
 
 def plant_values(plant: Robot, p: Values, shared: Collection[str]) -> Values:

@@ -57,7 +57,7 @@ class ZenoDetector:
         self._times: list[float] = []
         self._settled: dict[str, float] = {}
 
-    def take(self, t: float) -> float | None:
+    def add(self, t: float) -> float | None:
         """Add an event.
 
         Args:
@@ -80,7 +80,7 @@ class ZenoDetector:
         return None
 
     def settle(self, mode: str, t: float) -> bool:
-        """Forget the events because a mode follows; return False if the same mode has just followed already.
+        """Forget the events because a mode follows; return False if the same mode has just followed.
 
         Args:
             mode: name of the mode.
@@ -122,7 +122,7 @@ class ModeRunner:
         phase: the mode as a phase without an end.
         plant: the plant in this mode.
         simulator: simulator that ends at the first sample at which an event's expression is positive.
-        leaps: prepared jumps of its events.
+        jumps: prepared jumps of its events.
     """
 
     def __init__(self, robot: Robot, name: str, mode: Mode, integrator: Integrator | None) -> None:
@@ -138,14 +138,14 @@ class ModeRunner:
             ModelError: if plant, controller and events do not fit each other.
         """
         self.mode, self.name, self.phase, self._integrator = mode, name, mode.phase(name), integrator
-        self.leaps: dict[Event, PreparedJump] = {}
+        self.jumps: dict[Event, PreparedJump] = {}
         try:
             self.plant = self.phase.plant(robot)
             for event in mode.events:
                 # One by one, so that the message names the event.
                 _require_fit(self.plant, mode, event)
                 if event.jump is not None:
-                    self.leaps[event] = _prepared(self.plant, event)
+                    self.jumps[event] = _prepare_jump(self.plant, event)
             rising = [event.rising for event in mode.events]
             stop = functools.reduce(ca.fmax, rising) if rising else None
             self.simulator = Simulator(self.plant, mode.controller, integrator=integrator, stop=stop)
@@ -168,7 +168,7 @@ class ModeRunner:
         controller_p: Values,
         t0: float,
         tolerance: float,
-        just: EventOccurrence | None,
+        previous: EventOccurrence | None,
     ) -> tuple[Trajectory, EventOccurrence | None]:
         """Run the mode from its start to its first event.
 
@@ -181,7 +181,7 @@ class ModeRunner:
             controller_p: the controller's parameters.
             t0: time of the start [s].
             tolerance: accuracy of the time of an event [s].
-            just: event by which the mode was entered, if any.
+            previous: event by which the mode was entered, if any.
 
         Returns:
             The samples, and the event that ended them, or None.
@@ -194,21 +194,23 @@ class ModeRunner:
         plant, own = np.split(self.simulator.values(p, controller_p), [len(self.plant.parameters)])
         now = self._watch.now(t0, q, v, plant, own)
         if not (now > 0.0).any():
-            run, failure = _taken(self.simulator, q, v, span, step, p, controller_p, t0)
+            run, failure = _run_until_failure(self.simulator, q, v, span, step, p, controller_p, t0)
             found = self._first(self.simulator, run, [EventState.ARMED] * len(now), p, controller_p, tolerance, failure)
             return found or (run, None)
         steps = step_count(span, step)
         h, count = span / steps, min(FIRST, steps)
         while True:
-            run, failure = _taken(self._free, q, v, count * h, h, p, controller_p, t0)
+            run, failure = _run_until_failure(self._free, q, v, count * h, h, p, controller_p, t0)
             values, rates = self._watch.along(truncated(run, 1, ""))
-            stands = [self._standing(*each, just) for each in zip(self.mode.events, values[0], rates[0], strict=True)]
-            if None in stands:
-                k = stands.index(None)
-                event, passed = self.mode.events[k], self._passed(stands)
-                said = f"event {event.name!r} at once, at t = {t0:.9g} s"
-                return truncated(run, 1, said), EventOccurrence(event, float(rates[0, k]), self.name, passed)
-            states = [state for state in stands if state is not None]
+            initial = [
+                self._initial_state(*each, previous) for each in zip(self.mode.events, values[0], rates[0], strict=True)
+            ]
+            if None in initial:
+                k = initial.index(None)
+                event, passed = self.mode.events[k], self._passed(initial)
+                message = f"event {event.name!r} at once, at t = {t0:.9g} s"
+                return truncated(run, 1, message), EventOccurrence(event, float(rates[0, k]), self.name, passed)
+            states = [state for state in initial if state is not None]
             found = self._first(self._free, run, states, p, controller_p, tolerance, failure)
             if found is not None:
                 return found
@@ -263,8 +265,8 @@ class ModeRunner:
                 raise failure
             if known < len(run):
                 name = self.mode.events[int(np.argmax(np.isnan(values[known])))].name
-                said = f"at t = {run.t[known]:.9g} s: the expression of event {name!r} is NaN"
-                raise SimulationError(said, truncated(run, known + 1, said), Status.NOT_FINITE)
+                message = f"at t = {run.t[known]:.9g} s: the expression of event {name!r} is NaN"
+                raise SimulationError(message, truncated(run, known + 1, message), Status.NOT_FINITE)
             return None
         index, length, k = best
         step, event = step_at(index), self.mode.events[k]
@@ -272,11 +274,13 @@ class ModeRunner:
         values, rates = self._watch.along(cut)
         return cut, EventOccurrence(event, float(rates[-1, k]), self.name, self._passed(states, values))
 
-    def _standing(self, event: Event, value: float, rate: float, just: EventOccurrence | None) -> EventState | None:
+    def _initial_state(
+        self, event: Event, value: float, rate: float, previous: EventOccurrence | None
+    ) -> EventState | None:
         """State of an event at the start of the mode; None if it happens at once."""
-        if just is not None and just.mode == self.name and event in just.passed:
+        if previous is not None and previous.mode == self.name and event in previous.passed:
             return EventState.PASSED if value > 0.0 else EventState.ARMED
-        before = just.rate if just is not None and just.event is event else None
+        before = previous.rate if previous is not None and previous.event is event else None
         return initial_state(value, rate, before, jumped=event.jump is not None)
 
     def _passed(self, states: Sequence[EventState | None], values: Array | None = None) -> tuple[Event, ...]:
@@ -294,7 +298,7 @@ class ModeRunner:
         """Length of a step's part after which an event happens; None if it does not happen."""
 
         def look(length: float) -> tuple[float, float]:
-            found, speeds = self._watch.along(step.take(length))
+            found, speeds = self._watch.along(step.repeat(length))
             return float(found[-1, k]), float(speeds[-1, k])
 
         i = suspicion.index
@@ -302,7 +306,7 @@ class ModeRunner:
         return locate_event(look, step.length, ends[0], ends[1], suspicion, step.tolerance(tolerance))
 
 
-def _taken(
+def _run_until_failure(
     simulator: Simulator, q: Array, v: Array, span: float, step: float, p: Values, controller_p: Values, t0: float
 ) -> tuple[Trajectory, SimulationError | None]:
     """Return a run and its failure, if it fails: an event before the failure takes precedence."""
@@ -312,7 +316,7 @@ def _taken(
         return error.trajectory, error
 
 
-def _prepared(plant: Robot, event: Event) -> PreparedJump:
+def _prepare_jump(plant: Robot, event: Event) -> PreparedJump:
     """Prepare an event's jump; an error names the event."""
     assert event.jump is not None
     try:
@@ -399,7 +403,7 @@ def simulate_hybrid(
         require_distinct_times(float(t0), float(duration), positive("step", step))
     positive("tolerance", tolerance)
     most = None if switches is None else whole("switches", switches)
-    crowd = ZenoDetector(1e4 * tolerance if shortest is None else positive("shortest", shortest))
+    zeno = ZenoDetector(1e4 * tolerance if shortest is None else positive("shortest", shortest))
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     require_near_zero(q)
@@ -408,14 +412,14 @@ def simulate_hybrid(
     shared = _names(runners.values(), p)
     for runner in runners.values():
         require_values(runner.phase, runner.simulator, plant_values(runner.plant, p, shared), "mode")
-    record, current, just, blow = PhaseRecord(robot, p, "mode", shared), start, None, None
+    record, current, previous, impact = PhaseRecord(robot, p, "mode", shared), start, None, None
     while True:
-        stretch = _ModeRun(runners[current], t, q, end - t, step, tolerance, just)
-        segment = record.add(runners[current].phase, t, q, v, stretch, blow)
-        t, q, v, blow, just = float(segment.t[-1]), segment.q[-1], segment.v[-1], None, stretch.happened
-        if just is None:
+        run = _ModeRun(runners[current], t, q, end - t, step, tolerance, previous)
+        segment = record.add(runners[current].phase, t, q, v, run, impact)
+        t, q, v, impact, previous = float(segment.t[-1]), segment.q[-1], segment.v[-1], None, run.happened
+        if previous is None:
             return record.motion("the duration is over")
-        event = just.event
+        event = previous.event
         if event.to is None:
             record.events.append(event.name)
             return record.motion(f"event {event.name!r} ended the motion at t = {t:.9g} s")
@@ -423,18 +427,18 @@ def simulate_hybrid(
             return record.motion(f"more than switches={most} events: {event.name!r} at t = {t:.9g} s")
         record.events.append(event.name)
         if event.jump is not None:
-            q, v, blow = _after_jump(record, runners[current], segment, just)
+            q, v, impact = _after_jump(record, runners[current], segment, previous)
         if not end - t > 4 * np.spacing(abs(end)):
             return record.motion("the duration is over")
-        before, current, limit = current, event.to, crowd.take(t)
+        before, current, limit = current, event.to, zeno.add(t)
         if limit is None:
             continue
-        said = f"events accumulate at t = {limit:.9g} s, the last of them {event.name!r} in mode {before!r}"
+        message = f"events accumulate at t = {limit:.9g} s, the last of them {event.name!r} in mode {before!r}"
         if event.zeno is None:
-            return record.motion(f"{said}: zeno= of the event may name a mode to continue in", limit)
-        if not crowd.settle(event.zeno, t):
-            return record.motion(f"{said}, and again after mode {event.zeno!r} followed", limit)
-        current, just = event.zeno, None
+            return record.motion(f"{message}: zeno= of the event may name a mode to continue in", limit)
+        if not zeno.settle(event.zeno, t):
+            return record.motion(f"{message}, and again after mode {event.zeno!r} followed", limit)
+        current, previous = event.zeno, None
 
 
 @dataclass(eq=False)
@@ -448,7 +452,7 @@ class _ModeRun:
         span: longest duration [s].
         step: interval of samples [s].
         tolerance: accuracy of the time of an event [s].
-        just: event by which the mode was entered, or None.
+        previous: event by which the mode was entered, or None.
         happened: event that ended the mode, or None.
     """
 
@@ -458,33 +462,33 @@ class _ModeRun:
     span: float
     step: float
     tolerance: float
-    just: EventOccurrence | None
+    previous: EventOccurrence | None
     happened: EventOccurrence | None = None
 
     def __call__(self, v: Array, p: Values, controller_p: Values) -> Trajectory:
         """Run the mode from the velocities at its start."""
-        at = self.t, self.tolerance, self.just
+        at = self.t, self.tolerance, self.previous
         run, self.happened = self.runner.run(self.q, v, self.span, self.step, p, controller_p, *at)
         return run
 
 
 def _after_jump(
-    record: PhaseRecord, runner: ModeRunner, segment: Trajectory, just: EventOccurrence
+    record: PhaseRecord, runner: ModeRunner, segment: Trajectory, previous: EventOccurrence
 ) -> tuple[Array, Array, Impact | None]:
     """Return the state after an event's jump."""
-    event, t = just.event, float(segment.t[-1])
+    event, t = previous.event, float(segment.t[-1])
     try:
-        jumped = runner.leaps[event](t, segment.q[-1], segment.v[-1], segment.p)
+        jumped = runner.jumps[event](t, segment.q[-1], segment.v[-1], segment.p)
     except EruginError as error:
-        said = f"event {event.name!r} at t = {t:.9g} s: {error}"
-        raise PhasedSimulationError(said, record.motion(said), Status.FAILED) from error
+        message = f"event {event.name!r} at t = {t:.9g} s: {error}"
+        raise PhasedSimulationError(message, record.motion(message), Status.FAILED) from error
     return jumped.q, jumped.v, jumped.impact
 
 
 def _names(runners: Collection[ModeRunner], p: Values) -> set[str]:
     """Names of the parameters of all plants; ParameterError for a name in p that no plant and no controller has."""
     names = {name for runner in runners for name in runner.plant.parameters.names}
-    laws = {name for runner in runners for name in runner.simulator.law_parameters.names}
+    laws = {name for runner in runners for name in runner.simulator.controller_parameters.names}
     for name in p if isinstance(p, Mapping) else ():
         if name not in names | laws:
             raise ParameterError(unknown_name("parameter", name, names))
@@ -502,8 +506,8 @@ def _require_modes(modes: Mapping[str, Mode], start: str) -> None:
         for event in mode.events:
             for word, other in (("leads to", event.to), ("settles in", event.zeno)):
                 if other is not None and other not in modes:
-                    said = f"event {event.name!r} of mode {name!r} {word} a mode that does not exist"
-                    raise ModelError(f"{said}: {unknown_name('mode', other, modes)}")
+                    message = f"event {event.name!r} of mode {name!r} {word} a mode that does not exist"
+                    raise ModelError(f"{message}: {unknown_name('mode', other, modes)}")
     if not isinstance(start, str):
         raise ModelError(f"start must be the name of a mode, got {start!r}")
     if start not in modes:

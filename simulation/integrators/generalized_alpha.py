@@ -25,15 +25,15 @@ class AlphaEquations:
     Attributes:
         robot: the plant.
         newton: the equations of (w, λ h) and, where N is not the identity, of the mean rate of q; see :meth:`of`.
-        held: t, q, v, p → [M −Aᵀ; A 0], the matrix of the accelerations' response to a change of force.
-        asks: True if the controller's force is computed in Python.
+        constrained_matrix: t, q, v, p → [M −Aᵀ; A 0], the matrix of the accelerations' response to a change of force.
+        force_in_python: True if the controller's force is computed in Python.
         rows: number of rows of A.
     """
 
     robot: Robot
     newton: StepEquations
-    held: Kernel
-    asks: bool
+    constrained_matrix: Kernel
+    force_in_python: bool
     rows: int
 
     @classmethod
@@ -49,7 +49,7 @@ class AlphaEquations:
         robot, c, symbolic = loop.robot, loop.robot.coordinates, loop.symbolic()
         A, b = robot.natural_form
         n, m, further = c.nv, A.size1(), 0 if c.are_rates else c.nq
-        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
+        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied_force
         p = robot.p if symbolic is None else symbolic.symbols.p
         z, h, alpha = ca.SX.sym("z", n + m + further), ca.SX.sym("h"), ca.SX.sym("alpha", 4)
         q0, v0, d0, a0 = (ca.SX.sym(name, k) for name, k in (("q0", c.nq), ("v0", n), ("d0", n), ("a0", n)))
@@ -68,8 +68,8 @@ class AlphaEquations:
             residual = ca.densify(constraint.residual(c))
             last = first + residual.numel()
             # Constraints of order 2 include the stable filter that they may have.
-            held = h * (A[first:last, :] @ d - b[first:last, :])
-            rows.append((residual / h, residual, held)[constraint.order])
+            second = h * (A[first:last, :] @ d - b[first:last, :])
+            rows.append((residual / h, residual, second)[constraint.order])
             first = last
         whole = ca.vertcat(balance, *rows)
         names = [c.t, h, c.q, c.v, d, lam, p, *outside.values()]
@@ -85,8 +85,8 @@ class AlphaEquations:
         return cls(
             robot=robot,
             newton=StepEquations.of_residual("alpha_step", inputs, residual),
-            held=Kernel("alpha_held", state, {"whole": ca.densify(answers)}, compiled=False),
-            asks=symbolic is None,
+            constrained_matrix=Kernel("alpha_held", state, {"whole": ca.densify(answers)}, compiled=False),
+            force_in_python=symbolic is None,
             rows=m,
         )
 
@@ -260,12 +260,13 @@ class AlphaMotion:
         self._nq, self._n, self._m = robot.coordinates.nq, robot.coordinates.nv, equations.rows
         self._further = 0 if robot.coordinates.are_rates else self._nq
         self._plant, self._rate = p[: len(robot.parameters)], loop.derivative(p)
-        self._force = loop.force(p) if equations.asks else None
+        self._force = loop.force(p) if equations.force_in_python else None
         self._untouched = loop.correction is None
-        self._newton = NewtonStep(equations.newton, self._n, robot.name, ("force", -step) if equations.asks else None)
+        outside = ("force", -step) if equations.force_in_python else None
+        self._newton = NewtonStep(equations.newton, self._n, robot.name, outside)
         given = self._newton.given
         given["h"][:], given["alpha"][:] = step, coefficients
-        given["p"][:] = self._plant if equations.asks else p
+        given["p"][:] = self._plant if equations.force_in_python else p
         self._basis, self._redundant = NaturalRowBasis(robot), robot.redundant == "least-norm"
         self._reached: Array | None = None
 
@@ -356,7 +357,7 @@ class AlphaMotion:
         if not np.abs(change).max() > JUMP * np.abs(force).max():
             return
         q, v = x[: self._nq], x[self._nq :]
-        whole = np.atleast_2d(self._equations.held(t, q, v, self._plant)[0])
+        whole = np.atleast_2d(self._equations.constrained_matrix(t, q, v, self._plant)[0])
         right = np.concatenate([change, np.zeros(self._m)])
         moved = np.linalg.lstsq(whole, right, rcond=1e-10)[0][:n]
         given["d0"][:] += moved
@@ -365,5 +366,5 @@ class AlphaMotion:
     def _basis_at(self, t: float, q: Array, v: Array) -> Array | None:
         if not self._redundant or not self._m:
             return None
-        whole = np.atleast_2d(self._equations.held(t, q, v, self._plant)[0])
+        whole = np.atleast_2d(self._equations.constrained_matrix(t, q, v, self._plant)[0])
         return self._basis.at(t, whole[self._n :, : self._n], self._further)

@@ -305,8 +305,10 @@ class ImplicitBlocks:
         # The time is computed from the index, so that it does not accumulate rounding errors.
         t = t0 + index * h
         after, carried_after, left = step(t, h, s.x, along)
-        told = ca.Function("told", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()], {"cse": True})
-        recorded = dict(zip(loop.recorded, told.call([t, s.x, s.p]), strict=True))
+        recorded_at = ca.Function(
+            "told", [s.t, s.x, s.p], [ca.densify(e) for e in loop.outputs.values()], {"cse": True}
+        )
+        recorded = dict(zip(loop.outputs, recorded_at.call([t, s.x, s.p]), strict=True))
         self._inputs = {"k": index, "x": s.x, "carried": along, "h": h, "t0": t0, "p": s.p}
         self._outputs = {"next": index + 1, "after": after, "along": carried_after, **recorded, "left": left}
         whole = ca.Function("whole", list(self._inputs.values()), list(self._outputs.values()), {"cse": True})

@@ -220,7 +220,7 @@ class ReducedBlocks:
         room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in one.outputs.items()}
         given = [index, x, steps, starts, numbers, *matrices.values()]
         run = evaluation_loop(one.function, count, 2, given, list(room.values()))
-        recorded = {key: room[key] for key in self._loop.recorded}
+        recorded = {key: room[key] for key in self._loop.outputs}
         return _Loop(
             count, run, index, x, matrices, room["after"], recorded, room["strain"], room["missed"], room["left"]
         )

@@ -104,7 +104,7 @@ class ReducedSteps:
             return observe
         nq, own = self._nq, p[len(loop.robot.parameters) :]
 
-        def told(t: float, x: Array) -> dict[str, Array]:
+        def record(t: float, x: Array) -> dict[str, Array]:
             values = observe(t, x)
             if not np.isfinite(x).all():
                 return values
@@ -113,13 +113,14 @@ class ReducedSteps:
             if not is_near_singularity(self.branch, chart, t, q, v):
                 return values
             if controller.robot.natural and controller.law is not None:
-                seen = controller.observe(t, q, v, own)
-                values |= {"output": seen.output, "pivots": seen.pivots, "relative_pivots": seen.relative_pivots}
+                observed = controller.observe(t, q, v, own)
+                values |= {"output": observed.output, "pivots": observed.pivots}
+                values["relative_pivots"] = observed.relative_pivots
             if values["deviation"].size:
                 values["deviation"] = controller.deviation(t, q, v, self._slope(chart, t, x)[nq:], own)
             return values
 
-        return told
+        return record
 
     def follow(self, t: float, x: Array, step: float) -> Array:
         """Return the state one step later.
@@ -314,7 +315,7 @@ class ChartStage:
             strains.append(ca.mmax(given["floor"] / along.factors.pivots))
             along = along if linear else _Along.of(self._at(A, q, v), U, W)
         G, drift = along.tangent, along.solve(self._at(b, q, v))
-        M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied, c.N))
+        M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied_force, c.N))
         w_rate = Ldl.of(G.T @ (M @ G)).solve(G.T @ (f - h - M @ drift))
         strains.append(ca.mmax(ca.sum2(ca.fabs(G - U)) / given["room"]))
         return ca.vertcat(q, v), ca.vertcat(N @ v, G @ w_rate + drift), along, strains
@@ -376,9 +377,9 @@ class StepFunction:
             stage: stage for the chart's sizes.
         """
         s = loop.symbols
-        recorded = _function("recorded", [s.t, s.x, s.p], list(loop.recorded.values()))
+        recorded = _function("recorded", [s.t, s.x, s.p], list(loop.outputs.values()))
         shapes = {"k": (1, 1), "x": s.x.shape, "h": (1, 1), "t0": (1, 1), "p": s.p.shape, **stage.shapes}
-        keys = ["next", "after", *loop.recorded, "strain", "missed", "left"]
+        keys = ["next", "after", *loop.outputs, "strain", "missed", "left"]
         size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
         if size <= WORTH_FUSING:
             symbols = {name: ca.SX.sym(name, *shape) for name, shape in shapes.items()}
@@ -415,9 +416,9 @@ def _step(  # the same for one graph and for calls
     # Once more at the end, to project the final state on the constraints.
     rate(t + h, rk4_step(rate, t, x, h))
     ends: list[Any] = stage.ends.call([t + h, reached, p, *chart])
-    told: list[Any] = recorded.call([t, x, p])
+    recorded_values: list[Any] = recorded.call([t, x, p])
     worst = ca.mmax(cast(ca.SX, ca.vertcat(*strains)))
-    return [k + 1, reached, *told, worst, *ends]
+    return [k + 1, reached, *recorded_values, worst, *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:

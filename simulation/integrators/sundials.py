@@ -27,7 +27,7 @@ class StderrFilter(io.TextIOBase):
     """A stream that discards what one thread writes, and passes on what other threads write.
 
     Attributes:
-        heard: True to pass on the text of that thread too.
+        passes: True to pass on the text of that thread too.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,7 +36,7 @@ class StderrFilter(io.TextIOBase):
         Args:
             stream: stream to which text is passed on.
         """
-        self.heard = False
+        self.passes = False
         self._stream, self._thread = stream, threading.get_ident()
 
     def write(self, text: str) -> int:
@@ -45,7 +45,7 @@ class StderrFilter(io.TextIOBase):
         Args:
             text: the text.
         """
-        if self.heard or threading.get_ident() != self._thread:
+        if self.passes or threading.get_ident() != self._thread:
             return self._stream.write(text)
         return len(text)
 
@@ -124,14 +124,14 @@ class CallbackForce(ca.Callback):
             arg: t and x.
         """
         if self.error is None and self.act is not None and self.silence is not None:
-            self.silence.heard = True
+            self.silence.passes = True
             try:
                 return [ca.DM(self.act(float(arg[0]), arg[1].full()[:, 0]))]
             except BaseException as error:
                 # Raised again when CasADi has returned.
                 self.error = error
             finally:
-                self.silence.heard = False
+                self.silence.passes = False
         return [ca.DM(np.full(self._nv, np.nan))]
 
 
@@ -374,6 +374,6 @@ class MultistepSymbols:
         symbolic, c = loop.symbolic(), loop.robot.coordinates
         if symbolic is not None:
             s = symbolic.symbols
-            return cls(s.t, s.x, s.p, ca.SX(0, 1), symbolic.applied)
+            return cls(s.t, s.x, s.p, ca.SX(0, 1), symbolic.applied_force)
         unknown = ca.SX.sym("force", c.nv)
         return cls(c.t, ca.vertcat(c.q, c.v), loop.robot.p, unknown, unknown)

@@ -40,8 +40,8 @@ class VariationalEquations:
         newton: the equations of (v, λ) with their slope; see :meth:`of`.
         momentum: t, q, v, p → ∂L/∂v, shape (nv,).
         ends: t, q, p → [M −Aᵀ; A 0] and (a, c), with the momenta M v + a and the rows A v + c.
-        asks: True if the controller's force is computed in Python.
-        places: number of rows of order 0; they come first.
+        force_in_python: True if the controller's force is computed in Python.
+        position_rows: number of rows of order 0; they come first.
         rows: number of all rows.
     """
 
@@ -49,8 +49,8 @@ class VariationalEquations:
     newton: StepEquations
     momentum: StepEquations
     ends: StepEquations
-    asks: bool
-    places: int
+    force_in_python: bool
+    position_rows: int
     rows: int
 
     @classmethod
@@ -71,7 +71,7 @@ class VariationalEquations:
         manifold = _manifold(robot)
         form, symbolic = canonical_form(robot), loop.symbolic()
         n, m, m0 = c.nv, len(manifold.rows), manifold.place.numel()
-        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
+        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied_force
         p = robot.p if symbolic is None else symbolic.symbols.p
         z, h, A0 = ca.SX.sym("z", n + m), ca.SX.sym("h"), ca.SX.sym("A0", m, n)
         q0, p0 = ca.SX.sym("q0", n), ca.SX.sym("p0", n)
@@ -95,8 +95,8 @@ class VariationalEquations:
             newton=StepEquations.of_residual("variational_step", inputs, residual),
             momentum=StepEquations("variational_momentum", {**place, "v": c.v, "p": robot.p}, {"P": form.momentum}),
             ends=StepEquations("variational_ends", {**place, "p": robot.p}, {"whole": whole, "rest": rest}),
-            asks=symbolic is None,
-            places=m0,
+            force_in_python=symbolic is None,
+            position_rows=m0,
             rows=m,
         )
 
@@ -217,13 +217,13 @@ class VariationalMotion:
         """
         robot = equations.robot
         self._robot, self._h, self._untouched = robot, step, loop.correction is None
-        self._force = loop.force(p) if equations.asks else None
+        self._force = loop.force(p) if equations.force_in_python else None
         self._n, self._m, self._plant = robot.coordinates.nv, equations.rows, p[: len(robot.parameters)]
         self._momentum, self._ends = equations.momentum.kernel, equations.ends.kernel
-        outside = ("force", -step / 2) if equations.asks else None
+        outside = ("force", -step / 2) if equations.force_in_python else None
         self._newton = NewtonStep(equations.newton, self._n, robot.name, outside)
         self._newton.given["h"][:] = step
-        self._newton.given["p"][:] = self._plant if equations.asks else p
+        self._newton.given["p"][:] = self._plant if equations.force_in_python else p
         self._basis, self._still = NaturalRowBasis(robot), np.zeros(self._m)
         self._reached: Array | None = None
         self._rows_basis: Array | None = None

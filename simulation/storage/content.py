@@ -57,16 +57,16 @@ class FileContent:
         header: metadata of the arrays.
         arrays: the arrays by name.
         prefix: prefix of the names of the arrays.
-        taken: names of the arrays read so far.
+        read: names of the arrays read so far.
     """
 
     path: str
     header: Mapping[str, object]
     arrays: Mapping[str, NDArray[Any]]
     prefix: str = ""
-    taken: set[str] = field(default_factory=set[str])
+    read: set[str] = field(default_factory=set[str])
 
-    def wrong(self, what: str) -> MotionFileError:
+    def error(self, what: str) -> MotionFileError:
         """Return an error that names the file.
 
         Args:
@@ -83,14 +83,14 @@ class FileContent:
             dtype: required type.
         """
         full = self.prefix + name
-        self.taken.add(full)
+        self.read.add(full)
         if full not in self.arrays:
-            raise self.wrong(f"the array {full!r} is missing")
+            raise self.error(f"the array {full!r} is missing")
         found = self.arrays[full]
         fits = len(found.shape) == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
         if not fits or found.dtype != dtype:
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise self.wrong(
+            raise self.error(
                 f"the array {full!r} must be of {np.dtype(dtype).name} and shape ({wanted}), got {found.dtype} and "
                 f"shape {found.shape}"
             )
@@ -120,7 +120,7 @@ class FileContent:
         """
         value = self._of(key, int)
         if isinstance(value, bool) or value < 0:
-            raise self.wrong(f"{key!r} must be a whole number, got {value!r}")
+            raise self.error(f"{key!r} must be a whole number, got {value!r}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class FileContent:
         values = cast(list[object], self._of(key, list))
         texts = tuple(value for value in values if isinstance(value, str))
         if len(texts) != len(values):
-            raise self.wrong(f"{key!r} must be a list of texts")
+            raise self.error(f"{key!r} must be a list of texts")
         return texts
 
     def texts_or_none(self, key: str) -> tuple[str | None, ...]:
@@ -144,7 +144,7 @@ class FileContent:
         values = cast(list[object], self._of(key, list))
         texts = tuple(value for value in values if value is None or isinstance(value, str))
         if len(texts) != len(values):
-            raise self.wrong(f"{key!r} must be a list of texts or nulls")
+            raise self.error(f"{key!r} must be a list of texts or nulls")
         return texts
 
     def parts(self, key: str) -> list[FileContent | None]:
@@ -159,9 +159,9 @@ class FileContent:
                 found.append(None)
             elif isinstance(value, dict):
                 place, header = f"{self.prefix}{key}/{i}/", cast(dict[str, object], value)
-                found.append(FileContent(self.path, header, self.arrays, place, self.taken))
+                found.append(FileContent(self.path, header, self.arrays, place, self.read))
             else:
-                raise self.wrong(f"{key!r} must be a list of parts")
+                raise self.error(f"{key!r} must be a list of parts")
         return found
 
     def part(self, key: str) -> FileContent:
@@ -171,18 +171,18 @@ class FileContent:
             key: key of the header.
         """
         header = cast(dict[str, object], self._of(key, dict))
-        return FileContent(self.path, header, self.arrays, self.prefix, self.taken)
+        return FileContent(self.path, header, self.arrays, self.prefix, self.read)
 
-    def require_all_taken(self) -> None:
+    def require_all_read(self) -> None:
         """Raise MotionFileError if there are arrays that were not read."""
-        left = sorted(set(self.arrays) - self.taken)
+        left = sorted(set(self.arrays) - self.read)
         if left:
-            raise self.wrong(f"it contains unexpected arrays: {', '.join(map(repr, left[:5]))}")
+            raise self.error(f"it contains unexpected arrays: {', '.join(map(repr, left[:5]))}")
 
     def _of(self, key: str, kind: type[T]) -> T:
         value = self.header.get(key)
         if not isinstance(value, kind):
-            raise self.wrong(f"{key!r} in its header must be of type {kind.__name__}, got {value!r:.80}")
+            raise self.error(f"{key!r} in its header must be of type {kind.__name__}, got {value!r:.80}")
         return value
 
 
@@ -199,7 +199,7 @@ def labels_header(labels: Labels) -> dict[str, object]:
         **{name: {"names": list(of.names), "units": list(of.units)} for name, of in columns.items()},
         "rows": list(labels.rows),
         "parameters": list(labels.parameters),
-        "law_parameters": list(labels.law_parameters),
+        "law_parameters": list(labels.controller_parameters),
         "energy_unit": labels.energy_unit,
     }
 
@@ -223,7 +223,7 @@ def read_labels(content: FileContent) -> Labels:
         inputs=columns("inputs"),
         rows=content.texts("rows"),
         parameters=content.texts("parameters"),
-        law_parameters=content.texts("law_parameters"),
+        controller_parameters=content.texts("law_parameters"),
         energy_unit=content.text("energy_unit"),
     )
 
@@ -240,4 +240,4 @@ def checked_by(content: FileContent, make: Callable[[], T]) -> T:
     except MotionFileError:
         raise
     except EruginError as error:
-        raise content.wrong(str(error)) from error
+        raise content.error(str(error)) from error

@@ -56,13 +56,13 @@ class ModelMatch:
                 ("controller", labels.controller, own.controller),
                 ("inputs", labels.inputs, own.inputs),
                 ("rows", labels.rows, own.rows),
-                ("parameters of the controller", labels.law_parameters, own.law_parameters),
+                ("parameters of the controller", labels.controller_parameters, own.controller_parameters),
             ]
         for what, theirs, ours in pairs:
             if theirs != ours:
                 raise MotionFileError(
                     f"{content.path}: the motion is not of the given robot and controller: {what} in the file: "
-                    f"{_said(theirs)}; given: {_said(ours)}. Build them as they were, or load it without them"
+                    f"{_text(theirs)}; given: {_text(ours)}. Build them as they were, or load it without them"
                 )
 
     def labels(self, labels: Labels) -> Labels | None:
@@ -82,27 +82,27 @@ class ModelMatch:
             samples: t, shape (n,), q, v, and T + V, shape (n,).
             p: the plant's parameters, shape (np,).
         """
-        t, q, v, told = samples
+        t, q, v, saved = samples
         robot = self.robot
-        finite = np.isfinite(told) & np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
-        places = np.flatnonzero(finite)
-        if robot is None or not len(places):
+        finite = np.isfinite(saved) & np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+        indices = np.flatnonzero(finite)
+        if robot is None or not len(indices):
             return
-        places = places[np.unique(np.linspace(0, len(places) - 1, LOOKED_AT).astype(int))]
+        indices = indices[np.unique(np.linspace(0, len(indices) - 1, LOOKED_AT).astype(int))]
         energies = ca.vertcat(robot.kinetic_energy, robot.potential_energy)
         try:
             found = values_along(
-                robot, None, energies, t[places, None], q[places], v[places], p[None], np.zeros((1, 0))
+                robot, None, energies, t[indices, None], q[indices], v[indices], p[None], np.zeros((1, 0))
             )
         except EruginError as error:
             raise MotionFileError(f"{content.path}: {error}") from error
-        scale = float(np.abs(found).max() + np.abs(told[places]).max())
-        off = np.abs(found.sum(axis=1) - told[places])
+        scale = float(np.abs(found).max() + np.abs(saved[indices]).max())
+        off = np.abs(found.sum(axis=1) - saved[indices])
         worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
         if not off[worst] <= AGREE * scale:
             raise MotionFileError(
-                f"{content.path}: the motion is not of the given robot: at t = {t[places[worst]]:g} s its "
-                f"energy is {told[places[worst]]:.9g}, but that of {robot.name!r} is {found[worst].sum():.9g}. "
+                f"{content.path}: the motion is not of the given robot: at t = {t[indices[worst]]:g} s its "
+                f"energy is {saved[indices[worst]]:.9g}, but that of {robot.name!r} is {found[worst].sum():.9g}. "
                 "Build the robot as it was, or load the motion without it"
             )
 
@@ -164,6 +164,6 @@ class ModelMatches:
         return [ModelMatch(robot, controller) for robot, controller in zip(robots, controllers, strict=True)]
 
 
-def _said(what: object) -> str:
+def _text(what: object) -> str:
     text = repr(getattr(what, "names", what))
     return text if len(text) < 300 else f"{text[:300]}…"

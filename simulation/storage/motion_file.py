@@ -131,7 +131,7 @@ def read_single(content: FileContent, owner: ModelMatch) -> Trajectory:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (len(labels.parameters),)),
-        controller_p=content.array(CONTROLLER_P, (len(labels.law_parameters),)),
+        controller_p=content.array(CONTROLLER_P, (len(labels.controller_parameters),)),
         wall_time=content.number("wall_time"),
         ending=content.text("ending"),
         notes=tuple(zip(content.array("note_times", (len(notes),)).tolist(), notes, strict=True)),
@@ -179,7 +179,7 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
     times = iter(content.array("note_times", (sum(map(len, said)),)).tolist())
     count, endings = content.array("count", (lanes,), np.int64), content.texts("endings")
     if len(said) != lanes or len(endings) != lanes or (count < 0).any() or (count > shape[1]).any():
-        raise content.wrong(f"notes, endings and counts do not fit {lanes} lanes of {shape[1]} samples")
+        raise content.error(f"notes, endings and counts do not fit {lanes} lanes of {shape[1]} samples")
     motions = Trajectories(
         **{name: content.array(name, (*shape, *sizes[name]), OF.get(name, np.float64)) for name in SAMPLED},
         count=count,
@@ -190,7 +190,7 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (lanes, len(labels.parameters))),
-        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.law_parameters))),
+        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.controller_parameters))),
         wall_time=content.number("wall_time"),
         named=owner.labels(labels),
     )
@@ -238,7 +238,7 @@ def read_phased(content: FileContent, owners: ModelMatches) -> PhasedTrajectory:
     )
     names = content.texts("names")
     if len(segments) != len(parts) or len(names) != len(parts):
-        raise content.wrong(f"{len(parts)} segments have the names {names}")
+        raise content.error(f"{len(parts)} segments have the names {names}")
     return PhasedTrajectory(
         segments=segments,
         names=names,
@@ -322,8 +322,8 @@ def load_motion(
     elif kind == KINDS[PhasedTrajectory]:
         motion = read_phased(content.part("motion"), owners)
     else:
-        raise content.wrong(f"it contains a motion of the unknown kind {kind!r}")
-    content.require_all_taken()
+        raise content.error(f"it contains a motion of the unknown kind {kind!r}")
+    content.require_all_read()
     return motion
 
 

@@ -160,18 +160,18 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
     ("words", "said"),
     [
         (["--to", "dae"], "unknown format 'dae'. Known: c, casadi, fmu, mjcf, urdf."),
-        (["--to", "urdf", "--what", "law"], "urdf takes plant, not the law: say --to fmu or --to c or --to casadi"),
-        (["--to", "casadi", "--what", "loop"], "casadi takes law, not the loop: say --to fmu or --to c"),
+        (["--to", "urdf", "--what", "law"], "urdf supports plant, not the law: use --to fmu or --to c or --to casadi"),
+        (["--to", "casadi", "--what", "loop"], "casadi supports law, not the loop: use --to fmu or --to c"),
         (["--to", "fmu", "--what", "robot"], "unknown part of a motion 'robot'"),
-        (["--to", "c", "--fmi", "2.0"], "--fmi is the version of an FMU, and c has none"),
+        (["--to", "c", "--fmi", "2.0"], "--fmi requires --to fmu, got --to c"),
         (["--to", "fmu", "--fmi", "1.0"], "unknown version of FMI '1.0'"),
         (["--to", "c", "--set", "m9=1"], "unknown setting or parameter of two-links 'm9'"),
         (["--to", "c", "--set", "m1=-1"], "parameter 'm1' must be greater than zero, got -1.0"),
         (
             ["--to", "fmu", "--ignore", "pin"],
-            "--ignore leaves a part of a robot out of mjcf or urdf: fmu takes all of it",
+            "--ignore requires --to mjcf or urdf, got --to fmu",
         ),
-        (["--to", "mjcf", "--out", "."], "'.' is a folder, and mjcf is one file"),
+        (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )
 def test_bad_words_are_told_and_nothing_is_written(
@@ -198,7 +198,7 @@ def test_bad_words_are_told_and_nothing_is_written(
             "is a motion in phases ('on foot A', 'on foot B'), each with its own controller",
             marks=pytest.mark.slow,
         ),
-        ("two-links-free", ["--c"], "nothing drives free: export its plant, --to fmu --what plant or --to mjcf"),
+        ("two-links-free", ["--c"], "free has no controller: export its plant, --to fmu --what plant or --to mjcf"),
         ("nothing", ["--c"], "unknown scenario 'nothing'"),
     ],
 )

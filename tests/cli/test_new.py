@@ -30,7 +30,7 @@ def test_what_is_written_runs_as_it_is(
 ) -> None:
     monkeypatch.setattr("erugin.views.film.FRAMES", 4)
     assert main(["new", "mine.py"]) == 0
-    assert capsys.readouterr().out == "mine.py is written. Next:\n  erugin run mine.py\n  erugin list mine.py\n"
+    assert capsys.readouterr().out == "mine.py has been written. Next:\n  erugin run mine.py\n  erugin list mine.py\n"
     assert files(folder) == ["mine.py"]
     assert main(["run", "mine.py"]) == 0
     output, errors = capsys.readouterr()

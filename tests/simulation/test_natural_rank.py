@@ -143,7 +143,7 @@ def test_the_sentence_names_row_and_size() -> None:
     assert found.falls[0].tolist() == [False, False, False, False, True]
     said = found.sentence(0, 4)
     assert "natural row 'pin[1]' of rows" in said
-    assert "outside 'pin[0]' is 0.1 of the largest row" in said
+    assert "outside 'pin[0]', is 0.1 of the largest row" in said
     assert "falls to zero in the next step" in said
     assert "steps of 0.001 s" in said
 

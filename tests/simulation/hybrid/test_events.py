@@ -135,18 +135,18 @@ def test_the_limit_of_times_is_that_of_their_series_and_a_crowd_is_told() -> Non
     told: list[float] = []
     for k in range(60):
         t += 0.8**k
-        limit = crowd.take(t)
+        limit = crowd.add(t)
         if limit is not None:
             told.append(limit)
             break
     np.testing.assert_allclose(told, [5.0], rtol=1e-9)
     assert crowd.settle("rest", t)
     # Equal short times are no series; only a hundred of them are too many.
-    assert [crowd.take(1.0 + 1e-7 * k) is None for k in range(100)] == [True] * 99 + [False]
+    assert [crowd.add(1.0 + 1e-7 * k) is None for k in range(100)] == [True] * 99 + [False]
     assert crowd.settle("rest", 2.0 * t)
     assert not crowd.settle("rest", 2.0 * t)
     assert crowd.settle("other", 2.0 * t)
-    assert all(crowd.take(0.1 * k) is None for k in range(300))
+    assert all(crowd.add(0.1 * k) is None for k in range(300))
 
 
 def test_two_modes_that_lead_to_each_other_at_once_are_an_end_with_a_name() -> None:
@@ -359,7 +359,7 @@ def test_events_that_meet_after_others_that_came_ever_faster_are_no_series() -> 
         assert motion.names == tuple("012345")
         assert motion.ending == "the duration is over"
     crowd = ZenoDetector(1e-3)
-    assert [crowd.take(x) for x in (0.0, 0.5, 0.8, 0.9, 0.9001)] == [None] * 5
+    assert [crowd.add(x) for x in (0.0, 0.5, 0.8, 0.9, 0.9001)] == [None] * 5
 
 
 def test_two_feet_that_bounce_at_the_same_instants_come_to_rest_at_one_time() -> None:
