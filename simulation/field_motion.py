@@ -94,7 +94,7 @@ def move_along(
         ModelError: for a duration or a step that is not positive, more than a million steps, or a start where no motion
             along an Erugin field can begin, such as one inside an obstacle.
         ShapeError: for a start of another shape, or one that is not finite.
-        NotFiniteError: if the velocity becomes NaN or infinite; the message says where.
+        NotFiniteError: if the velocity becomes NaN or infinite; the message contains the time and position.
     """
     n, first = field.dimension, finite("t0", t0)
     count = max(1, round(positive("duration", duration) / positive("step", step) + 0.5 - 1e-9))

@@ -151,7 +151,7 @@ class MotionPostures:
 
     @property
     def name(self) -> str:
-        """Name of the traced point; empty if there is none."""
+        """Name of the traced point, or empty."""
         return self.segments[0].skeleton.name
 
     @property

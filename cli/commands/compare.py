@@ -71,7 +71,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     Raises:
         EruginError: for bad input.
     """
-    from ...scenarios import compare  # late, for what it needs takes its time
+    from ...scenarios import compare  # imported late, because it is slow
 
     scenario, out = choose_scenario(chosen.name, chosen.scenario), Path(chosen.out)
     levels = {name: _numbers(name, text) for name, text in pairs_of("--robustness", chosen.robustness).items()}
@@ -125,7 +125,7 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
         OSError: if a file cannot be written.
     """
     from ...scenarios.comparison.plots import distributions_plot, pareto_plot, robustness_plot
-    from ...scenarios.comparison.tables import write_runs, write_table  # late, for what they need takes its time
+    from ...scenarios.comparison.tables import write_runs, write_table  # imported late, because it is slow
 
     write_table(comparison, out / TABLE)
     written.append(TABLE)
@@ -144,7 +144,7 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
     for name, draw in pictures.items():
         try:
             draw(out / name)
-        except ModelError as nothing:  # such as where all runs had to stop, which the tables tell
+        except ModelError as nothing:  # for example if all runs had to stop, which the tables show
             written.append(f"no {name} ({nothing})")
         else:
             written.append(name)

@@ -53,7 +53,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     Raises:
         EruginError: for bad input.
     """
-    from ...scenarios import Study, StudyInterrupted  # late, for what they need is not always there
+    from ...scenarios import Study, StudyInterrupted  # imported late, because of optional packages
     from ...scenarios.study.cluster import connected
     from ...scenarios.study.study import LIMIT, StoppedStudyError
 

@@ -137,7 +137,7 @@ class EventCandidate:
 def first_candidate(
     times: Array, values: Array, rates: Array, state: EventState, begin: int = 0
 ) -> EventCandidate | None:
-    """Return the first step in which an event happens, or may happen between the samples; None if there is none.
+    """Return the first step in which an event happens, or may happen between the samples, or None.
 
     A cubic through values and rates at both ends detects an expression that rises and falls again within a step.
 

@@ -195,17 +195,17 @@ class Sundials:
         self._solver, self._loop = solver, loop
         self._options = {**options, "show_eval_warnings": False, "disable_internal_warnings": True}
         k, n = problem, problem.p.numel()
-        s, told = ca.SX.sym("s"), ca.SX.sym("told", n + 2)
+        s, given = ca.SX.sym("s"), ca.SX.sym("given", n + 2)
         # IDAS assumes ẋ = 0 at its start, and where that is wrong its own correction sometimes fails. In another time
         # s, with t = t₀ + h s²/(s + 1), the assumption is right, because dt/ds = 0 at s = 0.
         self._warped = k.z.numel() > 0
-        time = told[n] + told[n + 1] * (s * s / (s + 1) if self._warped else s)
-        pace = told[n + 1] * (s * (s + 2) / ((s + 1) * (s + 1)) if self._warped else 1.0)
+        time = given[n] + given[n + 1] * (s * s / (s + 1) if self._warped else s)
+        pace = given[n + 1] * (s * (s + 2) / ((s + 1) * (s + 1)) if self._warped else 1.0)
         motion = ca.Function("motion", [k.t, k.x, k.z, k.p, k.force], [k.rate, k.rest], {"cse": True})
-        rate, rest = motion.call([time, k.x, k.z, told[:n], k.force])
-        self._time = ca.Function("time", [s, told], [time])
+        rate, rest = motion.call([time, k.x, k.z, given[:n], k.force])
+        self._time = ca.Function("time", [s, given], [time])
         self._equations = ca.Function(
-            "equations", [s, k.x, k.z, told, k.force], [ca.densify(rate * pace), ca.densify(rest)], {"cse": True}
+            "equations", [s, k.x, k.z, given, k.force], [ca.densify(rate * pace), ca.densify(rest)], {"cse": True}
         )
         self._guess = ca.Function("guess", [k.t, k.x, k.p, k.force], [ca.densify(k.guess)], {"cse": True})
         self._called = CallbackForce(k.x.numel(), k.force.numel()) if k.force.numel() else None
@@ -278,16 +278,16 @@ class Sundials:
         return self._built[count]
 
     def _expressions(self) -> Mapping[str, ca.SX]:
-        s, x, z, told, force = self._equations.sx_in()
-        rate, rest = self._equations.call([s, x, z, told, force])
-        problem = {"t": s, "x": x, "p": told, "ode": rate}
+        s, x, z, given, force = self._equations.sx_in()
+        rate, rest = self._equations.call([s, x, z, given, force])
+        problem = {"t": s, "x": x, "p": given, "ode": rate}
         return problem | {"z": z, "alg": rest} if self._warped else problem
 
     def _calls(self, called: CallbackForce) -> Mapping[str, ca.MX]:
-        s, x, z, told = (ca.MX.sym(f"in_{i}", self._equations.size1_in(i)) for i in range(4))
-        force = called.call([self._time.call([s, told])[0], x])[0]
-        rate, rest = self._equations.call([s, x, z, told, force])
-        problem = {"t": s, "x": x, "p": told, "ode": rate}
+        s, x, z, given = (ca.MX.sym(f"in_{i}", self._equations.size1_in(i)) for i in range(4))
+        force = called.call([self._time.call([s, given])[0], x])[0]
+        rate, rest = self._equations.call([s, x, z, given, force])
+        problem = {"t": s, "x": x, "p": given, "ode": rate}
         return problem | {"z": z, "alg": rest} if self._warped else problem
 
     def _raised(self) -> BaseException | None:
