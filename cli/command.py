@@ -1,4 +1,4 @@
-"""What the commands of ``erugin`` share: registration, exit codes, key=value words, and folders to write into."""
+"""Common parts of the commands of ``erugin``: registration, exit codes, key=value arguments and output folders."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from rich.console import Console
 from ..symbolic.errors import ModelError
 
 OK, STOPPED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all went well; a run had to stop or is not as expected; bad input; Ctrl-C."""
+"""Exit codes: success; a run had to stop or has unexpected values; bad input; Ctrl-C."""
 
 
 class Commands(Protocol):
-    """Takes one parser per command; that of ``ArgumentParser.add_subparsers``."""
+    """Collection of the commands' parsers, as returned by ``ArgumentParser.add_subparsers``."""
 
     def add_parser(self, name: str, *, help: str, description: str, allow_abbrev: bool) -> argparse.ArgumentParser:
-        """A new parser for the words after the command's name."""
+        """Add a parser for the words after the command's name."""
         ...
 
 
 class Command(Protocol):
-    """A module of this folder: adds its parser, which has ``run`` among its defaults."""
+    """A module of this folder that adds its parser, with ``run`` among its defaults."""
 
     def register(self, commands: Commands) -> None:
         """Add the command's parser.
 
         Args:
-            commands: of the program's parser.
+            commands: collection of the program's commands.
         """
         ...
 
 
 class CommandFunction(Protocol):
-    """Carries a command out."""
+    """Function that carries out a command."""
 
     def __call__(self, console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-        """Carry it out.
+        """Carry out the command.
 
         Args:
-            console: for what was asked.
-            errors: for what goes wrong.
+            console: console for results.
+            errors: console for errors.
             chosen: the words of the command line.
 
         Returns:
@@ -54,13 +54,13 @@ class CommandFunction(Protocol):
 
 
 def require_writable(folder: Path) -> None:
-    """Find out before anything long whether files can be written, and make the folder if need be.
+    """Create the folder if necessary, and check that files can be written before anything slow starts.
 
     Args:
-        folder: for files.
+        folder: the folder.
 
     Raises:
-        ModelError: if it cannot be made, or not be written to.
+        ModelError: if it cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,21 +71,21 @@ def require_writable(folder: Path) -> None:
 
 
 def pairs_of(option: str, words: Sequence[str]) -> dict[str, str]:
-    """Values by key.
+    """Parse key=value arguments.
 
     Args:
-        option: that takes the words, for messages.
-        words: as the command line has them.
+        option: option with these arguments, for messages.
+        words: arguments of the command line.
 
     Raises:
-        ModelError: for a word of another form, or a key given twice.
+        ModelError: for an argument without key or value, or a repeated key.
     """
     given: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
-            raise ModelError(f"{option} takes key=value, got {word!r}")
+            raise ModelError(f"{option} requires key=value, got {word!r}")
         if key in given:
-            raise ModelError(f"{option} gives {key} more than once")
+            raise ModelError(f"{option} sets {key} more than once")
         given[key] = value
     return given

@@ -1,4 +1,4 @@
-"""What it costs to derive equations of motion, formulation by formulation: the papers' tables, measured today."""
+"""Cost of deriving equations of motion, by formulation: the tables of the papers, measured again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..robots.hamiltonian import OperationCount
 from ..robots.robot import Robot
 from ..symbolic.errors import ModelError, unknown_name
 
-# The numbers are parameters of the result; deriving it does not depend on them.
+# The numbers are parameters of the result; the cost of the derivation does not depend on them.
 RIGID = Link(length=0.5, mass=1.0, center=0.25, inertia=0.02)
 _TELESCOPIC = TelescopicLink(mass=1.0, inertia=0.02, center_ratio=0.5, stiffness=1e4, rest_length=0.5)
 
@@ -40,10 +40,10 @@ PAPER_SECONDS: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Cost:
-    """What one formulation cost for one number of links.
+    """Cost of one formulation for one number of links.
 
     Attributes:
-        formulation: its name.
+        formulation: name of the formulation.
         links: n.
         seconds: median time to derive M and h and make them ready to evaluate, without a compiler [s].
         evaluation: operations of one evaluation of M and h.
@@ -73,11 +73,11 @@ def derivation_costs(
     """Derive a robot of each number of links by each formulation.
 
     Args:
-        family: a name of ``FAMILIES``.
+        family: key of ``FAMILIES``.
         links: numbers of links.
-        rounds: how often each is timed; the formulations take turns.
-        formulations: those that are compared.
-        progress: called with the share that is done, in [0, 1].
+        rounds: number of timings of each formulation, in alternation.
+        formulations: formulations to compare.
+        progress: called with the fraction that is done, in [0, 1].
 
     Raises:
         ModelError: for an unknown family, or a number below one.
@@ -86,9 +86,9 @@ def derivation_costs(
         raise ModelError(unknown_name("robot", family, FAMILIES))
     for n in (*links, rounds):
         if n < 1:
-            raise ModelError(f"numbers of links, and of rounds, start at 1, got {n}")
+            raise ModelError(f"numbers of links and rounds must be at least 1, got {n}")
     build = FAMILIES[family]
-    # The work grows like n³ in some of them: the bar would be at half its length for nearly all of the time.
+    # Some formulations need time proportional to n³, so that the progress is weighted by n³.
     work, done = sum(n**3 for n in links) * rounds * len(formulations), 0
     costs: list[Cost] = []
     for n in links:

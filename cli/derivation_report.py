@@ -1,4 +1,4 @@
-"""The report of ``erugin derive``: claims of the papers about deriving equations of motion, measured here."""
+"""Report of ``erugin derive``: the papers' claims about deriving equations of motion, measured on this machine."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MARKERS = "osD^v"
 
 
 def draw_derivation(family: str, costs: Sequence[Cost], rows: Sequence[LegendreRow], target: Path) -> None:
-    """Three panels: time to derive, operations to evaluate, and the Legendre solvers.
+    """Draw three panels: time to derive, operations to evaluate, and the Legendre solvers.
 
     Args:
         family: name of the robot.
-        costs: of several numbers of links.
-        rows: of the Legendre solvers; may be empty.
-        target: the file.
+        costs: costs for several numbers of links.
+        rows: results of the Legendre solvers; may be empty.
+        target: path of the file.
     """
     figure = new_figure(12.0, 4.2)
     panels: list[Axes] = list(figure.subplots(1, 3, squeeze=False)[0])
@@ -57,16 +57,16 @@ def draw_derivation(family: str, costs: Sequence[Cost], rows: Sequence[LegendreR
 
 
 COUNTS = (1, 2, 3, 5, 8, 12, 20, 30)
-"""Numbers of links of the growth tables, up to the one asked for."""
+"""Numbers of links of the growth tables, up to the requested one."""
 
 PICTURE = "derivation.png"
 PAPER_LINKS = 3
 ROUNDS = 9
 FEW = 8
-"""Up to so many links each derivation is timed ``ROUNDS`` times, beyond it once."""
+"""Largest number of links for which each derivation is timed ``ROUNDS`` times, otherwise once."""
 
 NOISE = 1.25
-"""Times that differ by less than this factor are the same as far as this command can tell."""
+"""Ratio of times below which this command cannot distinguish them."""
 
 LEGENDRE_STEP, LEGENDRE_STEPS, LEGENDRE_TOLERANCE = 1e-3, 5, 1e-4
 
@@ -75,12 +75,12 @@ def derive(console: Console, family: str, links: int, up_to: int, out: Path, *, 
     """Print the comparison, and draw it.
 
     Args:
-        console: where it is printed.
-        family: a robot's name, of ``FAMILIES``.
+        console: console to print on.
+        family: key of ``FAMILIES``.
         links: number of links of the table of single methods.
-        up_to: greatest number of links of the growth tables.
+        up_to: largest number of links of the growth tables.
         out: an existing folder for the picture.
-        equations: whether the equations for ``links`` links are printed too.
+        equations: True to print the equations for ``links`` links, too.
 
     Raises:
         ModelError: for an unknown robot or a number below one.
@@ -123,7 +123,7 @@ def derive(console: Console, family: str, links: int, up_to: int, out: Path, *, 
     if rows:
         console.print(
             f"\nLegendre transform of a falling chain to {LEGENDRE_TOLERANCE:g} rad/s, {LEGENDRE_STEPS} steps of "
-            f"{LEGENDRE_STEP:g} s, each from the velocities of the last (* an error is above that; Factored eliminates "
+            f"{LEGENDRE_STEP:g} s, each from the velocities of the last (* the error exceeds that; Factored eliminates "
             "along the chain): multiplications"
         )
         console.print(legendre_table(rows, lambda row: f"{row.multiplications:.0f}"))
@@ -137,11 +137,11 @@ def derive(console: Console, family: str, links: int, up_to: int, out: Path, *, 
 
 
 def methods(costs: Sequence[Cost], family: str, links: int) -> Table:
-    """One row per formulation, beside the seconds of the paper where it has them.
+    """Build a table with one row per formulation, with the seconds of the paper where available.
 
     Args:
-        costs: of one number of links.
-        family: the robot's name.
+        costs: costs for one number of links.
+        family: key of ``FAMILIES``.
         links: number of links.
     """
     papers = family == "exoskeleton" and links == PAPER_LINKS
@@ -160,11 +160,11 @@ def methods(costs: Sequence[Cost], family: str, links: int) -> Table:
 
 
 def growth_table(costs: Sequence[Cost], cell: Callable[[Cost], str]) -> Table:
-    """One row per formulation, one column per number of links.
+    """Build a table with one row per formulation and one column per number of links.
 
     Args:
-        costs: of several numbers of links.
-        cell: what is shown of each.
+        costs: costs for several numbers of links.
+        cell: function that formats one entry.
     """
     links = list(dict.fromkeys(cost.links for cost in costs))
     table = Table("links", *map(str, links), box=None, pad_edge=False)
@@ -174,11 +174,11 @@ def growth_table(costs: Sequence[Cost], cell: Callable[[Cost], str]) -> Table:
 
 
 def legendre_table(rows: Sequence[LegendreRow], cell: Callable[[LegendreRow], str]) -> Table:
-    """One row per solver, one column per number of links.
+    """Build a table with one row per solver and one column per number of links.
 
     Args:
-        rows: from ``compare_legendre``.
-        cell: what is shown of each.
+        rows: results of ``compare_legendre``.
+        cell: function that formats one entry.
     """
     links = list(dict.fromkeys(row.n for row in rows))
     table = Table("links", *map(str, links), box=None, pad_edge=False)
@@ -188,21 +188,21 @@ def legendre_table(rows: Sequence[LegendreRow], cell: Callable[[LegendreRow], st
 
 
 def derivation_claims(detail: Sequence[Cost], growth: Sequence[Cost]) -> list[str]:
-    """What [ChigarevBorisov2015]_ claims, and what these measurements say of it.
+    """Compare the claims of [ChigarevBorisov2015]_ with the measurements, in sentences.
 
     Args:
         detail: costs for one number of links.
-        growth: costs for several.
+        growth: costs for several numbers of links.
     """
     four = [cost for cost in detail if cost.formulation in PAPER_SECONDS]
     fastest, slowest = min(four, key=lambda c: c.seconds), max(four, key=lambda c: c.seconds)
     recurrent = next(cost for cost in four if cost.formulation == "recurrent method")
     second = min(cost.seconds for cost in four if cost is not recurrent)
     apart = max(recurrent.seconds, second) / min(recurrent.seconds, second)
-    held = "cannot be told from noise" if apart < NOISE else "holds" if fastest is recurrent else "does not hold"
+    held = "is within the noise" if apart < NOISE else "holds" if fastest is recurrent else "does not hold"
     times = {cost.formulation: f"{1e3 * cost.seconds:.1f} ms" for cost in (fastest, recurrent, slowest)}
-    said = [
-        "Chigarev & Borisov (2015): of their four methods the recurrent one takes least time. At "
+    sentences = [
+        "Chigarev & Borisov (2015): of their four methods the recurrent one is the fastest. At "
         f"{_links(recurrent.links)} this {held} here: {', '.join(f'{name} {ms}' for name, ms in times.items())}. Their "
         f"spread was a factor of 86, here it is {slowest.seconds / fastest.seconds:.1f}: nothing is simplified "
         "symbolically any more."
@@ -215,24 +215,24 @@ def derivation_claims(detail: Sequence[Cost], growth: Sequence[Cost]) -> list[st
             c.formulation: math.log(c.operations / at_start[c.formulation].operations, last / first) for c in at_end
         }
         powers = [f"{name} n^{slope:.1f}" for name, slope in slopes.items()]
-        said.append(
-            "They call the growth with the number of links almost exponential. It is a power here: the operations of M "
-            f"and h grow from {first} to {last} links like {', '.join(powers)}."
+        sentences.append(
+            "They describe the growth with the number of links as almost exponential. Here it is a power: the "
+            f"operations of M and h grow from {first} to {last} links like {', '.join(powers)}."
         )
     least = min(at_end, key=lambda c: c.motion)
-    said.append(
-        f"At {_links(last)} the fewest operations for the acceleration are {least.motion}, {least.formulation}; "
+    sentences.append(
+        f"At {_links(last)} the fewest operations for the acceleration are {least.motion} ({least.formulation}); "
         + ", ".join(f"{cost.formulation} {cost.motion}" for cost in at_end if cost is not least)
         + "."
     )
-    return said
+    return sentences
 
 
 def legendre_claims(rows: Sequence[LegendreRow]) -> list[str]:
-    """What [DunskayaPyatnitsky1996]_ claim of the two iterative methods, and what these measurements say of it.
+    """Compare the claims of [DunskayaPyatnitsky1996]_ about two iterative methods with the measurements, in sentences.
 
     Args:
-        rows: from ``compare_legendre``.
+        rows: results of ``compare_legendre``.
     """
     if not rows:
         return []

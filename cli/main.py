@@ -19,20 +19,20 @@ from ..symbolic.errors import EruginError, message_with_notes
 from .command import BAD_INPUT, INTERRUPTED, OK, STOPPED, CommandFunction, Commands
 
 COMMANDS = ("run", "list", "new", "compare", "study", "report", "replay", "derive", "cache", "export", "bridges")
-"""Modules of ``commands``, in the order of the help; each adds a command of its name."""
+"""Modules of ``commands``, in the order of the help; each adds a command of the same name."""
 _PLAIN_WORDS = "x / sqrt - - ... u inf <= >= sum delta integral ^2 ^3 * +- deg -> ' '' ' -"
 PLAIN = dict(zip("×÷√−–…µ∞≤≥ΣΔ∫²³·±°→ᵀ″′━", _PLAIN_WORDS.split(), strict=True))
-"""What is printed for characters that the terminal's encoding does not have; codes for others."""
+"""Replacements of characters that the terminal's encoding does not have; others are escaped."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: words after the program's name; those of the process if not given.
+        arguments: words after the program's name; those of the process by default.
 
     Returns:
-        0 if all went well, 1 if a simulation had to stop or is not as expected, 2 for bad input, 130 after Ctrl-C.
+        0 for success, 1 if a simulation had to stop or has unexpected values, 2 for bad input, 130 after Ctrl-C.
     """
     with _printable():
         return _run(arguments)
@@ -59,7 +59,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         errors.print(message_with_notes(error), markup=False, soft_wrap=True)
         return BAD_INPUT
     except OSError as error:
-        # Of the terminal, or of the file or pipe in its place, for instance.
+        # For example an error of the terminal, or of the file or pipe that replaces it.
         errors.print(f"[red]error:[/] {type(error).__name__}:", end=" ")
         errors.print(str(error), markup=False, soft_wrap=True)
         return STOPPED
@@ -70,7 +70,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 @contextmanager
 def _printable() -> Generator[None]:
-    """Let standard output and error take any text, whatever the encoding of the terminal, file or pipe behind them."""
+    """Make standard output and error accept any text, whatever the encoding of the terminal, file or pipe."""
     codecs.register_error("erugin", _plain)
     streams = [cast(io.TextIOWrapper, s) for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
     changed = [(stream, stream.errors) for stream in streams if stream.errors in ("strict", "backslashreplace")]

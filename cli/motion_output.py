@@ -1,4 +1,4 @@
-"""Output of a motion: the table of its measures, the statuses of its samples, its files and pictures."""
+"""Output of a motion: table of its measures, statuses of its samples, files and pictures."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 SAVED = "motion.npz"
 
 
-def keep_motion(
+def write_motion(
     console: Console, errors: Console, pictures: Mapping[str, Draw], motion: Motion, out: Path, *, save: bool
 ) -> int:
-    """Draw a motion, and save it.
+    """Draw the pictures of a motion, and save it.
 
     Args:
-        console: for progress, and what was written.
-        errors: for what goes wrong.
-        pictures: file name → what draws it.
-        motion: what came of a run.
+        console: console for progress, and the names of written files.
+        errors: console for errors.
+        pictures: drawing functions by file name.
+        motion: the motion.
         out: folder for the files.
-        save: whether the motion itself is saved.
+        save: True to save the motion itself.
 
     Returns:
         0; 1 if a file could not be written; 130 after Ctrl-C.
     """
     if len(motion) < 2:
-        errors.print("there are too few samples for pictures")
+        errors.print("the motion has too few samples for pictures")
         return OK
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     written: list[str] = []
@@ -68,41 +68,41 @@ def keep_motion(
 
 
 ROWS = 6
-"""Rows of a program whose deviations are listed."""
+"""Largest number of rows of a program whose deviations are listed."""
 
 
-def measured_table(measured: Sequence[MeasuredValue], *, judged: bool) -> Table:
-    """One row per measure: name, value, unit; with what is expected, and whether it is so.
+def measured_table(measured: Sequence[MeasuredValue], *, checked: bool) -> Table:
+    """Build a table of measures: name, value, unit, expected range, and result of the comparison.
 
     Args:
-        measured: of one motion.
-        judged: whether expectations hold for it, as they do with the scenario's own settings.
+        measured: measures of one motion.
+        checked: True to compare with expected values, which are those of the scenario's default settings.
     """
-    headings = ["measure", "value", "unit", *(["expected", ""] if judged else [])]
+    headings = ["measure", "value", "unit", *(["expected", ""] if checked else [])]
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        # On a narrow page words and ranges are broken; nothing is cut.
+        # On a narrow page words and ranges are broken; nothing is truncated.
         table.add_column(heading, no_wrap=heading == "value", overflow="fold")
     for one in measured:
         row = [one.name, number_text(one.value), one.unit]
-        if judged:
+        if checked:
             row += [expected_text(one.expected), "" if one.expected is None else mark(one)]
         table.add_row(*map(Text, row))
     return table
 
 
 def mark(one: MeasuredValue) -> str:
-    """Whether a measure is as expected, in words."""
+    """Return in words whether a measure is as expected."""
     return "as expected" if one.as_expected else "NOT AS EXPECTED"
 
 
 def number_text(value: float) -> str:
-    """A number with as many digits as tell something."""
+    """Return a number with as many digits as are meaningful."""
     return f"{value:.5g}"
 
 
 def expected_text(expected: tuple[float, float] | None) -> str:
-    """A range of values; a bound that is no bound, or that no distance can fall below, is left out.
+    """Return a range of values, without bounds that are infinite or a lower bound of zero.
 
     Args:
         expected: lowest and highest value, or None.
@@ -118,29 +118,29 @@ def expected_text(expected: tuple[float, float] | None) -> str:
 
 
 def bound_text(value: float) -> str:
-    """A bound with all the digits in which it may differ from the other one.
+    """Return a bound with all digits in which it may differ from the other one.
 
     Args:
-        value: any number.
+        value: the bound.
     """
     digits, e, power = f"{value:.10g}".partition("e")
     return f"{digits}e{int(power)}" if e else digits
 
 
 def is_ok(motion: Motion) -> bool:
-    """Whether every sample has status OK.
+    """Return True if every sample has status OK.
 
     Args:
-        motion: in one piece or in phases.
+        motion: the motion, in one piece or in phases.
     """
     return all(segment.ok for segment in _segments(motion))
 
 
 def status_lines(motion: Motion) -> list[str]:
-    """Shares of the samples by status; if any is not OK, the first note of the law, and the deviations of its rows.
+    """Return shares of the samples by status; if any is not OK, also the first note and the rows' deviations.
 
     Args:
-        motion: with at least one sample.
+        motion: a motion with at least one sample.
     """
     segments = _segments(motion)
     status = np.concatenate([segment.status for segment in segments])
@@ -162,7 +162,7 @@ def status_lines(motion: Motion) -> list[str]:
     if rows:
         told = [f"{row!r} {number_text(off)} at t = {t:.6g}" for row, (off, t) in list(rows.items())[:ROWS]]
         more = f", and {len(rows) - ROWS} more rows" if len(rows) > ROWS else ""
-        lines.append(f"largest deviations while it was not OK: {', '.join(told)}{more}")
+        lines.append(f"largest deviations while not OK: {', '.join(told)}{more}")
     return lines
 
 

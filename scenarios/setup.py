@@ -196,7 +196,7 @@ class Setup(Picklable):
             values |= {} if phase.controller is None else phase.controller.parameters.nominal
         values |= {**self.robot.nominal, **self.controller_p}
         for phase in self.phases:
-            values |= phase.law_values
+            values |= phase.controller_values
         return values | dict(self.p)
 
     def with_parameters(self, values: Mapping[str, float]) -> Setup:
@@ -289,7 +289,7 @@ def _are_ordered(low: float, high: float) -> bool:
 def _with_values(phase: Phase, values: Mapping[str, float]) -> Phase:
     names = () if phase.controller is None else phase.controller.parameters.names
     own = {name: x for name, x in values.items() if name in names}
-    return replace(phase, controller_p={**phase.law_values, **own}) if own else phase
+    return replace(phase, controller_p={**phase.controller_values, **own}) if own else phase
 
 
 def _single(name: str, value: object) -> float:

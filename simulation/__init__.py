@@ -1,6 +1,6 @@
 """Simulation of closed loops: one run, batches, phases and hybrid modes.
 
-What comes of it are trajectories, in memory and in files, and metrics.
+The results are trajectories, in memory and in files, and metrics.
 """
 
 from ..symbolic.runtime_type_checks import check_exports

@@ -1,4 +1,4 @@
-"""Runs side by side: chunks of lanes in threads where the loop is compiled, otherwise one lane after the other."""
+"""Parallel runs: chunks of lanes in threads if the loop is compiled, otherwise one lane after the other."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .sample_window import SampleWindow
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 CHUNK = 128
-"""Lanes that are advanced and judged at a time: what they write in a block stays in the cache of a core."""
+"""Lanes that are advanced and checked at a time, so that a block of their samples fits into a core's cache."""
 TOGETHER = 2 * CHUNK * BLOCK
 """Samples of all lanes of a chunk in a block."""
 BLOCKS = 5
-"""Blocks of a run of few lanes that may end early by its stop condition: what was computed behind the end is lost."""
+"""Blocks of a run of few lanes that may end early by its stop condition: samples after the end are wasted."""
 WATCH = 0.05
-"""Seconds between looks at how far threads have come."""
+"""Seconds between checks of the threads' progress."""
 
 AdvanceLanes = Callable[[SampleWindow, Array], None]
-"""Writes a window from the states at its first sample, shape (lanes, nx), which become those behind its last one.
+"""Function that writes a window from the states at its first sample and updates them, shape (lanes, nx).
 
-A state that is not finite is followed by none that is: blocks of a batch are looked at by their last states first.
+A non-finite state is never followed by a finite one: blocks of a batch are first checked by their last states.
 """
 
 
@@ -42,11 +42,11 @@ class LaneRunner(Protocol):
 
     @property
     def width(self) -> int:
-        """Lanes that go side by side in a vector."""
+        """Number of lanes in a vector."""
         ...
 
     def start(self, numbers: Array, step: float, t0: float) -> AdvanceLanes:
-        """What advances some lanes; called in the thread that uses it.
+        """Return a function that advances some lanes; called in the thread that uses it.
 
         Args:
             numbers: parameters of plant and controller, shape (lanes, np).
@@ -57,13 +57,13 @@ class LaneRunner(Protocol):
 
 
 def thread_count(threads: int | None) -> int:
-    """Threads to use: as many as given, or as this process may use.
+    """Return the number of threads: the given one, or as many as this process may use.
 
     Args:
         threads: a number of at least 1, or None.
 
     Raises:
-        ModelError: for any other.
+        ModelError: for any other value.
     """
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -73,17 +73,17 @@ def thread_count(threads: int | None) -> int:
 def run_alone(
     record: Record, lane: int, advance: Advance, x: Array, progress: Progress | None = None
 ) -> BaseException | None:
-    """One lane, from start to end.
+    """Run one lane from start to end.
 
     Args:
-        record: takes the samples.
-        lane: which one.
-        advance: of this run.
+        record: record of the samples.
+        lane: index of the lane.
+        advance: function that advances this run.
         x: state at the start, shape (nx,).
-        progress: called with the share of the run that is done.
+        progress: called with the fraction of the run that is done.
 
     Returns:
-        What the controller or the integrator raised, if that is why the run ended.
+        The error of the controller or the integrator that ended the run, or None.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C.
@@ -93,7 +93,7 @@ def run_alone(
         window = part.window(alone, int(part.count[0]))
         block = StepBlock.of(window)
         advance(block, x)
-        part.judge(window.cut(block.filled))
+        part.monitor(window.cut(block.filled))
         if isinstance(block.error, KeyboardInterrupt):
             raise block.error
         if block.error is not None and not part.ended[0]:
@@ -106,72 +106,72 @@ def run_alone(
 
 
 def block_length(samples: int, lanes: int, stops: bool) -> int:
-    """Samples in a block: more of them for few lanes, so that Python does little in between; all of about one length.
+    """Return the number of samples in a block: more for few lanes, to reduce overhead, and nearly equal in all blocks.
 
     Args:
-        samples: of a full run.
-        lanes: of a chunk.
-        stops: whether a stop condition may end a run early.
+        samples: number of samples of a full run.
+        lanes: number of lanes of a chunk.
+        stops: True if a stop condition may end a run early.
     """
     length = max(BLOCK, min(samples // BLOCKS if stops else samples, TOGETHER // lanes))
     return -(-samples // max(1, round(samples / length)))
 
 
 def run_together(record: Record, runner: LaneRunner, x: Array, threads: int, progress: Progress | None = None) -> None:
-    """All lanes, in chunks.
+    """Run all lanes, in chunks.
 
     Args:
-        record: takes the samples.
+        record: record of the samples.
         runner: compiled steps.
         x: states at the start, shape (lanes, nx).
-        threads: that may be used.
-        progress: called with the share that is done, in this thread.
+        threads: largest number of threads.
+        progress: called in this thread with the fraction that is done.
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C, when all threads have come to rest.
+        KeyboardInterrupt: on Ctrl-C, when all threads have finished.
     """
     lanes, width = len(record), runner.width
-    # As many chunks for each thread; the last vector of the last chunk may be a part of one.
+    # The same number of chunks for each thread; the last vector of the last chunk may be incomplete.
     chunks = -(-lanes // (CHUNK * threads)) * threads
     chunk = -(-lanes // (chunks * width)) * width
-    # Whoever watches is told often.
+    # With a progress function the blocks are short, so that it is called often.
     stops = record.run.loop.sizes["stop"] > 0
     block = block_length(record.run.samples, chunk, stops) if progress is None else BLOCK
     bounds = [(first, min(first + chunk, lanes)) for first in range(0, lanes, chunk)]
     done, halt = np.zeros(len(bounds)), threading.Event()
 
-    def tell() -> None:
+    def report_progress() -> None:
         if progress is not None:
             progress(min(1.0, float(done.sum()) / (lanes * record.run.samples)))
 
-    def run(i: int, told: Callable[[], None]) -> None:
+    def run(i: int, report: Callable[[], None]) -> None:
         first, end = bounds[i]
         part, states = record.part(first, end), np.ascontiguousarray(x[first:end])
         advance = runner.start(np.ascontiguousarray(part.p), record.run.step, record.run.t0)
-        going, sample = np.arange(end - first), 0
-        while len(going) and not halt.is_set():
-            window = part.window(going, sample, block)
+        running, sample = np.arange(end - first), 0
+        while len(running) and not halt.is_set():
+            window = part.window(running, sample, block)
             advance(window, states)
-            part.judge(window)
+            part.monitor(window)
             sample += window.n
-            going = going[~part.ended[going]]
-            # Of a lane that has ended nothing is left to do.
-            done[i] = sample * len(going) + record.run.samples * (end - first - len(going))
-            told()
+            running = running[~part.ended[running]]
+            # Nothing remains to be done for a lane that has ended.
+            done[i] = sample * len(running) + record.run.samples * (end - first - len(running))
+            report()
 
     if threads == 1 or len(bounds) == 1:
         for i in range(len(bounds)):
-            run(i, tell)
+            run(i, report_progress)
         return
     with ThreadPoolExecutor(threads) as pool:
         try:
             futures = {pool.submit(run, i, lambda: None) for i in range(len(bounds))}
-            left = futures
-            while left:
-                ready, left = wait(left, WATCH, FIRST_EXCEPTION)
+            pending = futures
+            while pending:
+                ready, pending = wait(pending, WATCH, FIRST_EXCEPTION)
                 for future in ready:
                     future.result()
-                tell()
+                report_progress()
         except BaseException:
             halt.set()
             raise
@@ -189,22 +189,22 @@ class CompiledRunner:
 
     @classmethod
     def of(cls, march: RolloutLoop, *, batch: bool) -> CompiledRunner | None:
-        """Compile; None if there is no compiler, or it fails.
+        """Compile the loop, or return None if there is no compiler or it fails.
 
         Args:
             march: the loop over steps.
-            batch: whether there are many loops, to be run as lanes of vector instructions.
+            batch: True for many loops, to be run as lanes of vector instructions.
         """
         compiled = march.with_lanes(vector_width() if batch else 1)
         return None if isinstance(compiled, str) else cls(compiled)
 
     @property
     def width(self) -> int:
-        """Loops that go side by side."""
+        """Number of loops in a vector."""
         return self.march.lanes
 
     def start(self, numbers: Array, step: float, t0: float) -> AdvanceLanes:
-        """What advances some loops; while it computes it holds no lock of the interpreter.
+        """Return a function that advances some loops without holding the interpreter's lock.
 
         Args:
             numbers: parameters of plant and controller, shape (K, np).

@@ -1,4 +1,4 @@
-"""Plant and controller joined: ẋ = f(t, x, p) and what is recorded of it."""
+"""Closed loop of plant and controller: ẋ = f(t, x, p) and the quantities recorded along it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RECORDED = (
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """Inputs of a closed loop's expressions.
+    """Symbols of a closed loop's expressions.
 
     Attributes:
         t: time [s].
         x: state (q, v), shape (nx,).
-        p: parameters of the plant, then of the controller.
+        p: parameters of the plant, then of the controller, shape (np,).
     """
 
     t: ca.SX
@@ -49,7 +49,7 @@ class ClosedLoop(ABC):
         robot: the plant.
         driver: the controller; None for a free motion.
         nx: size of the state x = (q, v).
-        sizes: how many numbers are recorded under each of :data:`RECORDED`.
+        sizes: number of values recorded under each key of :data:`RECORDED`.
         correction: (t, x, p of the plant) → x, applied after each step; None for no correction.
     """
 
@@ -60,18 +60,18 @@ class ClosedLoop(ABC):
     correction: ca.Function | None = None
 
     @property
-    def remembers(self) -> bool:
-        """Whether what the controller does changes at samples, so that no step may go across one."""
+    def has_memory(self) -> bool:
+        """True if the controller's output changes at samples, so that no step may cross a sample."""
         return False
 
     @property
     def memory(self) -> object | None:
-        """What the controller remembered before it took in the last sample but one."""
+        """Memory of the controller before it observed the last sample but one."""
         return None
 
     @property
     def notes(self) -> tuple[tuple[float, str], ...]:
-        """Times at which the controller's status changed, and what it said then, since the observer was made."""
+        """Times at which the controller's status changed, with its message, since the observer was made."""
         return ()
 
     @abstractmethod
@@ -79,12 +79,12 @@ class ClosedLoop(ABC):
         """ẋ as a function of t and x, for parameters p of plant and controller."""
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
-        """ẋ as it was in the step before one of the last samples, to repeat that step.
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """Yield ẋ as it was in the step before one of the last samples, to repeat that step.
 
         Args:
             p: parameters of plant and controller.
-            since: number of samples that were observed after that one.
+            since: number of samples observed after that one.
         """
         del since
         yield self.derivative(p)
@@ -95,14 +95,14 @@ class ClosedLoop(ABC):
 
     @abstractmethod
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded at t and x, for parameters p."""
+        """Function of t and x that returns what is recorded, for parameters p."""
 
     def symbolic(self) -> SymbolicLoop | None:
-        """The loop as expressions, if it is one."""
+        """Return the loop as expressions, or None if it is not symbolic."""
         return None
 
     def corrected_by(self, correction: ca.Function) -> Self:
-        """The same loop with a correction of its state after each step.
+        """Return a copy of this loop whose state is corrected after each step.
 
         Args:
             correction: (t, x, p of the plant) → x.
@@ -112,7 +112,7 @@ class ClosedLoop(ABC):
         return loop
 
     def corrector(self, p: Array) -> Callable[[float, Array], Array]:
-        """The corrected state at t and x, for parameters p of plant and controller; x itself without correction."""
+        """Corrected state as a function of t and x, for parameters p; x itself without correction."""
         if self.correction is None:
             return lambda _, x: x
         c, own = self.robot.coordinates, self.robot.p
@@ -123,14 +123,14 @@ class ClosedLoop(ABC):
 
 
 class SymbolicLoop(ClosedLoop):
-    """A loop whose controller offers a symbolic law, or that has no controller.
+    """A loop whose controller has a symbolic law, or that has no controller.
 
     Attributes:
         symbols: the inputs of the expressions below.
-        applied: generalized force of the controller, B u or R, shape (nv,); zero without one.
-        recorded: the expressions that are recorded.
-        twins: places in p of each of the plant's parameters that the controller's model has by the same name, and of
-            the model's.
+        applied_force: generalized force of the controller, B u or R, shape (nv,); zero without a controller.
+        outputs: expressions that are recorded, by key.
+        shared_parameters: pairs of indices in p of the parameters that plant and controller share by name: the plant's,
+            then the controller's.
     """
 
     def __init__(
@@ -139,20 +139,20 @@ class SymbolicLoop(ClosedLoop):
         controller: Controller | None,
         stop: ca.SX | None,
         *,
-        judged: bool = True,
+        monitor_rank: bool = True,
         metrics: ca.SX,
     ) -> None:
-        """Join the expressions; a controller's model that is another robot gives its symbols up to the plant's.
+        """Join the expressions; the symbols of a controller's own model are replaced by the plant's.
 
         Args:
             robot: the plant.
-            controller: what drives it, or None.
-            stop: scalar expression that is recorded; none if None.
-            judged: whether the pivots of natural rows are recorded.
+            controller: the controller, or None for free motion.
+            stop: scalar expression that is recorded, or None.
+            monitor_rank: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
 
         Raises:
-            ModelError: if plant and model do not fit, or ``stop`` uses foreign symbols.
+            ModelError: if plant and model have different sizes, or ``stop`` uses foreign symbols.
         """
         self.robot, self.driver = robot, controller
         c = robot.coordinates
@@ -173,18 +173,18 @@ class SymbolicLoop(ClosedLoop):
         if controller is not None and ca.depends_on(deviation, controller.robot.coordinates.a):
             deviation = ca.substitute(deviation, controller.robot.coordinates.a, robot.acceleration_under(force)[0])
         self.symbols = Symbols(c.t, ca.vertcat(c.q, c.v), ca.vertcat(robot.p, controller_p))
-        self._force, self.applied = force, ca.densify(force)
+        self._force, self.applied_force = force, ca.densify(force)
         nothing = ca.SX(0, 1)
         if controller is None:
             replaced, by = robot.u, ca.SX.zeros(robot.u.numel())
         else:
-            # Parameters that the plant shares with the controller's model stay the plant's.
+            # A parameter shared by plant and controller takes the plant's value.
             places, replaced = controller.parameters.beyond(robot.parameters)
             by = ca.vertcat(nothing, *(controller_p[i] for i in places))
             if law is not None and not controller.applies_force:
                 replaced, by = ca.vertcat(replaced, robot.u), ca.vertcat(by, output)
         metrics, stop = (ca.substitute(e, replaced, by) for e in (metrics, nothing if stop is None else stop))
-        self.recorded = {
+        self.outputs = {
             "output": output,
             "deviation": deviation,
             "pivots": pivots,
@@ -193,13 +193,14 @@ class SymbolicLoop(ClosedLoop):
             "status": ca.SX(0, 1),
             "energy": robot.kinetic_energy + robot.potential_energy,
             "stop": stop,
-            **natural_pivots(robot, judged),
+            **natural_pivots(robot, monitor_rank),
             "metrics": metrics,
         }
-        self.sizes = {key: expression.numel() for key, expression in self.recorded.items()}
+        self.sizes = {key: expression.numel() for key, expression in self.outputs.items()}
         own = () if law is None or controller is None else controller.parameters.names
         plant = robot.parameters.names
-        self.twins = tuple((plant.index(name), len(plant) + i) for i, name in enumerate(own) if name in plant)
+        shared = [(i, name) for i, name in enumerate(own) if name in plant]
+        self.shared_parameters = tuple((plant.index(name), len(plant) + i) for i, name in shared)
 
     @functools.cached_property
     def rate(self) -> ca.SX:
@@ -213,16 +214,16 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: kernel(t, x, p)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
-        """ẋ without compiling anything: few steps are repeated."""
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """Yield ẋ from an interpreted kernel: too few steps are repeated for compilation to pay."""
         del since
         kernel = self._plain_rate
         yield lambda t, x: np.atleast_1d(kernel(t, x, p)[0])
 
     def force(self, p: Array) -> Callable[[float, Array], Array]:
-        """The controller's force from its kernel; from itself where its model has natural constraints.
+        """Force from the law's kernel, or from ``control`` where the controller's model has natural constraints.
 
-        The expressions of a law do not know the branch that a motion is on at a singular position; ``control`` does.
+        At a singular position a law's expressions do not know the branch of the motion; ``control`` does.
         """
         kernel, controller, plant = self._force_kernel, self.driver, len(self.robot.parameters)
         if controller is None or not controller.robot.natural:
@@ -231,12 +232,12 @@ class SymbolicLoop(ClosedLoop):
         return lambda t, x: np.atleast_1d(apply(t, x, act(t, x[:nq], x[nq:], own), p[:plant])[0])
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded, from the compiled kernel."""
+        """Recorded values from the compiled kernel."""
         kernel = self._observe_kernel
         return lambda t, x: dict(zip(RECORDED, map(np.atleast_1d, kernel(t, x, p)), strict=True))
 
     def symbolic(self) -> SymbolicLoop:
-        """Itself."""
+        """Return the loop itself."""
         return self
 
     @functools.cached_property
@@ -253,7 +254,7 @@ class SymbolicLoop(ClosedLoop):
     def _force_kernel(self) -> Kernel:
         s = self.symbols
         inputs = {"t": s.t, "x": s.x, "p": s.p}
-        return Kernel("closed_loop_force", inputs, {"force": self.applied}, compiled=False)
+        return Kernel("closed_loop_force", inputs, {"force": self.applied_force}, compiled=False)
 
     @functools.cached_property
     def _applied_kernel(self) -> Kernel:
@@ -266,4 +267,4 @@ class SymbolicLoop(ClosedLoop):
     @functools.cached_property
     def _observe_kernel(self) -> Kernel:
         s = self.symbols
-        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.recorded)
+        return Kernel("closed_loop_observed", {"t": s.t, "x": s.x, "p": s.p}, self.outputs)

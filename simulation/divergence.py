@@ -1,4 +1,4 @@
-"""Runs that run away: states beyond all bounds, and growth that comes from the steps and not from the equations."""
+"""Divergence of runs: states beyond all bounds, and growth caused by the steps instead of the equations."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ Flags = NDArray[np.bool_]
 
 SPEEDS = ("m/s", "rad/s")
 FASTEST = 1e8
-"""Bound of velocities that are measured in one of SPEEDS, in multiples of max(1, |v(0)|)."""
+"""Bound of velocities in a unit of SPEEDS, in multiples of max(1, |v(0)|)."""
 LARGEST = 1e12
 """Bound of everything else in the state, in multiples of max(1, |x(0)|)."""
 FIRST = 10.0
-"""Multiple of max(1, |x(0)|) beyond which a number is checked."""
+"""Multiple of max(1, |x(0)|) beyond which an entry of the state is checked."""
 AGAIN = 2.0
-"""Factor by which it must then exceed its value at the last check."""
+"""Growth since the last check after which it is checked again."""
 PARTS = 8
-"""Shorter steps in which a checked step is repeated, and the square of it where that changes the outcome."""
+"""Number of shorter steps that repeat a checked step; its square where they change the outcome."""
 FACTOR = 2.0
-"""A step that leads so many times as far as shorter steps ends the run."""
+"""Ratio to the outcome of shorter steps from which on a step ends the run."""
 STRETCH = 200
-"""Steps over which smaller errors are added up."""
+"""Number of steps over which smaller errors are summed."""
 TOGETHER = 1 / 3
-"""Share of a number that these must be together."""
+"""Share of a state entry above which the summed errors end the run."""
 NOTABLE = TOGETHER / (2 * STRETCH)
-"""Share below which the error of one step does not count."""
+"""Share of a state entry below which the error of one step is ignored."""
 RESOLVED = 0.02
-"""Share by which a step of q may differ from the mean of its rates if a law in Python is not to be asked again."""
+"""Largest relative gap between a step of q and the mean of its rates for which a Python law is not called again."""
 STIFF = -1e3
-"""λ h that no explicit method bears."""
+"""λ h at which every explicit method is unstable."""
 
 
 def bounds(robot: Robot) -> Array:
-    """What no coordinate and no velocity may exceed that starts within one unit of zero, shape (nq + nv,).
+    """Bounds of coordinates and velocities for a start within one unit of zero, shape (nq + nv,).
 
     Args:
         robot: the plant.
@@ -57,16 +57,16 @@ def bounds(robot: Robot) -> Array:
 
 
 class DivergenceDetector:
-    """Finds the sample at which a run runs away.
+    """Detects the sample at which a run diverges.
 
-    A run ends where a number of its state exceeds its bound: 1e8 for velocities in m/s and rad/s, 1e12 for everything
-    else, each in multiples of max(1, |x_i(0)|). Long before that, where a number exceeds ten of these units, and
+    A run ends where an entry of its state exceeds its bound: 1e8 for velocities in m/s and rad/s, 1e12 for everything
+    else, each in multiples of max(1, |x_i(0)|). Long before that, where an entry exceeds ten of these units, and
     whenever it has doubled since, the step that led there is repeated in 8 parts, and in 64 if that changes the
-    outcome. The run has run away if the step led twice as far as the parts do on their way, by the largest of all
+    outcome. The run diverges if the step led to twice the largest value along the 64 parts, taken over all
     coordinates, or velocities, of the same unit, or, with an explicit method, if the errors of the last 200 steps make
-    up more than a third of that. Growth that the equations themselves demand passes this check and ends at the bounds.
-    Methods that choose their own steps control their error, and are held against the bounds alone; motions that
-    another program makes, against 1e12.
+    up more than a third of the value. Growth that follows from the equations passes this check and ends at the bounds.
+    Methods that choose their own steps control their error and are checked against the bounds only; motions computed
+    by another program are checked against 1e12.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class DivergenceDetector:
         time: Callable[[int], float],
         lock: AbstractContextManager[object],
     ) -> None:
-        """Nothing seen yet.
+        """Create a detector that has seen no sample yet.
 
         Args:
             loop: plant and controller.
-            integrator: takes the steps; None where another program does, whose steps cannot be repeated.
+            integrator: the integrator; None if another program takes the steps, which then cannot be repeated.
             p: parameters of plant and controller, shape (lanes, np).
-            step: between samples [s].
-            time: of a sample by its index [s].
-            lock: held while a step is repeated.
+            step: interval between samples [s].
+            time: function from the index of a sample to its time [s].
+            lock: lock to hold while a step is repeated.
         """
         self._loop, self._p, self._step, self._time, self._lock = loop, p, step, time, lock
-        # Other programs have bounds of their own, and words for them.
+        # Motions of other programs have wider bounds.
         least = bounds(loop.robot) if integrator is not None else np.full(loop.nx, LARGEST)
         self._bounds = np.tile(least, (len(p), 1))
         labels = Labels.of(loop.robot)
@@ -103,37 +103,37 @@ class DivergenceDetector:
         stiff = integrator is not None and integrator.amplification(STIFF + 0j) <= 1.0
         self._explicit = integrator is not None and not stiff
         if self._explicit and loop.robot.natural and integrator is not None:
-            # At a singular position, which it passes, a step in accelerations means nothing.
+            # Near a singular position that the integrator passes, a step in accelerations is meaningless.
             self._explicit = not integrator.passes_dependent_rows
 
-    def begin(self, x: Array, rows: Rows) -> None:
+    def start(self, x: Array, rows: Rows) -> None:
         """Scale bounds and levels by the start.
 
         Args:
-            x: states there, shape (k, nx).
-            rows: lanes.
+            x: states at the start, shape (k, nx).
+            rows: indices of the lanes.
         """
         scale = np.maximum(1.0, np.abs(x))
         self._bounds[rows] *= scale
         self._level[rows] *= scale
 
-    def calm(self, states: Array, rows: Rows) -> Flags:
-        """Lanes in which every number is finite and none exceeds its level.
+    def are_within_levels(self, states: Array, rows: Rows) -> Flags:
+        """True for lanes in which every value is finite and none exceeds its level, shape (k,).
 
         Args:
             states: x at samples, shape (k, n, nx).
-            rows: lanes.
+            rows: indices of the lanes.
         """
         return all_within(states, self._level[rows])
 
-    def look(self, window: SampleWindow, lane: int, end: int, past: Array) -> tuple[int, str] | None:
-        """The first sample at which a lane has run away, and how that shows; None if it has not.
+    def find(self, window: SampleWindow, lane: int, end: int, past: Array) -> tuple[int, str] | None:
+        """Return the first sample at which a lane has diverged and the reason, or None if it has not.
 
         Args:
-            window: samples.
-            lane: which one.
-            end: number of samples to look at, with finite states.
-            past: states at samples before the window, as many as are known up to STRETCH, shape (m, nx).
+            window: the samples.
+            lane: index of the lane.
+            end: number of samples to check, with finite states.
+            past: states at up to STRETCH samples before the window, shape (m, nx).
         """
         states, begin = window.states[lane, :end], 0
         while True:
@@ -147,17 +147,17 @@ class DivergenceDetector:
             beyond = np.abs(here) > self._bounds[lane]
             if beyond.any():
                 i = int(np.argmax(beyond))
-                return begin, f"{self._written(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
+                return begin, f"{self._text(i, here[i])} exceeds the bound of {self._bounds[lane, i]:.3g}"
             known = np.concatenate([past, states[: begin + 1]])[-STRETCH - 1 :]
-            if self._checked and len(known) > 1 and not self._spares(known):
-                with self._lock, self._loop.looking_back(self._p[lane], window.n - 1 - begin) as rate:
-                    said = self._error(rate, window.first + begin, known, high)
-                if said:
-                    return begin, f"{said}: the step of {self._step:.3g} s is too long for this motion"
+            if self._checked and len(known) > 1 and not self._is_resolved(known):
+                with self._lock, self._loop.replay(self._p[lane], window.n - 1 - begin) as rate:
+                    reason = self._error(rate, window.first + begin, known, high)
+                if reason:
+                    return begin, f"{reason}: the step of {self._step:.3g} s is too long for this motion"
             self._level[lane] = np.where(high, AGAIN * np.abs(here), self._level[lane])
 
-    def _spares(self, states: Array) -> bool:
-        """Whether a law in Python need not be asked again, because the samples show that the last step resolves it."""
+    def _is_resolved(self, states: Array) -> bool:
+        """True if the samples show that the last step resolves the motion, so that a Python law is not called again."""
         c = self._loop.robot.coordinates
         if self._loop.symbolic() is not None or not c.are_rates:
             return False
@@ -166,46 +166,46 @@ class DivergenceDetector:
         return bool(gap <= RESOLVED * self._step * np.abs(v_after).max())
 
     def _error(self, rate: Callable[[float, Array], Array], index: int, states: Array, high: Flags) -> str:
-        """How far the last step, or the last ones together, went wrong in numbers that are high; empty if not far."""
+        """Describe the error of the last steps in entries that are high; empty if it is small."""
         here = states[-1]
         try:
             errors = here - self._repeated(rate, index - 1, states[-2], PARTS)[-1]
             if (np.abs(errors) <= NOTABLE * np.abs(here))[high].all():
                 return ""
-            way = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
-            wrong = (FACTOR * self._largest(np.abs(way).max(axis=0)) < np.abs(here)) & high
+            states_between = self._repeated(rate, index - 1, states[-2], PARTS * PARTS)
+            wrong = (FACTOR * self._largest(np.abs(states_between).max(axis=0)) < np.abs(here)) & high
             if wrong.any():
                 i = int(np.argmax(wrong))
-                told = f"where shorter steps lead from the sample before to {way[-1, i]:.3g}"
-                return f"{self._written(i, here[i])}, {told}"
-            if not self._explicit or self._loop.remembers:
+                shorter = f"but shorter steps from the previous sample lead to {states_between[-1, i]:.3g}"
+                return f"{self._text(i, here[i])}, {shorter}"
+            if not self._explicit or self._loop.has_memory:
                 return ""
             total = errors * np.sign(here)
             for k in range(2, len(states)):
                 errors = states[-k] - self._repeated(rate, index - k, states[-k - 1], PARTS)[-1]
                 total += errors * np.sign(states[-k])
         except (EruginError, ArithmeticError, LookupError, RuntimeError, ValueError):
-            # A law that fails at a state in which the run has never been says nothing about the run.
+            # A law that fails at a state that the run never visited proves nothing about the run.
             return ""
         wrong = (total > TOGETHER * self._largest(here)) & high
         if not wrong.any():
             return ""
         i = int(np.argmax(wrong))
         share = 100.0 * float(total[i]) / abs(float(here[i]))
-        return f"{self._written(i, here[i])}, of which errors of the last {len(states) - 1} steps make up {share:.0f} %"
+        return f"{self._text(i, here[i])}, of which {share:.0f} % are errors of the last {len(states) - 1} steps"
 
     def _largest(self, x: Array) -> Array:
-        """Of each number, the largest size of those beside it in the same unit: they may change places."""
+        """Largest magnitude among the entries of the same unit, for each entry: such entries may swap roles."""
         return np.asarray(np.where(self._alike, np.abs(x), 0.0).max(axis=1))
 
     def _repeated(self, rate: Callable[[float, Array], Array], index: int, x: Array, parts: int) -> Array:
-        """States on the way from a sample to the next, a shorter step apart, shape (parts + 1, nx)."""
-        t, h, way = self._time(index), self._step / parts, [x]
+        """States between a sample and the next in shorter steps, shape (parts + 1, nx)."""
+        t, h, states_between = self._time(index), self._step / parts, [x]
         for k in range(parts):
-            way.append(rk4_step(rate, t + k * h, way[-1], h))
-        return np.array(way)
+            states_between.append(rk4_step(rate, t + k * h, states_between[-1], h))
+        return np.array(states_between)
 
-    def _written(self, i: int, value: float) -> str:
+    def _text(self, i: int, value: float) -> str:
         labels = Labels.of(self._loop.robot)
         columns, place = labels.coordinates, i
         if i >= len(columns):

@@ -1,4 +1,4 @@
-"""A point that moves with a field: alone, or as a part of a robot that follows it."""
+"""Motion of a point along a field: on its own, or as a point of a robot that follows the field."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..symbolic.validation import finite, positive, require_distinct_times, vect
 Array = NDArray[np.float64]
 LONGEST = 1_000_000
 SHARE = 0.25
-"""Of the margin that a point or a barrier moves between two samples that are looked at."""
+"""Share of the margin that a point or a barrier moves between two inspected samples."""
 
 MOST = 200_000
-"""Samples that are looked at in all lanes together, unless that leaves fewer than 20 for each."""
+"""Inspected samples in all lanes together, unless that leaves fewer than 20 per lane."""
 
 SEVERAL = 8
-"""Sets of parameters of a batch for which barriers are searched whose speeds have no bound in closed form."""
+"""Parameter sets of a batch for which the speeds of barriers are searched where no closed form bounds them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class FieldMotion:
 
     Attributes:
         t: times, shape (N,) [s].
-        x: places, shape (N, n) [m].
+        x: positions, shape (N, n) [m].
         w: velocities, shape (N, n) [m/s].
         f: the field's functions, shape (N, k): those of the program curve, then one per obstacle [m].
-        notes: times at which an obstacle was entered, or from which on the point did not get along the path, and what
-            there is to say of it; empty if nothing went wrong.
+        notes: times and messages of problems: an obstacle reached the point, or the point stopped advancing along the
+            path; empty if there were none.
     """
 
     t: Array
@@ -60,10 +60,10 @@ class FieldMotion:
         return len(self.t)
 
     def until(self, time: float) -> FieldMotion:
-        """The samples up to a time.
+        """Return the samples up to a time.
 
         Args:
-            time: [s].
+            time: last time [s].
         """
         time = finite("time", time)
         count = int(np.searchsorted(self.t, time, side="right"))
@@ -80,30 +80,30 @@ def move_along(
     t0: float = 0.0,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> FieldMotion:
-    """Move a point with a field, by RK4.
+    """Move a point along a field, by RK4.
 
     Args:
-        field: the velocity.
-        start: place at ``t0``, shape (n,) [m].
-        duration: how long [s].
-        step: of RK4 and of the samples [s]; made a little smaller if it does not divide the duration.
-        t0: when it starts [s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: the velocity field.
+        start: position at ``t0``, shape (n,) [m].
+        duration: duration of the motion [s].
+        step: of RK4 and of the samples [s]; slightly reduced if it does not divide the duration.
+        t0: start time [s].
+        p: parameters of the field: a mapping from names that overrides nominal values, or the whole vector.
 
     Raises:
-        ModelError: for a duration or a step that is not positive, more than a million steps, or a place where no
-            motion along an Erugin field can begin, such as one inside an obstacle.
-        ShapeError: for a place of another shape, or one that is not finite.
-        NotFiniteError: if the velocity becomes NaN or infinite; the message says where.
+        ModelError: for a duration or a step that is not positive, more than a million steps, or a start where no motion
+            along an Erugin field can begin, such as one inside an obstacle.
+        ShapeError: for a start of another shape, or one that is not finite.
+        NotFiniteError: if the velocity becomes NaN or infinite; the message contains the time and position.
     """
     n, first = field.dimension, finite("t0", t0)
     count = max(1, round(positive("duration", duration) / positive("step", step) + 0.5 - 1e-9))
     if count > LONGEST:
         raise ModelError(f"{count} steps are too many (at most {LONGEST}): shorten duration= or lengthen step=")
     require_distinct_times(first, float(duration), duration / count)
-    place, values, h = vector("start", start, n), field.parameters.values(p), duration / count
+    position, values, h = vector("start", start, n), field.parameters.values(p), duration / count
     if isinstance(field, EruginField):
-        require_start(field, place, p, t=first, duration=duration)
+        require_start(field, position, p, t=first, duration=duration)
     x, t, symbols = ca.SX.sym("x", n), ca.SX.sym("t"), field.parameters.symbols
     w = ca.Function("w", [t, x, symbols], [field.velocity(x, t)], {"cse": True})
 
@@ -114,29 +114,29 @@ def move_along(
     kernel = Kernel("move_along", {"t": t, "x": x, "p": symbols}, outputs, compiled=False)
     results = [np.zeros((rows, count + 1), order="F") for rows, _ in kernel.outputs.values()]
     parameters = np.asfortranarray(np.tile(values[:, None], (1, count + 1)))
-    kernel.loop(count + 1, 2, [np.array([first]), place.copy(), parameters], results)()
+    kernel.loop(count + 1, 2, [np.array([first]), position.copy(), parameters], results)()
     times: Array = first + h * np.arange(count + 1, dtype=np.float64)
     here, velocities, functions = (result.T.copy() for result in results[2:])
     whole = np.isfinite(np.hstack([here, velocities])).all(axis=1)
     if not whole.all():
         k = int(np.argmin(whole))
         last = here[max(k - 1, 0)]
-        raise NotFiniteError(f"the velocity of {field.name!r} is not finite at t = {times[k]:.6g} s, after {last}")
+        raise NotFiniteError(f"the velocity of {field.name!r} is not finite at t = {times[k]:.6g} s, after x = {last}")
     notes: tuple[tuple[float, str], ...] = ()
     if isinstance(field, EruginField):
-        probe = _look(field, x, {"t": t, "x": x, "p": symbols})
+        probe = _probe(field, x, {"t": t, "x": x, "p": symbols})
         advance, gaps = (a.T for a in evaluate_each(probe, [times[:, None], here, values[None]]))
-        notes = tuple((time, said) for time, said, _ in _told(field, times, advance, gaps))
+        notes = tuple((time, message) for time, message, _ in _blocked_spans(field, times, advance, gaps))
     return FieldMotion(times, here, velocities, functions, notes)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockedSpans:
-    """What came of the points of one lane that follow fields.
+    """Findings about the points of one lane that follow fields.
 
     Attributes:
-        notes: times, and what there is to say.
-        spans: times from and to which a point was entered by a barrier or did not get along.
+        notes: times and messages.
+        spans: start and end times of intervals in which a barrier overran a point or a point did not advance.
     """
 
     notes: tuple[tuple[float, str], ...]
@@ -144,85 +144,91 @@ class BlockedSpans:
 
 
 def find_blocked(
-    controller: Controller | None, robot: Robot, t: Array, q: Array, kept: Sequence[int], p: Array, controller_p: Array
+    controller: Controller | None,
+    robot: Robot,
+    t: Array,
+    q: Array,
+    counts: Sequence[int],
+    p: Array,
+    controller_p: Array,
 ) -> list[BlockedSpans]:
-    """Whether points that follow fields were entered by barriers or stopped getting along, lane by lane.
+    """Find, lane by lane, whether barriers overran points that follow fields or such points stopped advancing.
 
-    Samples are looked at that lie a quarter of a margin apart at the field's limit. Points that follow at times only
-    are left out. Parameters that plant and controller share are the plant's.
+    The inspected samples are a quarter of a margin apart at the field's speed limit. Points that follow a field only at
+    times are ignored. Parameters that plant and controller share take the plant's values.
 
     Args:
-        controller: whose program follows fields, or None.
+        controller: the controller, whose program may follow fields, or None.
         robot: the plant.
         t: times, shape (lanes, N) [s].
         q: coordinates, shape (lanes, N, nq).
-        kept: number of samples of each lane.
+        counts: number of samples of each lane.
         p: the plant's parameters, shape (lanes, np).
         controller_p: the controller's parameters, shape (lanes, number of them).
 
     Returns:
-        One for each lane; none at all if nothing is followed.
+        One entry for each lane; empty if no point follows a field.
     """
-    followed = () if controller is None else _looks(controller)
+    followed = () if controller is None else _probes(controller)
     if controller is None or not followed:
         return []
     numbers = controller_p.copy()
     for i, name in enumerate(controller.parameters.names):
         if name in robot.parameters.names:
             numbers[:, i] = p[:, robot.parameters.names.index(name)]
-    notes: list[list[tuple[float, str]]] = [[] for _ in kept]
-    spans: list[list[tuple[float, float]]] = [[] for _ in kept]
+    notes: list[list[tuple[float, str]]] = [[] for _ in counts]
+    spans: list[list[tuple[float, float]]] = [[] for _ in counts]
     for name, field, probe in followed:
         places = [controller.parameters.names.index(key) for key in field.parameters.names]
-        order = [_spaced(field, t[i, : kept[i]], numbers[i, places], len(kept)) for i in range(len(kept))]
-        lanes = np.repeat(np.arange(len(kept)), [len(each) for each in order])
+        order = [_spaced(field, t[i, : counts[i]], numbers[i, places], len(counts)) for i in range(len(counts))]
+        lanes = np.repeat(np.arange(len(counts)), [len(each) for each in order])
         at = np.concatenate(order) if order else np.zeros(0, dtype=np.intp)
         advance, gaps = evaluate_each(probe, [t[lanes, at][:, None], q[lanes, at], numbers], lanes)
-        fronts = _too_fast(field, t, kept, numbers[:, places], lanes, advance[:, : field.dimension])
-        for i in range(len(kept)):
+        fronts = _too_fast(field, t, counts, numbers[:, places], lanes, advance[:, : field.dimension])
+        for i in range(len(counts)):
             mine, times = lanes == i, t[i, order[i]]
             if not len(times):
                 continue
-            notes[i] += [(float(times[0]), f"{name!r}: {said}") for said in fronts[i]]
-            for first, said, last in _told(field, times, advance[mine].T, gaps[mine].T):
-                notes[i].append((first, f"{name!r}: {said}"))
+            notes[i] += [(float(times[0]), f"{name!r}: {message}") for message in fronts[i]]
+            for first, message, last in _blocked_spans(field, times, advance[mine].T, gaps[mine].T):
+                notes[i].append((first, f"{name!r}: {message}"))
                 spans[i].append((first, last))
-    return [BlockedSpans(tuple(sorted(said)), tuple(span)) for said, span in zip(notes, spans, strict=True)]
+    return [BlockedSpans(tuple(sorted(found)), tuple(span)) for found, span in zip(notes, spans, strict=True)]
 
 
 def _too_fast(
-    field: EruginField, t: Array, kept: Sequence[int], values: Array, lanes: NDArray[np.intp], places: Array
+    field: EruginField, t: Array, counts: Sequence[int], values: Array, lanes: NDArray[np.intp], places: Array
 ) -> list[tuple[str, ...]]:
-    """What there is to say of the speeds of barriers in each lane; lanes with the same parameters are taken together.
+    """Messages about the speeds of barriers, for each lane; lanes with equal parameters are evaluated once.
 
     Args:
-        field: whose barriers.
+        field: the field with the barriers.
         t: times, shape (lanes, N) [s].
-        kept: number of samples of each lane.
+        counts: number of samples of each lane.
         values: parameters of the field, shape (lanes, np).
-        lanes: to which places belong, in ascending order.
-        places: of the points, each lane's in the order of time, shape (number of them, n) [m].
+        lanes: lane of each row of ``places``, ascending.
+        places: positions of the points, each lane's in the order of time, shape (number of rows, n) [m].
     """
-    said: list[tuple[str, ...]] = [()] * len(kept)
+    messages: list[tuple[str, ...]] = [()] * len(counts)
     alike: dict[bytes, list[int]] = {}
-    for i, count in enumerate(kept):
+    for i, count in enumerate(counts):
         if count:
             alike.setdefault(np.ascontiguousarray(values[i]).tobytes(), []).append(i)
     searched = 0
     for members in alike.values():
-        first, last = float(t[members, 0].min()), max(float(t[i, kept[i] - 1]) for i in members)
+        first, last = float(t[members, 0].min()), max(float(t[i, counts[i] - 1]) for i in members)
         starts = places[np.searchsorted(lanes, members)]
         found = barrier_speeds(field, values[members[0]], first, last, starts, search=False)
         if any(np.isnan(one.speed) for one in found) and searched < SEVERAL:
             searched += 1
             found = barrier_speeds(field, values[members[0]], first, last, starts)
         for i in members:
-            said[i] = tuple(str(one) for one in found if one.too_fast or np.isnan(one.speed))
-    return said
+            messages[i] = tuple(str(one) for one in found if one.too_fast or np.isnan(one.speed))
+    return messages
 
 
 def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[np.intp]:
-    """Numbers of samples of a lane that are looked at, the first and the last of them always."""
+    """Indices of the samples of a lane that are inspected, always with the first and the last."""
     if len(t) < 2:
         return np.arange(len(t))
     names, name = field.parameters.names, field.name
@@ -237,8 +243,8 @@ def _spaced(field: EruginField, t: Array, values: Array, lanes: int) -> NDArray[
     return np.unique(np.linspace(0, len(t) - 1, count + 1).round().astype(np.intp))
 
 
-def _told(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tuple[float, str, float]]:
-    """From when on, what, and until when, of a point that a barrier has entered or that does not get along."""
+def _blocked_spans(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tuple[float, str, float]]:
+    """Start, message and end of each interval in which a barrier overran a point or it did not advance."""
     found: list[tuple[float, str, float]] = []
     n = field.dimension
     for barrier, gap in zip(field.barriers, gaps, strict=True):
@@ -260,19 +266,19 @@ def _told(field: EruginField, t: Array, advance: Array, gaps: Array) -> list[tup
 
 
 @functools.lru_cache(maxsize=16)
-def _looks(controller: Controller) -> tuple[tuple[str, EruginField, Kernel], ...]:
-    """Names of the constraints that are always on by which points follow fields, the fields, and what is looked at."""
+def _probes(controller: Controller) -> tuple[tuple[str, EruginField, Kernel], ...]:
+    """Name, field and probe of each constraint that always makes a point follow a field."""
     found: list[tuple[str, EruginField, Kernel]] = []
     for constraint in controller.constraints:
         if constraint.followed is not None and constraint.when is None:
             field, point = constraint.followed
             c, p = controller.robot.coordinates, controller.parameters.symbols
-            found.append((constraint.name, field, _look(field, point, {"t": c.t, "q": c.q, "p": p})))
+            found.append((constraint.name, field, _probe(field, point, {"t": c.t, "q": c.q, "p": p})))
     return tuple(found)
 
 
-def _look(field: EruginField, point: ca.SX, inputs: dict[str, ca.SX]) -> Kernel:
-    """What tells whether a point gets along, and its gaps to the barriers."""
+def _probe(field: EruginField, point: ca.SX, inputs: dict[str, ca.SX]) -> Kernel:
+    """Kernel of a point's progress and of its gaps to the barriers."""
     t = inputs["t"]
     outputs = {"advance": progress_measures(field, point, t), "gaps": barrier_functions(field, point, t)}
     return Kernel("followed", inputs, outputs, compiled=False)

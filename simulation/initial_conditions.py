@@ -1,4 +1,4 @@
-"""Where motions side by side begin, and with which parameters: what comes in with and without a batch axis."""
+"""Initial states and parameters of runs, with and without a batch axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 BatchValues = Mapping[str, ArrayLike] | ArrayLike | None
 
 FARTHEST = 1e15
-"""Beyond it numbers are more than 0.1 apart."""
+"""Largest coordinate: beyond it the spacing of floating-point numbers exceeds 0.1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class InitialConditions:
     Attributes:
         x: state (q, v) at the start, shape (lanes, nq + nv).
         numbers: parameters of the plant, then of the controller, shape (lanes, np).
-        batch: whether anything was given with a batch axis.
+        batch: True if any argument had a batch axis.
     """
 
     x: Array
@@ -40,7 +40,7 @@ class InitialConditions:
     def of(
         cls, robot: Robot, law: Parameters, q0: ArrayLike, v0: ArrayLike, p: BatchValues, controller_p: BatchValues
     ) -> InitialConditions:
-        """Join what was given; what has no batch axis is the same in all lanes.
+        """Join the arguments; one without a batch axis is the same in all lanes.
 
         Args:
             robot: the plant.
@@ -53,13 +53,13 @@ class InitialConditions:
 
         Raises:
             ModelError: for more lanes than fit into memory.
-            ShapeError: for shapes that do not fit, and numbers that are not finite.
-            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
+            ShapeError: for wrong shapes, and for numbers that are not finite.
+            ParameterError: for an unknown name, a parameter without a value, or a value out of its range.
         """
         require_own_names(robot, law, p)
-        c, asked = robot.coordinates, _lanes(q0, v0, p, controller_p)
-        size = 2.0 * asked * (c.nq + c.nv + len(robot.parameters) + len(law))
-        with require_memory(size, f"the starts and parameters of {asked:,} lanes", "take fewer lanes"):
+        c, requested = robot.coordinates, _lanes(q0, v0, p, controller_p)
+        size = 2.0 * requested * (c.nq + c.nv + len(robot.parameters) + len(law))
+        with require_memory(size, f"the starts and parameters of {requested:,} lanes", "take fewer lanes"):
             parts = {"q0": _rows("q0", q0, c.nq), "v0": _rows("v0", v0, c.nv)}
             parts |= {
                 "p": _values("p", robot.parameters, p),
@@ -68,32 +68,32 @@ class InitialConditions:
             sizes = {name: len(part) for name, part in parts.items() if part.ndim == 2}
             lanes = max(sizes.values(), default=1)
             if len(set(sizes.values())) > 1:
-                told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-                raise ShapeError(f"what has a batch axis must have as many lanes, but {told}")
+                sizes_text = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+                raise ShapeError(f"arguments with a batch axis must have the same number of lanes, but {sizes_text}")
             require_near_zero(parts["q0"])
             q, v, own, other = (np.broadcast_to(part, (lanes, part.shape[-1])) for part in parts.values())
             return cls(np.concatenate([q, v], axis=1), np.concatenate([own, other], axis=1), bool(sizes))
 
 
 def require_near_zero(q0: Array) -> None:
-    """Refuse coordinates so large that no motion about them has digits left.
+    """Raise ModelError for coordinates so large that rounding leaves no accurate digits.
 
     Args:
         q0: coordinates at the start, any shape.
 
     Raises:
-        ModelError: for a number beyond FARTHEST.
+        ModelError: for a magnitude beyond FARTHEST.
     """
     most = float(np.abs(q0).max(initial=0.0))
     if most > FARTHEST:
         raise ModelError(
-            f"q0 has {most:.3g}, where numbers are {np.spacing(most):.2g} apart: start within {FARTHEST:g} of "
-            "zero, count angles modulo 2π, or take an origin or a unit that makes it smaller"
+            f"q0 has a magnitude of {most:.3g}, where floating-point numbers are {np.spacing(most):.2g} apart: start "
+            f"within {FARTHEST:g} of zero, count angles modulo 2π, or choose another origin or unit"
         )
 
 
 def _lanes(*given: object) -> int:
-    """Number of lanes of the arrays among these, or in mappings among them; at least 1."""
+    """Number of lanes of the arrays among these arguments, or in mappings among them; at least 1."""
     shapes = [_shape(value) for value in given]
     mappings = [cast(Mapping[str, object], value) for value in given if isinstance(value, Mapping)]
     columns = [_shape(x) for values in mappings for x in values.values()]
@@ -106,12 +106,12 @@ def _shape(value: object) -> tuple[int, ...]:
 
 
 def require_own_names(robot: Robot, law: Parameters, p: BatchValues) -> None:
-    """Raise ParameterError for a parameter that was given to the plant and belongs to the controller.
+    """Raise ParameterError for a plant's parameter that belongs to the controller.
 
     Args:
         robot: the plant.
         law: parameters of the controller.
-        p: what was given for the plant.
+        p: the plant's parameters, as passed by the user.
     """
     for name in p if isinstance(p, Mapping) else ():
         if name not in robot.parameters.names and name in law.names:
@@ -142,7 +142,7 @@ def _shapes(length: int) -> str:
 
 
 def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
-    """Numbers for all parameters, shape (np,), or (batch, np) if any is given with a batch axis."""
+    """Values of all parameters, shape (np,), or (batch, np) if any is given with a batch axis."""
     if given is None:
         return parameters.values()
     if not isinstance(given, Mapping):
@@ -164,7 +164,7 @@ def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
         return single
     sizes = {name: len(column) for name, column in columns.items()}
     if len(set(sizes.values())) > 1:
-        raise ShapeError(f"values of {what} must have as many lanes, but they have {sizes}")
+        raise ShapeError(f"values in {what} must have the same number of lanes, but their numbers of lanes are {sizes}")
     rows = np.tile(single, (next(iter(sizes.values())), 1))
     for name, column in columns.items():
         rows[:, parameters.names.index(name)] = column
@@ -172,7 +172,7 @@ def _values(what: str, parameters: Parameters, given: BatchValues) -> Array:
 
 
 def _has_axis(value: ArrayLike) -> bool:
-    # NumPy takes every matrix of CasADi for two-dimensional.
+    # NumPy treats every matrix of CasADi as two-dimensional.
     if isinstance(value, ca.SX | ca.DM | ca.MX):
         return not value.is_scalar()
     try:
@@ -196,7 +196,7 @@ def _column(what: str, name: str, value: ArrayLike) -> Array:
 
 
 def _require(parameters: Parameters, name: str, column: Array) -> None:
-    """Raise ParameterError, with the lane, for a value that is not finite or out of its range."""
+    """Raise ParameterError, naming the lane, for a value that is not finite or out of its range."""
     allowed = parameters.ranges.get(name, Range.ANY)
     bad = ~np.isfinite(column)
     if allowed is not Range.ANY:

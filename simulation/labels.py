@@ -1,4 +1,4 @@
-"""Names and units of what a motion consists of."""
+"""Names and units of a motion's quantities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..robots.robot import Robot
 from ..symbolic.errors import ModelError
 
 RATES = {"": "", "C": "A"}
-"""Unit of the rate of a coordinate where it is not the coordinate's per second; what has none may be anything."""
+"""Unit of the rate of a coordinate, where it is not the coordinate's unit per second."""
 FORCES = {"m": "N", "rad": "N m", "C": "V"}
 """Unit of the force that does work on a coordinate."""
 MECHANICAL = frozenset({"", "m", "rad", "C"})
@@ -19,27 +19,27 @@ MECHANICAL = frozenset({"", "m", "rad", "C"})
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of numbers that stand side by side.
+    """Names and units of an array's columns.
 
     Attributes:
-        names: one for each.
-        units: one for each; empty where there is none, or none is known.
+        names: one name per column.
+        units: one unit per column; empty if it is dimensionless or unknown.
     """
 
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that they belong together."""
+        """Check that the numbers of names and units are equal."""
         if len(self.names) != len(self.units):
-            raise ModelError(f"{len(self.names)} names need as many units, got {self.units}")
+            raise ModelError(f"{len(self.names)} names require as many units, got {self.units}")
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of columns."""
         return len(self.names)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Pairs of name and unit."""
+        """Iterate over pairs of name and unit."""
         return iter(zip(self.names, self.units, strict=True))
 
     @property
@@ -54,14 +54,15 @@ class Labels:
 
     Attributes:
         robot: name of the plant.
-        controller: class of what drove it; empty for nothing.
-        coordinates: of q.
-        velocities: of v: named after the coordinates whose rates they are, quasi-velocities after their symbols.
-        inputs: of u, or of the forces R of a controller that applies them.
+        controller: class name of the controller; empty for free motion.
+        coordinates: columns of q.
+        velocities: columns of v: named after the coordinates whose rates they are; quasi-velocities after their
+            symbols.
+        inputs: columns of u, or of the forces R of a controller that applies them.
         rows: names of the program's rows.
         parameters: names of the plant's parameters.
-        law_parameters: names of the controller's parameters.
-        energy_unit: of T + V; empty for a system that is not measured in SI units.
+        controller_parameters: names of the controller's parameters.
+        energy_unit: unit of T + V; empty for a system that is not measured in SI units.
     """
 
     robot: str
@@ -71,16 +72,16 @@ class Labels:
     inputs: Columns
     rows: tuple[str, ...]
     parameters: tuple[str, ...]
-    law_parameters: tuple[str, ...]
+    controller_parameters: tuple[str, ...]
     energy_unit: str = "J"
 
     @classmethod
     def of(cls, robot: Robot, controller: Controller | None = None) -> Labels:
-        """Those of a plant and what drives it.
+        """Build the labels of a plant and its controller.
 
         Args:
             robot: the plant.
-            controller: None for a free motion.
+            controller: the controller, or None for free motion.
         """
         velocities, measured = _velocities(robot)
         inputs = Columns()
@@ -97,28 +98,28 @@ class Labels:
             inputs=inputs,
             rows=() if controller is None else tuple(controller.rows),
             parameters=robot.parameters.names,
-            law_parameters=() if controller is None else controller.parameters.names,
+            controller_parameters=() if controller is None else controller.parameters.names,
             energy_unit="J" if MECHANICAL.issuperset(robot.coordinates.units) else "",
         )
 
 
 def _velocities(robot: Robot) -> tuple[Columns, tuple[str, ...]]:
-    """Names and units of the velocities, and units of what each is the rate of."""
+    """Names and units of the velocities, and units of the quantities whose rates they are."""
     c = robot.coordinates
     if c.are_rates:
         names, measured = c.names, c.units
     else:
         symbols = tuple(c.v[i].name() for i in range(c.nv))
-        # Trees name the rates of coordinates after these.
+        # Trees prefix the symbols of coordinates' rates.
         names = tuple(symbol.removeprefix("v_") if robot.tree is not None else symbol for symbol in symbols)
         measured = _measured(robot)
     return Columns(names, tuple(RATES.get(unit, f"{unit}/s") for unit in measured)), measured
 
 
 def _measured(robot: Robot) -> tuple[str, ...]:
-    """Unit of what each quasi-velocity is the rate of; empty where it cannot be told.
+    """Units of the quantities whose rates the quasi-velocities are; empty where unknown.
 
-    The joints of a tree know; elsewhere a velocity that is itself the rate of a coordinate has its unit.
+    Joints of a tree have units; elsewhere a velocity that is itself the rate of a coordinate has the coordinate's unit.
     """
     c, units = robot.coordinates, [""] * robot.coordinates.nv
     if robot.tree is not None:

@@ -1,6 +1,6 @@
 """Metrics of a run: integrals, means, extremes, settling time and total variation of expressions or recorded signals.
 
-They are accumulated along the run, so that no sample has to be kept.
+They are accumulated during the run, so that no sample has to be stored.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ SignalName = Literal["deviation", "energy", "not_ok"]
 
 @dataclass(frozen=True)
 class RecordedSignal:
-    """A number that is recorded at every sample, in place of a metric's expression.
+    """A quantity recorded at every sample, used in place of a metric's expression.
 
     Attributes:
-        what: ``"deviation"``, the Euclidean norm of the deviations of all rows; ``"energy"``, T + V [J]; ``"not_ok"``,
-            1 where the controller's status is not OK and 0 where it is.
+        what: the quantity: ``"deviation"``, the Euclidean norm of the deviations of all rows; ``"energy"``, T + V [J];
+            ``"not_ok"``, 1 where the controller's status is not OK and 0 where it is.
 
     Raises:
-        ModelError: for another word.
+        ModelError: for another name.
     """
 
     what: SignalName
 
     def __post_init__(self) -> None:
-        """Check."""
+        """Check the name."""
         if self.what not in get_args(SignalName):
-            raise ModelError(f"what is recorded must be one of {', '.join(get_args(SignalName))}; got {self.what!r}")
+            raise ModelError(f"a recorded signal must be one of {', '.join(get_args(SignalName))}; got {self.what!r}")
 
     def require(self, name: str, controller: Controller | None) -> None:
-        """Raise ModelError if there is no such number in a run.
+        """Raise ModelError if a run does not record this quantity.
 
         Args:
-            name: of the metric, for the message.
-            controller: what drives the run, or None.
+            name: name of the metric, for the message.
+            controller: the controller, or None.
         """
         if self.what == "deviation" and (controller is None or not controller.rows):
-            who = "nothing drives the motion" if controller is None else f"{type(controller).__name__} tells of no rows"
-            raise ModelError(f"metric {name!r} is of deviations, but {who}")
+            reason = "nothing drives the motion" if controller is None else f"{type(controller).__name__} has no rows"
+            raise ModelError(f"metric {name!r} requires deviations, but {reason}")
 
     def values(self, window: SampleWindow) -> Array:
-        """The numbers of a window's lanes, shape (k, n).
+        """Return the values of a window's lanes, shape (k, n).
 
         Args:
             window: samples of runs side by side.
@@ -68,7 +68,7 @@ class RecordedSignal:
         if self.what == "energy":
             return np.ascontiguousarray(recorded[:, :, 0])
         if self.what == "not_ok":
-            # A symbolic law has no status of its own: what is not OK ends the run.
+            # A symbolic law records no status: a run under it ends where it is not OK.
             return np.asarray((recorded != int(Status.OK)).any(axis=2), dtype=np.float64)
         total = np.zeros(recorded.shape[:2])
         # Row by row, so that the sum does not depend on how many lanes there are.
@@ -79,45 +79,45 @@ class RecordedSignal:
 
 @dataclass(frozen=True, eq=False)
 class Metric(Picklable, ABC):
-    """A number that tells of a whole run, from an expression along it.
+    """A number that characterizes a whole run, computed from an expression along it.
 
-    It is reckoned from every sample up to the one at which the run ends, whether or not the sample is kept. Integrals
-    over time are those of the trapezoidal rule, ∫ g dt ≈ h (g₀/2 + g₁ + … + g_N/2): exact where g is affine in time,
-    otherwise with an error of order h².
+    It uses every sample up to the end of the run, whether or not the sample is stored. Integrals over time follow the
+    trapezoidal rule, ∫ g dt ≈ h (g₀/2 + g₁ + … + g_N/2): exact where g is affine in time, otherwise with an error of
+    order h².
 
     Attributes:
-        expression: scalar in the plant's symbols t, q, v, p and u, what the controller applies, and the controller's
-            parameters; or what is recorded anyway.
+        expression: scalar in the plant's symbols t, q, v, p, u (the input that the controller applies) and in the
+            controller's parameters; or a :class:`RecordedSignal`.
     """
 
     expression: ca.SX | RecordedSignal
 
     def begin(self, value: Array) -> Array:
-        """What is carried along from the first sample on; the value itself if not said otherwise.
+        """Return the accumulated value after the first sample; by default the value itself.
 
         Args:
-            value: of the expression at the first sample, shape (lanes,).
+            value: expression at the first sample, shape (lanes,).
         """
         return value
 
     @abstractmethod
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """What is carried along after each of the next samples, shape (lanes, n).
+        """Return the accumulated value after each of the next samples, shape (lanes, n).
 
         Args:
-            carried: so far, shape (lanes,).
-            before: value at the sample before, shape (lanes,).
-            values: at the samples, shape (lanes, n).
-            step: between samples [s].
+            carried: accumulated value so far, shape (lanes,).
+            before: expression at the previous sample, shape (lanes,).
+            values: expression at the samples, shape (lanes, n).
+            step: interval between samples [s].
         """
 
     def result(self, carried: Array, value: Array, duration: Array) -> Array:
-        """The metric, shape (lanes,); what is carried along if not said otherwise.
+        """Return the metric, shape (lanes,); by default the accumulated value.
 
         Args:
-            carried: at the last sample, shape (lanes,).
-            value: of the expression there, shape (lanes,).
-            duration: from the first sample to the last, shape (lanes,) [s].
+            carried: accumulated value at the last sample, shape (lanes,).
+            value: expression at the last sample, shape (lanes,).
+            duration: time from the first sample to the last, shape (lanes,) [s].
         """
         return carried
 
@@ -127,11 +127,11 @@ class Integral(Metric):
     """∫ g dt."""
 
     def begin(self, value: Array) -> Array:
-        """Zero."""
+        """Return zero."""
         return np.zeros_like(value)
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The integral up to each sample."""
+        """Return the integral up to each sample."""
         return _integrals(carried, before, values, step)
 
 
@@ -140,50 +140,50 @@ class Mean(Metric):
     """(1/T) ∫ g dt; of a single sample, g."""
 
     def begin(self, value: Array) -> Array:
-        """Zero."""
+        """Return zero."""
         return np.zeros_like(value)
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The integral up to each sample."""
+        """Return the integral up to each sample."""
         return _integrals(carried, before, values, step)
 
     def result(self, carried: Array, value: Array, duration: Array) -> Array:
-        """The integral over the duration."""
+        """Return the integral divided by the duration."""
         return _over(carried, duration, value)
 
 
 @dataclass(frozen=True, eq=False)
 class RootMeanSquare(Metric):
-    """√((1/T) ∫ g² dt); of a single sample, |g|. The trapezoidal rule is taken of g²."""
+    """√((1/T) ∫ g² dt); of a single sample, |g|. The trapezoidal rule is applied to g²."""
 
     def begin(self, value: Array) -> Array:
-        """Zero."""
+        """Return zero."""
         return np.zeros_like(value)
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The integral of the square up to each sample."""
+        """Return the integral of the square up to each sample."""
         return _integrals(carried, before * before, values * values, step)
 
     def result(self, carried: Array, value: Array, duration: Array) -> Array:
-        """The root of the integral over the duration."""
+        """Return the root of the integral divided by the duration."""
         return np.asarray(np.sqrt(_over(carried, duration, value * value)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Largest(Metric):
-    """Largest g of all samples."""
+    """Largest g over all samples."""
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The largest up to each sample."""
+        """Return the largest value up to each sample."""
         return np.asarray(np.maximum(np.maximum.accumulate(values, axis=1), carried[:, None]), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Least(Metric):
-    """Least g of all samples."""
+    """Smallest g over all samples."""
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The least up to each sample."""
+        """Return the smallest value up to each sample."""
         return np.asarray(np.minimum(np.minimum.accumulate(values, axis=1), carried[:, None]), dtype=np.float64)
 
 
@@ -192,20 +192,20 @@ class Final(Metric):
     """g at the last sample."""
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The values themselves."""
+        """Return the values themselves."""
         return values
 
 
 class MetricTotals:
-    """Metrics of runs side by side, sample by sample."""
+    """Metrics of parallel runs, accumulated sample by sample."""
 
     def __init__(self, metrics: Sequence[Metric], lanes: int, step: float) -> None:
-        """Nothing seen yet.
+        """Start with no samples.
 
         Args:
-            metrics: in the order in which their expressions are recorded.
+            metrics: the metrics, in the order in which their expressions are recorded.
             lanes: number of runs.
-            step: between samples [s].
+            step: interval between samples [s].
         """
         self._metrics, self._step = metrics, step
         expressed = np.cumsum([not isinstance(metric.expression, RecordedSignal) for metric in metrics]) - 1
@@ -214,11 +214,11 @@ class MetricTotals:
         self._before = np.zeros((lanes, len(metrics)))
 
     def add(self, window: SampleWindow, last: NDArray[np.int64]) -> Array:
-        """Take in the samples of a window, each lane's up to its last.
+        """Add the samples of a window, those of each lane up to its last.
 
         Args:
-            window: samples that follow those of the call before.
-            last: which sample of the window is the last of each lane, shape (lanes of the record,).
+            window: samples that follow those of the previous call.
+            last: index in the window of each lane's last sample, shape (lanes of the record,).
 
         Returns:
             The metrics of the window's lanes so far, shape (k, number of metrics).
@@ -245,19 +245,19 @@ class MetricTotals:
 
 
 def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str, Metric]) -> ca.SX:
-    """The expressions of metrics, shape (number of metrics,) without those of what is recorded anyway.
+    """Expressions of metrics, shape (k,), without those of recorded signals.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
-        metrics: by name.
+        controller: the controller, or None.
+        metrics: the metrics by name.
 
     Raises:
-        ModelError: if one is no metric, no scalar, uses foreign symbols or accelerations, or uses u where a controller
-            applies forces.
+        ModelError: if an entry is not a metric or not a scalar, uses foreign symbols or accelerations, or uses u
+            where a controller applies forces.
     """
     if not isinstance(metrics, Mapping):
-        raise ModelError(f'metrics are given by name, as in {{"effort": Integral(...)}}, got {metrics!r}')
+        raise ModelError(f'metrics= must be a mapping from names, as in {{"effort": Integral(...)}}, got {metrics!r}')
     expressions = [ca.SX(0, 1)]
     for name, metric in metrics.items():
         require_name("a metric", name)
@@ -268,14 +268,14 @@ def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str
             expression.require(name, controller)
             continue
         if not isinstance(expression, ca.SX) or expression.shape != (1, 1):
-            raise ModelError(f"metric {name!r} needs a scalar expression, got {expression!r}")
+            raise ModelError(f"metric {name!r} must have a scalar expression, got {expression!r}")
         what = f"metric {name!r}"
         robot.require_own_symbols(what, expression, controller.parameters if controller else NO_PARAMETERS)
         if ca.depends_on(expression, robot.coordinates.a):
             raise ModelError(f"{what} may use time, coordinates, velocities, inputs and parameters, not accelerations")
         if controller is not None and controller.applies_force and ca.depends_on(expression, robot.u):
             raise ModelError(
-                f"{what} uses inputs, but {type(controller).__name__} applies generalized forces R and no inputs: take "
+                f"{what} uses inputs, but {type(controller).__name__} applies generalized forces R and no inputs: use "
                 'a controller that acts through inputs, such as realization="actuated"'
             )
         expressions.append(expression)
@@ -283,7 +283,7 @@ def integrands(robot: Robot, controller: Controller | None, metrics: Mapping[str
 
 
 def _integrals(carried: Array, before: Array, values: Array, step: float) -> Array:
-    """Integrals up to each sample, added up in the order of time so that blocks make no difference."""
+    """Integrals up to each sample, summed in the order of time so that the result does not depend on blocks."""
     sums = np.empty((len(values), values.shape[1] + 1))
     sums[:, 0], strips = carried, sums[:, 1:]
     strips[:, :1], strips[:, 1:] = before[:, None], values[:, :-1]
@@ -298,12 +298,12 @@ def _over(integral: Array, duration: Array, value: Array) -> Array:
 
 
 ABOVE = -1.0
-"""In place of a time, where the value is not below the bound."""
+"""Marker in place of a time where the value is above the bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class SettlingTime(Metric):
-    """Time from the start to the first sample from which on g ≤ ``below``; infinite if g is above at the last.
+    """Time from the start to the first sample after which g stays ≤ ``below``; infinite if g is above at the last.
 
     Attributes:
         below: largest g that counts as settled, in the unit of g.
@@ -312,11 +312,11 @@ class SettlingTime(Metric):
     below: float
 
     def begin(self, value: Array) -> Array:
-        """Time since g went below."""
+        """Return 0 where g is below the bound, or the marker."""
         return np.where(value <= self.below, 0.0, ABOVE)
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """Time since g went below at each sample."""
+        """Return the time since g went below the bound, at each sample."""
         settled = values <= self.below
         # Whole steps, so that times do not depend on where blocks begin.
         already = np.where(carried >= 0.0, np.rint(carried / step) + 1.0, 0.0)
@@ -326,19 +326,19 @@ class SettlingTime(Metric):
         return np.where(settled, steps * step, ABOVE)
 
     def result(self, carried: Array, value: Array, duration: Array) -> Array:
-        """Time up to when g went below for good."""
+        """Return the time at which g went below the bound for good."""
         return np.where(carried >= 0.0, np.maximum(duration - carried, 0.0), np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class TotalVariation(Metric):
-    """Total variation Σ |g_{k+1} − g_k|: how much g goes up and down; of a monotone g its change."""
+    """Total variation Σ |g_{k+1} − g_k|: sum of all rises and falls of g."""
 
     def begin(self, value: Array) -> Array:
-        """Zero."""
+        """Return zero."""
         return np.zeros_like(value)
 
     def follow(self, carried: Array, before: Array, values: Array, step: float) -> Array:
-        """The variation up to each sample, added up in the order of time."""
+        """Return the variation up to each sample, summed in the order of time."""
         changes = np.abs(np.diff(values, axis=1, prepend=before[:, None]))
         return np.asarray(np.add.accumulate(np.column_stack([carried, changes]), axis=1)[:, 1:], dtype=np.float64)

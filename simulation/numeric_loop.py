@@ -1,4 +1,4 @@
-"""The loop of a plant and a controller that is called from Python, and the choice between it and a symbolic loop.
+"""Loop of a plant and a controller called from Python, and the choice between it and a symbolic loop.
 
 :func:`close_loop` joins plant and controller as one expression if the controller has a symbolic law; otherwise the
 controller is called at every evaluation.
@@ -29,10 +29,10 @@ Array = NDArray[np.float64]
 
 
 class PythonLoop(ClosedLoop):
-    """A loop whose controller is any Python object: the plant is compiled, the controller is called.
+    """A loop that calls its controller from Python; only the plant is compiled.
 
     Attributes:
-        controller: what is called.
+        controller: the controller that is called.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class PythonLoop(ClosedLoop):
         controller: Controller,
         stop: ca.SX | None,
         *,
-        judged: bool = True,
+        monitor_rank: bool = True,
         metrics: ca.SX,
     ) -> None:
-        """Compile the plant with a free force or input.
+        """Compile the plant with its force or input as an argument.
 
         Args:
             robot: the plant.
-            controller: what is called.
-            stop: scalar expression that is recorded; none if None.
-            judged: whether the pivots of natural rows are recorded.
+            controller: the controller.
+            stop: scalar expression that is recorded, or None.
+            monitor_rank: True to record the pivots of natural rows.
             metrics: expressions that are recorded, shape (k,).
         """
         self.robot = robot
@@ -65,8 +65,9 @@ class PythonLoop(ClosedLoop):
         self._rate = Kernel("plant_rate", inputs, {"rate": ca.vertcat(c.N @ c.v, a)})
         self._force = Kernel("plant_force", inputs, {"force": force}, compiled=False)
         energy = robot.kinetic_energy + robot.potential_energy
-        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop, **natural_pivots(robot, judged)}
-        # Parameters that the plant shares with the controller's model stay the plant's.
+        recorded = {"energy": energy, "stop": ca.SX(0, 1) if stop is None else stop}
+        recorded |= natural_pivots(robot, monitor_rank)
+        # A parameter shared by plant and controller takes the plant's value.
         self._extra, extra = controller.parameters.beyond(robot.parameters)
         symbols = {"t": c.t, "x": inputs["x"], "p": robot.p, "c": extra}
         self._observed, self._observe = tuple(recorded), Kernel("plant_observed", symbols, recorded)
@@ -77,24 +78,24 @@ class PythonLoop(ClosedLoop):
         self.sizes = dict.fromkeys(RECORDED, 0) | {"output": self._nu}
         self.sizes["metrics"] = metrics.numel()
         self.sizes |= {key: expression.numel() for key, expression in recorded.items()}
-        told = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
-        self.sizes |= dict.fromkeys(told, len(controller.rows)) | {"status": 1}
+        by_row = ("deviation", "pivots", "relative_pivots", *(("active",) if controller.switches else ()))
+        self.sizes |= dict.fromkeys(by_row, len(controller.rows)) | {"status": 1}
         self._notes: list[tuple[float, str]] = []
         self._memories: deque[object | None] = deque(maxlen=BLOCK + 1)
 
     @property
-    def remembers(self) -> bool:
-        """Whether the controller has a memory."""
+    def has_memory(self) -> bool:
+        """True if the controller has a memory."""
         return self.controller.memory is not None
 
     @property
     def memory(self) -> object | None:
-        """Of the controller."""
+        """Memory of the controller before it observed the last sample but one."""
         return self._memories[max(len(self._memories) - 2, 0)] if self._memories else None
 
     @property
     def notes(self) -> tuple[tuple[float, str], ...]:
-        """What the controller said when its status changed."""
+        """Times at which the controller's status changed, with its message."""
         return tuple(self._notes)
 
     def derivative(self, p: Array) -> Callable[[float, Array], Array]:
@@ -103,8 +104,8 @@ class PythonLoop(ClosedLoop):
         return lambda t, x: self._rate(t, x, act(t, x), plant)[0]
 
     @contextmanager
-    def looking_back(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
-        """ẋ, calling the controller, which remembers for as long what it did then."""
+    def replay(self, p: Array, since: int) -> Generator[Callable[[float, Array], Array]]:
+        """Yield ẋ that calls the controller with the memory that it had then."""
         memory, remembered = self.controller.memory, len(self._memories) > since
         if remembered:
             self.controller.memory = self._memories[-1 - since]
@@ -120,7 +121,7 @@ class PythonLoop(ClosedLoop):
         return lambda t, x: np.atleast_1d(self._force(t, x, act(t, x), plant)[0])
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded, calling the controller, which takes in the sample first."""
+        """Recorded values; the controller observes the sample first."""
         self._notes.clear()
         before = Status.OK
         split = len(self.robot.parameters)
@@ -134,26 +135,26 @@ class PythonLoop(ClosedLoop):
                 return values
             self._memories.append(self.controller.memory)
             self.controller.advance(t, x[:nq], x[nq:], own)
-            told = self.controller.observe(t, x[:nq], x[nq:], own)
-            if told.status is not before:
-                before = told.status
-                self._notes.append((t, told.message or told.status.sentence))
-            values |= {"output": self._checked(told.output), "active": told.active}
-            values["status"] = np.array([float(told.status)])
-            values |= {"pivots": told.pivots, "relative_pivots": told.relative_pivots}
+            observed = self.controller.observe(t, x[:nq], x[nq:], own)
+            if observed.status is not before:
+                before = observed.status
+                self._notes.append((t, observed.message or observed.status.sentence))
+            values |= {"output": self._checked(observed.output), "active": observed.active}
+            values["status"] = np.array([float(observed.status)])
+            values |= {"pivots": observed.pivots, "relative_pivots": observed.relative_pivots}
             if self._metrics is not None:
                 applied = () if self.controller.applies_force else (values["output"],)
                 values["metrics"] = np.atleast_1d(self._metrics(t, x, plant, extra, *applied)[0])
             if self.sizes["deviation"]:
-                # The plant's own acceleration, which its model's need not be.
+                # Of the plant's acceleration, which may differ from the model's.
                 a = self._rate(t, x, values["output"], plant)[0][nq:]
                 if np.isfinite(a).all():
                     values["deviation"] = self.controller.deviation(t, x[:nq], x[nq:], a, own)
             for key in ("deviation", "pivots", "relative_pivots", "active"):
                 if values[key].shape != (self.sizes[key],):
                     raise ModelError(
-                        f"{type(self.controller).__name__} must tell {key} of shape ({self.sizes[key]},), as many as "
-                        f"its rows, got {values[key].shape}"
+                        f"{type(self.controller).__name__}.observe must return {key} of shape ({self.sizes[key]},), "
+                        f"one value per row, got shape {values[key].shape}"
                     )
             return values
 
@@ -163,7 +164,7 @@ class PythonLoop(ClosedLoop):
         numbers = np.asarray(output, dtype=np.float64)
         if numbers.shape != (self._nu,):
             raise ModelError(
-                f"{type(self.controller).__name__}.control must return shape ({self._nu},), got {numbers.shape}"
+                f"{type(self.controller).__name__}.control must return shape ({self._nu},), got shape {numbers.shape}"
             )
         return numbers
 
@@ -183,41 +184,41 @@ def close_loop(
     controller: Controller | None,
     stop: ca.SX | None,
     *,
-    judged: bool = True,
+    monitor_rank: bool = True,
     metrics: Mapping[str, Metric] | None = None,
 ) -> ClosedLoop:
     """Join plant and controller, as one expression if the controller has a symbolic law.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
-        stop: scalar expression that is recorded; none if None.
-        judged: whether the pivots of natural rows are recorded.
-        metrics: whose expressions are recorded, by name; none if None.
+        controller: the controller, or None for free motion.
+        stop: scalar expression that is recorded, or None.
+        monitor_rank: True to record the pivots of natural rows.
+        metrics: metrics by name, whose expressions are recorded.
 
     Raises:
-        ModelError: if the controller's model has other sizes than the plant, or the plant's mass matrix is singular in
-            every position, or a metric is none.
+        ModelError: if the controller's model has other sizes than the plant, the plant's mass matrix is singular in
+            every position, or an entry of ``metrics`` is not a valid metric.
     """
     robot.require_regular_mass_matrix()
     if controller is not None:
         require_fit(robot, controller)
-    told = integrands(robot, controller, metrics or {})
+    expressions = integrands(robot, controller, metrics or {})
     if controller is not None and controller.law is None:
-        return PythonLoop(robot, controller, stop, judged=judged, metrics=told)
-    return SymbolicLoop(robot, controller, stop, judged=judged, metrics=told)
+        return PythonLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
+    return SymbolicLoop(robot, controller, stop, monitor_rank=monitor_rank, metrics=expressions)
 
 
 def require_parts(
     robot: Robot, controller: Controller | None, integrator: Integrator | None, stop: ca.SX | None
 ) -> None:
-    """Raise ModelError for what no loop can be made of.
+    """Raise ModelError for arguments from which no loop can be built.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
-        integrator: takes the steps; None for the usual one.
-        stop: ends a run; must be a scalar expression in time, coordinates, velocities and parameters, or None.
+        controller: the controller, or None for free motion.
+        integrator: the integrator; None for the default.
+        stop: stop condition; a scalar expression in time, coordinates, velocities and parameters, or None.
     """
     if not isinstance(robot, Robot):
         raise ModelError(f"the plant must be a Robot, got {robot!r}")
@@ -228,26 +229,26 @@ def require_parts(
     if stop is None:
         return
     if not isinstance(stop, ca.SX) or stop.shape != (1, 1):
-        told = f"shape {stop.shape}" if isinstance(stop, ca.SX) else repr(stop)
-        raise ModelError(f"stop must be a scalar expression, got {told}")
+        given = f"shape {stop.shape}" if isinstance(stop, ca.SX) else repr(stop)
+        raise ModelError(f"stop must be a scalar expression, got {given}")
     robot.require_own_symbols("stop", stop, controller.parameters if controller else NO_PARAMETERS)
     if ca.depends_on(stop, ca.vertcat(robot.u, robot.coordinates.a)):
         raise ModelError("stop may use time, coordinates, velocities and parameters, not inputs or accelerations")
 
 
 def require_fit(robot: Robot, controller: Controller) -> None:
-    """Raise ModelError for a controller whose model has other sizes than the plant, or something that is none.
+    """Raise ModelError for a controller whose model has other sizes than the plant, or that is not a controller.
 
     Args:
         robot: the plant.
-        controller: what drives it.
+        controller: the controller.
     """
     _require_controller(controller)
     c, model = robot.coordinates, controller.robot.coordinates
     plant, own = (c.nq, c.nv, robot.u.numel()), (model.nq, model.nv, controller.robot.u.numel())
     if plant != own:
         raise ModelError(
-            f"{robot.name} has (nq, nv, nu) = {plant}, but the controller is made for {controller.robot.name} "
+            f"{robot.name} has (nq, nv, nu) = {plant}, but the controller was built for {controller.robot.name} "
             f"with {own}"
         )
 
@@ -255,5 +256,5 @@ def require_fit(robot: Robot, controller: Controller) -> None:
 def _require_controller(controller: Controller) -> None:
     if not isinstance(controller, Controller):
         raise ModelError(
-            f"a Controller is needed, got {controller!r}; for a program that is ProgramController(program)"
+            f"controller must be a Controller, got {controller!r}; for a program use ProgramController(program)"
         )

@@ -1,4 +1,4 @@
-"""The record of a motion in phases."""
+"""Record of a motion in phases."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PhasedTrajectory(ViewableMotion):
-    """Segments of a motion, one after the other. At a switch there are two samples of one time, before and after it.
+    """Segments of a motion in order. At a switch there are two samples of the same time, before and after it.
 
     Attributes:
-        segments: one trajectory per phase that was run, in order.
-        names: of the phases that were run, one per segment.
-        jumps: what happened to the velocities at the start of each segment; None where they were kept.
-        ending: why the last segment ended.
-        impacts: what happened at the start of each segment to make its contacts, or else at the end of the one before
-            it; None where there was no blow.
-        events: of a motion in modes, name of the event that ended each segment; None where none did.
-        accumulation: time at which infinitely many events come together, if that is why it ended [s].
+        segments: one trajectory for each phase that ran, in order.
+        names: names of the phases that ran, one per segment.
+        jumps: change of the velocities at the start of each segment; None where they did not change.
+        ending: reason for which the last segment ended.
+        impacts: impact at the start of each segment that closed its contacts, or at the end of the segment before;
+            None where there was no impact.
+        events: for a motion in modes, name of the event that ended each segment; None where no event did.
+        accumulation: time at which infinitely many events accumulate, if that ended the motion [s].
     """
 
     segments: tuple[Trajectory, ...] = field(repr=False)
@@ -54,7 +54,7 @@ class PhasedTrajectory(ViewableMotion):
 
     @property
     def switches(self) -> Array:
-        """Times at which one phase gave way to the next, shape (segments − 1,) [s]."""
+        """Times at which one phase ended and the next started, shape (segments − 1,) [s]."""
         return np.array([segment.t[0] for segment in self.segments[1:]])
 
     @property
@@ -84,11 +84,11 @@ class PhasedTrajectory(ViewableMotion):
 
     @property
     def ok(self) -> bool:
-        """Whether every sample has status OK."""
+        """True if every sample has status OK."""
         return all(segment.ok for segment in self.segments)
 
     def evaluate(self, expression: ca.SX) -> Array:
-        """Values of an expression along the motion.
+        """Return the values of an expression along the motion.
 
         Args:
             expression: a scalar or column in the plant's symbols t, q, v and p.
@@ -103,13 +103,16 @@ class PhasedTrajectory(ViewableMotion):
         return np.concatenate(values) if values else np.zeros(0)
 
     def to_xarray(self) -> xarray.Dataset:
-        """All samples with names, units and phases; needs the extra ``data``."""
+        """Return all samples with names, units and phases; requires the extra ``data``."""
         from .storage.data_frames import phased_dataset
 
         return phased_dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A column for each number and for the phase, over time; units are in ``attrs["units"]``. Needs ``data``."""
+        """Return a table over time, a column for each number and one for the phase; units are in ``attrs["units"]``.
+
+        Requires the extra ``data``.
+        """
         from .storage.data_frames import phased_frame
 
         return phased_frame(self)
@@ -122,17 +125,17 @@ class PhasedTrajectory(ViewableMotion):
         robot: Robot | Sequence[Robot] | None = None,
         controller: Controller | Sequence[Controller | None] | None = None,
     ) -> PhasedTrajectory:
-        """What :meth:`save` wrote; see :func:`~erugin.simulation.load_motion`.
+        """Load a motion written by :meth:`save`; see :func:`~erugin.simulation.load_motion`.
 
         Args:
-            path: the file.
-            robot: the plant that moved, or one for each segment where phases have plants of their own; without it the
+            path: path of the file.
+            robot: the plant that moved, or one for each segment where phases have different plants; without it the
                 motion can be plotted and saved, but not evaluated or animated.
-            controller: what drove it, or one for each segment.
+            controller: the controller, or one for each segment.
 
         Raises:
-            MotionFileError: for a file that does not hold a motion in phases, or robots or controllers that are not
-                those of the file.
+            MotionFileError: for a file that does not contain a motion in phases, or robots or controllers that differ
+                from those of the file.
         """
         from .storage.motion_file import load_as
 

@@ -1,4 +1,4 @@
-"""Samples of runs side by side as they come, and the decision when each of them ends."""
+"""Record of the samples of parallel runs, and the decision when each run ends."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ FAILURES: Mapping[type[EruginError], Status] = {
     ContradictoryProgramError: Status.CONTRADICTORY,
 }
 RECORDED_KEYS = ("output", "deviation", "energy", "relative_pivots", "active", "status")
-"""What a trajectory tells of; the rest is only judged."""
+"""Keys stored in a trajectory; the other recorded values are only monitored."""
 FULL_LENGTH = "the duration is over"
 EXTRA_NUMBERS = 4
-"""Numbers of a sample that a trajectory adds: its time and status, and masks on the way to them."""
+"""Additional values per sample of a trajectory: time, status and temporary masks."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunSettings:
-    """What the lanes of a record share.
+    """Settings shared by the lanes of a record.
 
     Attributes:
-        loop: what is recorded.
-        controller: what drives it, or None.
+        loop: the closed loop that is recorded.
+        controller: the controller, or None.
         samples: number of samples of a full run.
-        step: between samples [s].
+        step: interval between samples [s].
         t0: time of the first sample [s].
-        every: of so many samples one is kept, and the first and the last of each lane.
-        metrics: what is reckoned along the runs, by name.
-        lock: controllers are not asked from two threads at once.
-        integrator: takes the steps; None where another program does.
-        advice: what to try where the samples do not fit into memory.
+        every: one of so many samples is stored, besides the first and the last of each lane.
+        metrics: metrics accumulated along the runs, by name.
+        lock: guards the controller, which is not called from two threads at once.
+        integrator: the integrator; None if another program takes the steps.
+        advice: remedy to suggest if the samples do not fit into memory.
     """
 
     loop: ClosedLoop
@@ -71,54 +71,54 @@ class RunSettings:
     advice: str = "take a larger step or a shorter duration"
 
     def time(self, index: int) -> float:
-        """Of a sample [s].
+        """Return the time of a sample [s].
 
         Args:
-            index: of the sample.
+            index: index of the sample.
         """
         return self.t0 + index * self.step
 
     @property
-    def room(self) -> int:
-        """Number of samples that are kept of a full run."""
+    def capacity(self) -> int:
+        """Number of samples stored for a full run."""
         return -(-(self.samples - 1) // self.every) + 1
 
     def memory(self, lanes: int) -> AbstractContextManager[None]:
-        """Refuses what is allocated inside if the samples that are kept do not fit into memory.
+        """Context that raises ModelError for allocations inside it if the stored samples do not fit into memory.
 
         Args:
-            lanes: number of runs side by side.
+            lanes: number of parallel runs.
 
         Raises:
             ModelError: if they do not fit.
         """
         sample = self.loop.nx + sum(self.loop.sizes[key] for key in RECORDED_KEYS) + EXTRA_NUMBERS
-        what = f"{self.room:,} samples" + (f" of each of {lanes:,} lanes" if lanes > 1 else "")
-        return require_memory(float(lanes) * self.room * sample, what, self.advice)
+        what = f"{self.capacity:,} samples" + (f" of each of {lanes:,} lanes" if lanes > 1 else "")
+        return require_memory(float(lanes) * self.capacity * sample, what, self.advice)
 
 
 class Record:
-    """Room for the samples of some lanes, which are runs of one loop side by side.
+    """Storage for the samples of some lanes, which are parallel runs of one loop.
 
     Attributes:
-        run: what the lanes share.
+        run: settings shared by the lanes.
         p: parameters of the plant, then of the controller, shape (lanes, np).
-        states: x at the samples that are kept, shape (lanes, room, nx).
-        data: what is recorded there, by key, shape (lanes, room, size) each.
+        states: x at the stored samples, shape (lanes, capacity, nx).
+        data: recorded values at the stored samples, by key, shape (lanes, capacity, size) each.
         count: samples so far, shape (lanes,); the last of them may be the one that ended the run.
-        kept: how many of them are kept, shape (lanes,).
-        ended: whether no more are wanted, shape (lanes,).
-        failure: why a lane had to stop, shape (lanes,); OK if it did not have to.
-        ending: the same as a sentence, shape (lanes,).
-        notes: what a controller without a symbolic law said, shape (lanes,).
+        kept: number of stored samples, shape (lanes,).
+        ended: True for lanes that have ended, shape (lanes,).
+        failure: status for which a lane had to stop, shape (lanes,); OK if it did not have to.
+        ending: reason for which each lane ended, as a sentence, shape (lanes,).
+        notes: times and messages of status changes of a controller without a symbolic law, shape (lanes,).
         metrics: values at the last sample, shape (lanes, number of metrics).
     """
 
     def __init__(self, run: RunSettings, p: Array, before: Array | None = None) -> None:
-        """Make room.
+        """Allocate the storage.
 
         Args:
-            run: what the lanes share.
+            run: settings shared by the lanes.
             p: parameters of plant and controller, shape (lanes, np).
             before: pivots of natural rows one step before the start, shape (lanes, k), if known.
 
@@ -127,18 +127,18 @@ class Record:
         """
         loop, lanes = run.loop, len(p)
         self.run, self.p, self._natural = run, p, before
-        # Not zeros: of large arrays the system then gives larger pages, which are written sooner. What stays unwritten
-        # is beyond the end of a lane, and becomes NaN.
+        # np.empty gets larger memory pages for large arrays than np.zeros. Entries beyond the end of a lane are never
+        # written and become NaN.
         with run.memory(lanes):
-            self.states = np.empty((lanes, run.room, loop.nx))
-            self.data = {key: np.empty((lanes, run.room, loop.sizes[key])) for key in RECORDED_KEYS}
+            self.states = np.empty((lanes, run.capacity, loop.nx))
+            self.data = {key: np.empty((lanes, run.capacity, loop.sizes[key])) for key in RECORDED_KEYS}
         self.count, self.kept = np.zeros(lanes, dtype=np.int64), np.zeros(lanes, dtype=np.int64)
         self.ended = np.zeros(lanes, dtype=np.bool_)
         self.failure = np.full(lanes, int(Status.OK), dtype=np.int64)
         self.ending = np.full(lanes, FULL_LENGTH, dtype=np.object_)
         self.notes = np.full(lanes, None, dtype=np.object_)
         self.metrics = np.full((lanes, len(run.metrics)), np.nan)
-        self._judge: TerminationMonitor | None = None
+        self._monitor: TerminationMonitor | None = None
         self._totals: MetricTotals | None = None
         self._rooms: dict[str, Array] = {}
         self._past = np.empty((lanes, 0, loop.nx))
@@ -148,31 +148,31 @@ class Record:
         return len(self.p)
 
     def part(self, first: int, end: int) -> Record:
-        """Some of the lanes, to be filled and judged by themselves: parts share nothing that is written.
+        """Return a record of some of the lanes; parts share no storage that is written.
 
         Args:
-            first: of the lanes.
-            end: one behind the last of them.
+            first: index of the first lane.
+            end: index after the last lane.
         """
         part, lanes = copy.copy(self), slice(first, end)
         for name in ("p", "states", "count", "kept", "ended", "failure", "ending", "notes", "metrics"):
             setattr(part, name, getattr(self, name)[lanes])
         part.data = {key: room[lanes] for key, room in self.data.items()}
         part._natural = None if self._natural is None else self._natural[lanes]
-        part._judge, part._totals, part._rooms = None, None, {}
+        part._monitor, part._totals, part._rooms = None, None, {}
         part._past = self._past[lanes]
         return part
 
     def window(self, lanes: Lanes, first: int, most: int = BLOCK) -> SampleWindow:
-        """Room for the next block of samples.
+        """Return storage for the next block of samples.
 
-        Where all samples are kept it is their place in the record; otherwise, and for what is only judged, it is used
-        again for the next block.
+        If all samples are stored, it is a view of the record; otherwise, and for values that are only monitored, it is
+        a buffer that the next block reuses.
 
         Args:
-            lanes: that are still running, ascending.
+            lanes: indices of the lanes that are still running, ascending.
             first: index of the first sample.
-            most: number of samples at most.
+            most: largest number of samples.
         """
         run, n = self.run, min(most, self.run.samples - first)
         place = slice(first, first + n)
@@ -185,30 +185,30 @@ class Record:
         states = self.states[:, place] if self._in_place else self._room("states", most, run.loop.nx)[:, :n]
         return SampleWindow(first, n, first + n == run.samples, lanes, states, data)
 
-    def judge(self, window: SampleWindow) -> None:
-        """Take over the samples of a window, each lane's up to the first that ends its run.
+    def monitor(self, window: SampleWindow) -> None:
+        """Check the samples of a window and store those of each lane up to the one that ends its run.
 
         Args:
-            window: as it came from :meth:`window`, or the first part of it.
+            window: a window returned by :meth:`window`, or its first part.
         """
         n, lanes = window.n, window.lanes
         if n == 0:
             return
-        if self._judge is None:
+        if self._monitor is None:
             run = self.run
             divergence = DivergenceDetector(run.loop, run.integrator, self.p, run.step, run.time, run.lock)
-            self._judge = TerminationMonitor(run.loop, run.controller, len(self), run.step, divergence, self._natural)
+            self._monitor = TerminationMonitor(run.loop, run.controller, len(self), run.step, divergence, self._natural)
             self._totals = MetricTotals(tuple(run.metrics.values()), len(self), run.step) if run.metrics else None
         last, over = np.full(len(self), n - 1), np.full(len(self), window.last)
         begun = max(0, window.first - STRETCH)
         past = self.states[:, begun : window.first] if self._in_place else self._past
-        endings = self._judge.look(window, past)
+        endings = self._monitor.find_endings(window, past)
         if not self._in_place:
             self._past = np.concatenate([past, window.states], axis=1)[:, -STRETCH:]
         for ending in endings:
             last[ending.lane], over[ending.lane] = ending.index, True
         metrics = None if self._totals is None else self._totals.add(window, last)
-        # An interrupt may come at any line: no end is written down before the samples that lead to it.
+        # An interrupt may occur at any line: no ending is recorded before the samples that lead to it.
         self._keep(window, last)
         if metrics is not None:
             self.metrics[lanes] = metrics
@@ -217,11 +217,11 @@ class Record:
         self.ended[lanes] = over[lanes]
 
     def fail(self, lane: int, error: BaseException) -> None:
-        """End a lane because the controller or the integrator raised this after the last sample.
+        """End a lane because the controller or the integrator raised an error after the last sample.
 
         Args:
-            lane: which one.
-            error: what was raised.
+            lane: index of the lane.
+            error: the error.
         """
         failure = next((status for kind, status in FAILURES.items() if isinstance(error, kind)), Status.FAILED)
         known = failure is not Status.FAILED
@@ -231,13 +231,13 @@ class Record:
         self.ending[lane] = f"in the step after t = {time:g} s: {said}"
 
     def times(self) -> Array:
-        """Times of the samples that are kept, shape (lanes, room); beyond the end of a lane the last one again."""
+        """Times of the stored samples, shape (lanes, capacity); the last time is repeated beyond the end of a lane."""
         run = self.run
         if len(self) > 1 and (self.count == run.samples).all():
             # One row serves all lanes that ran to the end.
-            index = np.minimum(np.arange(run.room) * run.every, run.samples - 1)
-            return np.broadcast_to(run.t0 + index * run.step, (len(self), run.room))
-        index = np.minimum(np.arange(run.room) * run.every, np.maximum(self.count - 1, 0)[:, None])
+            index = np.minimum(np.arange(run.capacity) * run.every, run.samples - 1)
+            return np.broadcast_to(run.t0 + index * run.step, (len(self), run.capacity))
+        index = np.minimum(np.arange(run.capacity) * run.every, np.maximum(self.count - 1, 0)[:, None])
         return np.asarray(run.t0 + index * run.step, dtype=np.float64)
 
     @property
@@ -250,7 +250,7 @@ class Record:
         return self._rooms[key]
 
     def _keep(self, window: SampleWindow, last: NDArray[np.int64]) -> None:
-        """Count, and copy what is kept of a window in which lanes end at these samples."""
+        """Count the samples of a window up to each lane's last, and copy those to be stored."""
         lanes, every, first = window.lanes, self.run.every, window.first
         ends = last[lanes]
         if self._in_place:
@@ -258,7 +258,7 @@ class Record:
             return
         at = np.arange(-first % every, window.n, every)
         places = (first + at) // every
-        # The latest sample is kept behind those that fall due, and gives its place to the next that does.
+        # The latest sample is stored after the regular ones, and the next regular one overwrites it.
         behind = -(-(first + ends) // every)
         self.kept[lanes] = -(-first // every)
         for target, source in ((self.states, window.states), *((self.data[k], window.data[k]) for k in RECORDED_KEYS)):
@@ -268,16 +268,16 @@ class Record:
         self.kept[lanes] = behind + 1
 
     def _end(self, ending: Ending, window: SampleWindow) -> None:
-        """Write down why a lane ends."""
+        """Record the reason for which a lane ends."""
         lane, run = ending.lane, self.run
         t = run.time(window.first + ending.index)
         self.failure[lane] = ending.status
         if ending.status is Status.OK:
-            self.ending[lane] = f"{ending.said} at t = {t:g} s"
+            self.ending[lane] = f"{ending.reason} at t = {t:g} s"
         elif not ending.ahead:
-            self.ending[lane] = f"at t = {t:g} s, {ending.said}. {ending.status.sentence}"
+            self.ending[lane] = f"at t = {t:g} s, {ending.reason}. {ending.status.sentence}"
         else:
-            self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.said}"
+            self.ending[lane] = f"at t = {t:g} s, or in the step after it: {ending.reason}"
         if ending.by_program and run.controller is not None:
             nq, split = run.loop.robot.coordinates.nq, len(run.loop.robot.parameters)
             x = window.states[lane, ending.index]

@@ -1,4 +1,4 @@
-"""Room for a block of samples of closed loops that run side by side, and tests of all samples of a block at once."""
+"""Storage for a block of samples of parallel closed loops, and tests of all samples of a block at once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FEW = 4
-"""Samples that are no longer folded."""
+"""Number of samples that are reduced directly, without folding."""
 COLUMNS = 2
-"""Numbers side by side that are quicker to reduce one after the other."""
+"""Number of columns that are faster to reduce one by one."""
 
 
 def all_finite(samples: Array) -> Flags:
-    """Lanes without NaN or infinity.
+    """True for lanes without NaN or infinity.
 
     Args:
         samples: shape (lanes, n, size), the samples of a lane contiguous.
@@ -29,7 +29,7 @@ def all_finite(samples: Array) -> Flags:
 
 
 def largest(samples: Array) -> Array:
-    """Largest of each number over the samples, NaN where any is NaN.
+    """Largest value of each entry over the samples; NaN where any is NaN.
 
     Args:
         samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
@@ -41,7 +41,7 @@ def largest(samples: Array) -> Array:
 
 
 def all_above(samples: Array, bound: Array) -> Flags:
-    """Lanes of which no number is below its bound, or NaN.
+    """True for lanes in which no entry is below its bound or NaN.
 
     Args:
         samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
@@ -50,7 +50,7 @@ def all_above(samples: Array, bound: Array) -> Flags:
     Returns:
         Shape (lanes,).
     """
-    # Mostly the least of all numbers is above the greatest of all bounds.
+    # Usually the smallest entry is above the largest bound.
     above = np.asarray(_side_by_side(samples).min(axis=1) >= bound.max(axis=1), dtype=np.bool_)
     near = np.flatnonzero(~above)
     if near.size:
@@ -59,7 +59,7 @@ def all_above(samples: Array, bound: Array) -> Flags:
 
 
 def all_within(samples: Array, bound: Array) -> Flags:
-    """Lanes of which no number is larger than its bound in size, or NaN.
+    """True for lanes in which no entry exceeds its bound in magnitude or is NaN.
 
     Args:
         samples: shape (lanes, n, size) with n > 0, the samples of a lane contiguous.
@@ -70,7 +70,7 @@ def all_within(samples: Array, bound: Array) -> Flags:
     """
     if not samples.shape[2]:
         return np.ones(len(samples), dtype=np.bool_)
-    # Mostly the largest of all numbers is within the least of all bounds.
+    # Usually the largest entry is within the smallest bound.
     rows, least = _side_by_side(samples), bound.min(axis=1)
     within = np.asarray((rows.max(axis=1) <= least) & (rows.min(axis=1) >= -least), dtype=np.bool_)
     near = np.flatnonzero(~within)
@@ -81,14 +81,14 @@ def all_within(samples: Array, bound: Array) -> Flags:
 
 
 def _folded(extreme: np.ufunc, samples: Array) -> Array:
-    """Halves laid on each other: NumPy's own reduction goes number by number where few lie side by side."""
+    """Reduce samples by combining halves: NumPy's own reduction is slow along short rows."""
     n, size = samples.shape[1:]
     if size <= COLUMNS:
         return np.column_stack([extreme.reduce(samples[:, :, i], axis=1) for i in range(size)])
     rows = _side_by_side(samples)
     while n > FEW:
         keep = n - n // 2
-        # Of an odd number the one in the middle is laid on itself.
+        # With an odd number of samples the middle one is combined with itself.
         rows, n = extreme(rows[:, : keep * size], rows[:, (n - keep) * size :]), keep
     return np.asarray(extreme.reduce(rows.reshape(len(rows), n, size), axis=1), dtype=np.float64)
 
@@ -102,15 +102,15 @@ Lanes = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class SampleWindow:
-    """Where samples first … first + n − 1 of some lanes are to be written; a lane is one closed loop of a batch.
+    """Storage for samples first … first + n − 1 of some lanes; a lane is one closed loop of a batch.
 
     Attributes:
         first: index of the first sample.
         n: number of samples.
-        last: whether the last of them is the last of a full run, so that no step after it is needed.
-        lanes: rows of the arrays that are wanted, ascending, shape (k,); no others may be written.
+        last: True if it contains the last sample of a full run, after which no step is needed.
+        lanes: rows of the arrays to be written, ascending, shape (k,); no others may be written.
         states: x at each sample, shape (lanes of the record, n, nx); the samples of one lane are contiguous.
-        data: what is recorded at each sample, shape (lanes of the record, n, size) each, likewise.
+        data: recorded values at each sample, by key, shape (lanes of the record, n, size) each.
     """
 
     first: int
@@ -121,10 +121,10 @@ class SampleWindow:
     data: dict[str, Array]
 
     def cut(self, n: int) -> SampleWindow:
-        """Its first samples.
+        """Return the first samples of the window.
 
         Args:
-            n: how many.
+            n: number of samples.
         """
         if n == self.n:
             return self

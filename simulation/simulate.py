@@ -38,51 +38,51 @@ def simulate(
     threads: int | None = None,
     every: int = 1,
 ) -> Trajectory:
-    """Simulate a plant under a controller; :class:`Simulator` serves many runs without compiling again.
+    """Simulate a plant under a controller; use :class:`Simulator` for many runs without compiling again.
 
-    With a leading batch axis of anything it is a batch of motions, and what is returned a :class:`Trajectories`.
+    A leading batch axis of any argument makes it a batch of motions; the result is then a :class:`Trajectories`.
 
     Args:
         robot: the plant.
-        controller: what drives it, or None.
+        controller: the controller, or None for free motion.
         q0: coordinates, shape (nq,) or (batch, nq).
         v0: velocities, shape (nv,) or (batch, nv).
-        duration: [s].
+        duration: duration of the motion [s].
         step: interval of samples, and of a fixed-step integrator [s].
-        integrator: fixed-step RK4 if not given.
-        p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the whole
-            vector, shape (np,) or (batch, np).
-        controller_p: the controller's parameters, likewise.
+        integrator: the integrator; fixed-step RK4 by default.
+        p: the plant's parameters: a mapping from names to numbers or arrays of shape (batch,) that overrides nominal
+            values, or the whole vector, shape (np,) or (batch, np).
+        controller_p: the controller's parameters, in the same form.
         stop: scalar expression; the run ends at the first sample where it is positive.
-        tolerance: of the time at which it ends [s]: the last sample is then moved back to the instant from which on
-            ``stop`` is positive, at most so much behind it; the sample as it is if not given. Not for a batch, nor with
-            ``metrics`` or ``every``, which are reckoned and kept at whole steps.
+        tolerance: accuracy of the stop time [s]: the last sample is then moved back to the instant at which ``stop``
+            becomes positive, at most this much after it; by default the run ends at a sample. Not for a batch, nor with
+            ``metrics`` or ``every``, which use whole steps.
         t0: time of the start [s].
-        progress: called with the share that is done, in [0, 1].
-        metrics: what is reckoned along the motion, by name.
-        threads: that a batch may use; all that this process may use if not given.
-        every: of so many samples one is kept, and the first and the last.
+        progress: called with the fraction that is done, in [0, 1].
+        metrics: metrics to accumulate along the motion, by name.
+        threads: number of threads for a batch; all that this process may use by default.
+        every: one of so many samples is stored, besides the first and the last.
 
     Returns:
         The samples of the motion.
 
     Raises:
         ShapeError, ModelError, ParameterError: for bad input.
-        SimulationError: if rows become dependent or a number is not finite; the trajectory so far is attached. Not in
-            a batch, where each lane has its ``failure``.
+        SimulationError: if rows become dependent or a value is not finite; the trajectory so far is attached. Not for
+            a batch, where ``failure`` has the status of each lane.
         SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
     """
     simulator = Simulator(robot, controller, integrator=integrator, stop=stop, metrics=metrics)
     if tolerance is not None:
         positive("tolerance", tolerance)
         if stop is None:
-            raise ModelError("a tolerance is that of the time at which stop= comes to hold, but there is no stop")
+            raise ModelError("tolerance= requires stop=; it is the accuracy of the stop time in seconds")
         if metrics or every != 1:
             raise ModelError(
-                "metrics and every= go by whole steps, so the end cannot lie inside one: take no tolerance"
+                "tolerance= cannot be used with metrics= or every=, which require whole steps; omit one or the other"
             )
-        if InitialConditions.of(robot, simulator.law_parameters, q0, v0, p, controller_p).batch:
-            raise ModelError("the lanes of a batch end at samples: take no tolerance, or run them one by one")
+        if InitialConditions.of(robot, simulator.controller_parameters, q0, v0, p, controller_p).batch:
+            raise ModelError("tolerance= cannot be used with a batch: omit it, or simulate the lanes one by one")
     motion = simulator.run(
         *(q0, v0, duration),
         step=step,

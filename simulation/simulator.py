@@ -39,8 +39,8 @@ Values = Mapping[str, float] | ArrayLike | None
 class Simulator:
     """A plant, a controller and an integrator, built and compiled once for many runs.
 
-    Several threads may use one: what is compiled runs side by side, what is called from Python one run after the other.
-    So do runs of different simulators that ask the same controller, or controllers with a law inside in common.
+    It may be used from several threads: compiled code runs in parallel, and controllers called from Python one run at a
+    time. The same holds for different simulators whose controllers are, or contain, the same controller.
     """
 
     def __init__(
@@ -52,48 +52,49 @@ class Simulator:
         stop: ca.SX | None = None,
         metrics: Mapping[str, Metric] | None = None,
     ) -> None:
-        """Join and compile.
+        """Join and compile plant, controller and integrator.
 
         Args:
             robot: the plant.
-            controller: what drives it; its own model may differ from the plant. None for a free motion.
-            integrator: fixed-step RK4 if not given.
-            stop: scalar, in symbols of plant and controller; a run ends at the first sample where it is positive.
-            metrics: what is reckoned along a run, by name.
+            controller: the controller; its own model may differ from the plant. None for free motion.
+            integrator: the integrator; fixed-step RK4 by default.
+            stop: scalar in symbols of plant and controller; a run ends at the first sample where it is positive.
+            metrics: metrics to accumulate along a run, by name.
 
         Raises:
-            ModelError: if one of these is none, they do not fit, or ``stop`` or a metric is not such a scalar.
+            ModelError: for an argument of a wrong type, a controller that does not fit the plant, or a stop or metric
+                that is not a valid scalar.
         """
         require_parts(robot, controller, integrator, stop)
         self.robot, self.controller = robot, controller
-        self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
+        self.controller_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
-        self._loop: ClosedLoop = close_loop(robot, controller, stop, judged=not dependent, metrics=self.metrics)
+        self._loop: ClosedLoop = close_loop(robot, controller, stop, monitor_rank=not dependent, metrics=self.metrics)
         self._march = self._integrator.march(self._loop)
-        # What is called from Python remembers: it serves one run at a time.
+        # A controller called from Python has a memory: it serves one run at a time.
         self._lock = threading.RLock()
         self._runners: dict[tuple[bool, bool], LaneRunner | None] = {}
         if self._march is None:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
-        self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+        self._limit = StepLimit(linear, self.controller_parameters, self._integrator) if linear else None
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A copy is built from the same parts, and begins without memory."""
+        """Return the recipe of a copy, which is built from the same parts and starts without memory."""
         build = functools.partial(Simulator, integrator=self._integrator, stop=self._stop, metrics=self.metrics)
         return build, (self.robot, self.controller)
 
     @property
-    def goes_side_by_side(self) -> bool:
-        """Whether the lanes of a batch run side by side in machine code, if there is a compiler; else in turn."""
+    def is_vectorized(self) -> bool:
+        """True if the lanes of a batch run in parallel in machine code, given a compiler; otherwise one by one."""
         return self._march is not None
 
     @property
     def memory(self) -> object | None:
-        """What the controller remembered before it took in the last sample but one of the last run."""
+        """Memory of the controller before it observed the last sample but one of the last run."""
         return self._loop.memory
 
     def run(
@@ -113,40 +114,40 @@ class Simulator:
     ) -> Trajectory:
         """Simulate one motion, or a batch of them.
 
-        Whatever has a leading batch axis makes it a batch; what has none is the same in all lanes. What is returned is
-        then a :class:`Trajectories`, as :meth:`run_batch` says in its type.
+        A leading batch axis of any argument makes it a batch; arguments without one are the same in all lanes. The
+        result is then a :class:`Trajectories`; :meth:`run_batch` has that return type.
 
         Args:
             q0: coordinates, shape (nq,) or (batch, nq).
             v0: velocities, shape (nv,) or (batch, nv).
-            duration: [s].
-            step: interval of samples, and of a fixed-step integrator [s]; less if it does not divide the duration.
-            p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the
-                whole vector, shape (np,) or (batch, np).
-            controller_p: the controller's parameters, likewise.
+            duration: duration of the motion [s].
+            step: interval of samples, and of a fixed-step integrator [s]; reduced if it does not divide the duration.
+            p: the plant's parameters: a mapping from names to numbers or arrays of shape (batch,) that overrides
+                nominal values, or the whole vector, shape (np,) or (batch, np).
+            controller_p: the controller's parameters, in the same form.
             t0: time of the start [s].
-            restart: whether the start is looked at and the controller forgets what it remembers; False to go on, which
-                a batch cannot.
-            progress: called with the share that is done, in [0, 1].
-            threads: that a batch may use; all that this process may use if not given.
-            every: of so many samples one is kept, and the first and the last.
+            restart: True to check the start and reset the controller's memory; False to continue the last run, which is
+                not possible for a batch.
+            progress: called with the fraction that is done, in [0, 1].
+            threads: number of threads for a batch; all that this process may use by default.
+            every: one of so many samples is stored, besides the first and the last.
 
         Returns:
-            The samples, the first at t0 and the last a duration later, or earlier if ``stop`` said so.
+            The samples, the first at t0 and the last a duration later, or earlier if ``stop`` became positive.
 
         Raises:
             ShapeError, ModelError, ParameterError: for bad input, such as natural constraints that depend on each other
-                at the start; of a batch with the first lane that has it.
-            SimulationError: if rows become dependent, a number is not finite, or the controller raises anything; the
-                trajectory so far is attached. Not in a batch, where each lane has its ``failure``.
+                at the start; for a batch the message names the first such lane.
+            SimulationError: if rows become dependent, a value is not finite, or the controller raises an error; the
+                trajectory so far is attached. Not for a batch, where ``failure`` has the status of each lane.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         if starts.batch and not restart:
-            raise ModelError("a batch cannot go on from where another run ended (restart=False): its lanes begin anew")
+            raise ModelError("a batch cannot continue another run: omit restart=False")
         motions, cause = self._run(starts, duration, step, t0, restart, progress, threads, every)
         if starts.batch:
-            # No type tells one from the other by the shape of what comes in.
+            # The types cannot tell a batch from a single run: that depends on the shapes of the arguments.
             return cast(Trajectory, motions)
         if motions.failure[0] != Status.OK:
             raise SimulationError(motions.endings[0], motions[0], Status(int(motions.failure[0]))) from cause
@@ -166,29 +167,30 @@ class Simulator:
         threads: int | None = None,
         every: int = 1,
     ) -> Trajectories:
-        """Simulate a batch of motions; :meth:`run` with the type of what it returns then.
+        """Simulate a batch of motions; like :meth:`run`, with the return type of a batch.
 
         Args:
             q0: coordinates, shape (nq,) or (batch, nq).
             v0: velocities, shape (nv,) or (batch, nv).
-            duration: [s].
+            duration: duration of the motions [s].
             step: interval of samples, and of a fixed-step integrator [s].
-            p: the plant's parameters: nominal, overridden by name with numbers or arrays of shape (batch,), or the
-                whole vector, shape (np,) or (batch, np).
-            controller_p: the controller's parameters, likewise.
+            p: the plant's parameters: a mapping from names to numbers or arrays of shape (batch,) that overrides
+                nominal values, or the whole vector, shape (np,) or (batch, np).
+            controller_p: the controller's parameters, in the same form.
             t0: time of the start [s].
-            progress: called with the share that is done, in [0, 1].
-            threads: that may be used; all that this process may use if not given.
-            every: of so many samples one is kept, and the first and the last of each lane.
+            progress: called with the fraction that is done, in [0, 1].
+            threads: number of threads; all that this process may use by default.
+            every: one of so many samples is stored, besides the first and the last of each lane.
 
         Returns:
-            The samples of all lanes, and why each of them ended; a batch of one if nothing has a batch axis.
+            The samples of all lanes, and the reason for which each ended; a batch of one if no argument has a batch
+            axis.
 
         Raises:
-            ShapeError, ModelError, ParameterError: for bad input, with the first lane that has it.
+            ShapeError, ModelError, ParameterError: for bad input; the message names the first such lane.
             SimulationInterrupted: on Ctrl-C; the samples so far are attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         return self._run(replace(starts, batch=True), duration, step, t0, True, progress, threads, every)[0]
 
     def _run(
@@ -202,17 +204,17 @@ class Simulator:
         threads: int | None,
         every: int,
     ) -> tuple[Trajectories, BaseException | None]:
-        """All lanes, and what the controller raised in the last of them that it failed."""
+        """Run all lanes; return them and the last error that the controller raised."""
         span, interval, t0 = positive("duration", duration), positive("step", step), finite("t0", t0)
         workers, every = thread_count(threads), whole("every", every)
         if progress is not None and not callable(progress):
-            raise ModelError(f"progress must be a function of one number, the share that is done, got {progress!r}")
+            raise ModelError(f"progress must be a function of one number, the fraction that is done, got {progress!r}")
         x, numbers, lanes = starts.x, starts.numbers, len(starts.x)
         plant, own = np.split(numbers, [len(self.robot.parameters)], axis=1)
         steps = step_count(span, interval)
         h = span / steps
         advice = "take a larger step, a shorter duration" + (", fewer lanes" if lanes > 1 else "")
-        advice += f", or every=, which keeps one of so many samples (of {every:,} so far)"
+        advice += f", or every= to store fewer samples (one of {every:,} now)"
         run = RunSettings(
             self._loop,
             self.controller,
@@ -225,17 +227,17 @@ class Simulator:
             self._integrator,
             advice,
         )
-        # Before all lanes are looked at, which takes its time.
+        # Before the check of all lanes, which takes time.
         with run.memory(lanes):
             pass
         if restart:
             require_distinct_times(t0, span, h)
         with self._lock:
             if self._natural is not None and restart:
-                self._natural.look(x, plant, t0, batch=starts.batch)
+                self._natural.check(x, plant, t0, batch=starts.batch)
             if self._limit is not None:
                 self._limit.check(own, h, batch=starts.batch)
-            before = None if self._natural is None else self._natural.before(x, plant, t0, h)
+            before = None if self._natural is None else self._natural.previous_pivots(x, plant, t0, h)
             runner = self._runner(lanes > 1, self._is_exact(numbers))
         record = Record(run, numbers, before)
         cause: BaseException | None = None
@@ -265,16 +267,16 @@ class Simulator:
                             record.notes[lane] = self._loop.notes
         except KeyboardInterrupt as interrupt:
             record.ending[~record.ended] = "interrupted"
-            said = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
+            message = f"interrupted after {np.count_nonzero(record.ended)} of {lanes} lanes"
             motions = Trajectories.of(record, spent)
             if starts.batch:
-                raise SimulationInterrupted(cast(Trajectory, motions), said) from interrupt
+                raise SimulationInterrupted(cast(Trajectory, motions), message) from interrupt
             raise SimulationInterrupted(motions[0]) from interrupt
         return Trajectories.of(record, spent), cause
 
     @functools.cached_property
     def _start(self) -> StartRun:
-        """What runs lane by lane do without machine code for the whole of them."""
+        """Function that starts a run of a single lane where the whole run is not machine code."""
         return self._integrator.prepare(self._loop)
 
     def _runner(self, batch: bool, exact: bool) -> LaneRunner | None:
@@ -283,41 +285,41 @@ class Simulator:
         key = batch, exact
         if key not in self._runners:
             symbolic = self._loop.symbolic()
-            twins = symbolic.twins if exact and symbolic is not None else ()
+            twins = symbolic.shared_parameters if exact and symbolic is not None else ()
             self._runners[key] = CompiledRunner.of(replace(self._march, twins=twins), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:
-        """Whether the controller's model has the plant's values in all lanes; numbers of shape (lanes, np)."""
+        """True if the controller's model has the plant's values in all lanes; numbers of shape (lanes, np)."""
         symbolic = self._loop.symbolic()
-        if symbolic is None or not symbolic.twins:
+        if symbolic is None or not symbolic.shared_parameters:
             return False
-        ours, theirs = (numbers[:, [pair[i] for pair in symbolic.twins]] for i in (0, 1))
-        # By their bits: 0.0 and -0.0 are equal, and quotients of them are not.
+        ours, theirs = (numbers[:, [pair[i] for pair in symbolic.shared_parameters]] for i in (0, 1))
+        # Compare bits: 0.0 and -0.0 are equal, but quotients by them are not.
         return ours.tobytes() == theirs.tobytes()
 
     def values(self, p: Values = None, controller_p: Values = None) -> NDArray[np.float64]:
-        """Numbers for the plant's parameters, then the controller's, shape (np,).
+        """Return the plant's parameters, then the controller's, shape (np,).
 
         Args:
-            p: the plant's parameters: nominal, overridden by name, or the whole vector.
-            controller_p: the controller's parameters, likewise.
+            p: the plant's parameters: a mapping from names that overrides nominal values, or the whole vector.
+            controller_p: the controller's parameters, in the same form.
 
         Raises:
-            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
+            ParameterError: for an unknown name, a parameter without a value, or a value out of its range.
             ShapeError: for a vector of another length.
         """
-        require_own_names(self.robot, self.law_parameters, p)
-        return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(controller_p)])
+        require_own_names(self.robot, self.controller_parameters, p)
+        return np.concatenate([self.robot.parameters.values(p), self.controller_parameters.values(controller_p)])
 
 
 _LOCKS = tuple(threading.RLock() for _ in range(256))
 
 
 def _locks_of(controller: Controller | None) -> list[threading.RLock]:
-    """Those of a controller and of all controllers inside it, in the one order in which they are taken.
+    """Locks of a controller and of all controllers inside it, in a fixed order of acquisition.
 
-    Controllers that have nothing to do with each other seldom share one, and then wait for each other.
+    Unrelated controllers seldom share a lock; if they do, one waits for the other.
     """
     waiting, found = [] if controller is None else [controller], dict[int, Controller]()
     while waiting:
@@ -329,5 +331,5 @@ def _locks_of(controller: Controller | None) -> list[threading.RLock]:
 
 
 def _share(progress: Callable[[float], None] | None, lane: int, lanes: int) -> Callable[[float], None] | None:
-    """What tells of the share of all lanes, from the share of one that is run after those before it."""
+    """Return a function of one lane's progress that reports the progress of all lanes."""
     return None if progress is None else lambda share: progress((lane + share) / lanes)

@@ -1,6 +1,6 @@
 """Checks before a run: natural constraints at the start, gains, and the longest stable step.
 
-What is wrong with the natural constraints is said before the run, not by what it ends with.
+Problems of the natural constraints are reported before the run, not by its ending.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 MISFIT = 1e-6
-"""A residual, or its rate, above this is more than what an assembly leaves."""
+"""Residual, or rate of one, above which a start does not satisfy a constraint: assembly leaves less."""
 
 CONTRADICTION = 1e-2
-"""Share, or m/s² and rad/s², by which rows may contradict each other: a misfit of 1e-6 times its gain is no more."""
+"""Disagreement of rows, relative or in m/s² and rad/s², that is a contradiction; more than a misfit of 1e-6 causes."""
 
 WORTH_A_LOOK = 1e-6
-"""Share of the longest row, far above what counts as dependent, below which the rest of a row is looked at closely."""
+"""Share of the longest row below which the independent part of a row is examined; far above the rank tolerance."""
 
 
 class NaturalCheck:
-    """A robot's natural constraints, looked at in numbers.
+    """Numerical check of a robot's natural constraints.
 
     Where rows depend on others, A M⁻¹ Aᵀ is singular: its pivots are rounding errors, and so are the reactions. Where a
-    constraint does not hold, its stabilisation pulls it together, by forces that no mechanism has.
+    constraint is violated, its stabilisation corrects it by forces that no mechanism has.
     """
 
     def __init__(self, robot: Robot, *, dependent: bool = False) -> None:
         """Build the kernel of A and of the residuals.
 
         Args:
-            robot: with natural constraints.
-            dependent: whether rows may depend on others.
+            robot: the robot, with natural constraints.
+            dependent: True if rows may depend on others.
         """
         c = robot.coordinates
         self._dependent = dependent
@@ -67,69 +67,69 @@ class NaturalCheck:
         inputs = {"t": c.t, "q": c.q, "v": c.v, "p": robot.p}
         if not dependent:
             moved = {"slope": c.N @ c.v, "pivots": robot.natural_factor.pivots}
-            self._moved = Kernel("natural_moved", inputs, moved, compiled=False)
+            self._extrapolation = Kernel("natural_moved", inputs, moved, compiled=False)
         self._kernel = Kernel("natural_rows", inputs, outputs, compiled=False)
 
-    def look(self, x: Array, p: Array, t: float = 0.0, *, batch: bool = False) -> None:
-        """Look at the states in which runs start.
+    def check(self, x: Array, p: Array, t: float = 0.0, *, batch: bool = False) -> None:
+        """Check the states in which runs start.
 
         Args:
             x: states (q, v), shape (lanes, nq + nv).
             p: parameters of the robot, shape (lanes, np).
             t: time [s].
-            batch: whether to say which lane it is.
+            batch: True to name the lane in messages.
 
         Raises:
-            ModelError: if rows are dependent there; a :class:`~erugin.symbolic.errors.StartWarning` says that a
-                constraint does not hold.
+            ModelError: if rows are dependent; a constraint that is violated issues a
+                :class:`~erugin.symbolic.errors.StartWarning`.
         """
         robot, c = self._robot, self._robot.coordinates
         k = len(robot.natural_rows)
         rows, right, value, rate = self._each(self._kernel, t, x, p)
-        # Entries of matrices come column by column.
+        # The entries of matrices are in column-major order.
         rows = rows.reshape(-1, c.nv, k).transpose(0, 2, 1)
         known = np.asarray(np.isfinite(rows).all(axis=(1, 2)), dtype=np.bool_)
         for lane in np.flatnonzero(known & self._may_depend(rows, known)).tolist():
-            self._look_at_rows(rows[lane], right[lane], f"lane {lane}: " if batch else "")
-        for what, misses in (("", value), (", in its rate,", rate)):
+            self._check_rows(rows[lane], right[lane], f"lane {lane}: " if batch else "")
+        for what, misses in (("residual", value), ("rate of the residual", rate)):
             off = np.where(known[:, None], np.abs(misses), 0.0)
             lanes = np.flatnonzero((off > MISFIT).any(axis=1))
             if len(lanes):
                 lane, worst = int(lanes[0]), int(np.argmax(off[lanes[0]]))
                 who = f"lane {lane}, first of {len(lanes)} such: {robot.name}" if batch else robot.name
                 warnings.warn(
-                    f"{who} starts off its natural constraint {robot.natural_rows[worst]!r}, which{what} is "
-                    f"{misses[lane, worst]:.3g} and not 0; it is pulled together as the constraint's perturbation "
-                    "equation says. assemble and assemble_velocities find a start that fits",
+                    f"{who} violates its natural constraint {robot.natural_rows[worst]!r} at the start: the {what} is "
+                    f"{misses[lane, worst]:.3g} instead of 0 and will decay by the constraint's perturbation equation. "
+                    "assemble and assemble_velocities compute a consistent start",
                     StartWarning,
                     stacklevel=caller_stacklevel(),
                 )
                 return
 
-    def before(self, x: Array, p: Array, t: float, step: float) -> Array | None:
-        """Pivots of the rows one step before states, thought back along their velocities, shape (lanes, k).
+    def previous_pivots(self, x: Array, p: Array, t: float, step: float) -> Array | None:
+        """Return the pivots of the rows one step before the states, extrapolated backwards, shape (lanes, k).
 
-        It is None if rows may depend on others.
+        Return None if rows may depend on others.
 
         Args:
             x: states (q, v), shape (lanes, nq + nv).
             p: parameters of the robot, shape (lanes, np).
             t: time [s].
-            step: [s].
+            step: h [s].
         """
         if self._dependent:
             return None
         nq = self._robot.coordinates.nq
-        slope = self._each(self._moved, t, x, p)[0]
+        slope = self._each(self._extrapolation, t, x, p)[0]
         back = np.column_stack([x[:, :nq] - step * slope, x[:, nq:]])
-        return self._each(self._moved, t - step, back, p)[1]
+        return self._each(self._extrapolation, t - step, back, p)[1]
 
     def _each(self, kernel: Kernel, t: float, x: Array, p: Array) -> list[Array]:
         nq = self._robot.coordinates.nq
         return evaluate_each(kernel, [np.full((len(x), 1), t), x[:, :nq], x[:, nq:], p])
 
     def _may_depend(self, rows: Array, known: Flags) -> Flags:
-        """Lanes worth a look row by row: what is left of a row outside all others before it is the pivot of QR."""
+        """True for lanes to examine row by row: a pivot of QR is the part of a row independent of those before."""
         finite = np.where(known[:, None, None], rows, 0.0)
         k, n = finite.shape[1:]
         if k > n:
@@ -138,21 +138,21 @@ class NaturalCheck:
         longest = np.sqrt(np.square(finite).sum(axis=2)).max(axis=1)
         return np.asarray((left <= WORTH_A_LOOK * longest[:, None]).any(axis=1), dtype=np.bool_)
 
-    def _look_at_rows(self, rows: Array, right: Array, who: str) -> None:
+    def _check_rows(self, rows: Array, right: Array, who: str) -> None:
         robot = self._robot
         found = [robot.natural_rows[i] for i in dependent_rows(rows, self._sizes)]
         if found and robot.redundant == "refused" and not self._dependent:
             raise ModelError(
                 f"{who}{robot.name}: at the start, natural constraints depend on those before them, or vanish: "
                 f"{', '.join(map(repr, found))}. Start from another position if this one is singular; if they are "
-                "redundant everywhere, leave them out with without_rows(robot, rows), or keep them, with reactions of "
+                "redundant everywhere, omit them with without_rows(robot, rows), or keep them, with reactions of "
                 'least norm, by mechanism(..., redundant="least-norm"): neither changes the motion'
             )
         if found and robot.redundant == "least-norm" and np.isfinite(right).all():
             self._require_agreement(rows, right, who)
 
     def _require_agreement(self, rows: Array, right: Array, who: str) -> None:
-        """Raise ModelError if rows that depend on each other ask for different accelerations."""
+        """Raise ModelError if dependent rows require different accelerations."""
         robot, n = self._robot, self._robot.coordinates.nv
         one_state = ConstrainedMotion(np.eye(n), np.zeros(n), rows, right, self._sizes, robot.natural_rows)
         known = solvability(one_state, consistency=CONTRADICTION)
@@ -160,30 +160,30 @@ class NaturalCheck:
         if wrong:
             raise ModelError(
                 f"{who}{robot.name}: at the start, natural constraints contradict each other: {', '.join(wrong)}: no "
-                "motion satisfies them all. Start where they hold, or take one of them away"
+                "motion satisfies them all. Start where they are satisfied, or remove one of them"
             )
 
 
 ROUNDING = 1e-7
-"""Of the largest entry of a state matrix: a double eigenvalue comes out with an error of the root of rounding."""
+"""Relative to the largest entry of a state matrix: the error of a double eigenvalue is the root of rounding."""
 
 
 class StepLimit:
-    """Refuses gains that make a deviation grow, and a step at which an integrator would, though its equation decays.
+    """Check that gains make deviations decay, and that the integrator reproduces the decay at the given step.
 
-    Both are seen in the linearization at zero, with the largest gains where they depend on time: there equations that
-    saturate, and the smoothed ones of finite time, are steepest.
+    Both follow from the linearization at zero, with the largest gains where they depend on time: saturating equations,
+    and smoothed finite-time ones, are steepest there.
     """
 
     def __init__(
         self, linearizations: Sequence[tuple[str, ca.SX]], parameters: Parameters, integrator: Integrator
     ) -> None:
-        """Keep the state matrices of the perturbation equations as a function of the gains.
+        """Build the state matrices of the perturbation equations as a function of the gains.
 
         Args:
             linearizations: name of each constraint and the state matrix of its perturbation equation.
-            parameters: of the controller, the gains among them.
-            integrator: takes the steps.
+            parameters: parameters of the controller, including the gains.
+            integrator: the integrator.
         """
         self._names = [name for name, matrix in linearizations if matrix.numel()]
         matrices = {f"A{i}": matrix for i, (_, matrix) in enumerate(linearizations) if matrix.numel()}
@@ -194,14 +194,14 @@ class StepLimit:
         self._integrator = integrator
 
     def check(self, p: Array, step: float, *, batch: bool = False) -> None:
-        """Raise ModelError for unstable gains, or for a step that is too long, with the longest that is not.
+        """Raise ModelError for unstable gains, or for a step that is too long, with the longest stable step.
 
         Args:
-            p: parameters of the law, shape (lanes, number of them).
+            p: parameters of the controller, shape (lanes, number of them).
             step: h [s].
-            batch: whether to say which lane it is.
+            batch: True to name the lane in messages.
         """
-        # What is swept in a batch seldom is a gain.
+        # Parameters that vary in a batch are seldom gains.
         lanes = np.unique(p[:, self._gains], axis=0, return_index=True)[1] if len(p) > 1 and self._gains else [0]
         for lane in sorted(map(int, lanes)):
             self._check_one(p[lane], step, f"lane {lane}: " if batch else "")
@@ -223,12 +223,12 @@ class StepLimit:
                     low, high = (middle, high) if self._growth(eigenvalues, middle) <= 1.0 else (low, middle)
                 longest = float(f"{low:.2g}")
                 if self._growth(eigenvalues, longest) > 1.0:
-                    # Rounded up beyond the limit: whoever took that step would be refused again.
+                    # Rounded up beyond the limit: that step would be rejected too.
                     longest -= 10.0 ** (math.floor(math.log10(low)) - 1)
                 raise ModelError(
                     f"{who}a step of {step:g} s is too long for the perturbation equation of {name!r}: "
                     f"{type(self._integrator).__name__} multiplies its deviation by "
-                    f"{self._growth(eigenvalues, step):.3g} per step. Take at most {longest:.2g} s, or slower gains"
+                    f"{self._growth(eigenvalues, step):.3g} per step. Use at most {longest:.2g} s, or slower gains"
                 )
 
     def _growth(self, eigenvalues: NDArray[np.complex128], step: float) -> float:

@@ -1,4 +1,4 @@
-"""Which sample ends a run, and why: rows that become dependent, numbers that are not finite, the stop condition."""
+"""Termination of runs: dependent rows, values that are not finite, divergence, and the stop condition."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ SMALL = 0.1
 
 @dataclass(frozen=True)
 class Ending:
-    """The sample that ends a run.
+    """Sample that ends a run, and the reason.
 
     Attributes:
-        lane: whose run.
-        index: of the sample in its block.
+        lane: index of the lane.
+        index: index of the sample in its block.
         status: OK if the stop condition holds.
-        said: what was found, without the time.
-        ahead: whether it may also be in the step after the sample.
-        by_program: whether it was rows of the program.
+        reason: the reason, without the time.
+        ahead: True if the event may also lie in the step after the sample.
+        by_program: True if rows of the program are the reason.
     """
 
     lane: int
     index: int
     status: Status
-    said: str
+    reason: str
     ahead: bool = False
     by_program: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class _Pivots:
-    """Pivots of some lanes: as they are, at the next sample where they fall to zero, and their largest so far."""
+    """Pivots of some lanes: current values, values extrapolated to the next sample, and the largest so far."""
 
     now: Array
     ahead: Array
@@ -54,10 +54,10 @@ class _Pivots:
 
 
 class TerminationMonitor:
-    """Judges the samples of runs side by side, block by block.
+    """Monitor that finds the samples at which parallel runs end, block by block.
 
-    What is said of a lane depends neither on the other lanes nor on where blocks begin. Blocks in which nothing is near
-    an end are seen to be so by their extremes; only lanes that are not so calm are looked at sample by sample.
+    The result for a lane depends neither on the other lanes nor on the boundaries of blocks. The extremes of a block
+    show whether any sample may end a run; only the lanes concerned are then checked sample by sample.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class TerminationMonitor:
         divergence: DivergenceDetector,
         before: Array | None = None,
     ) -> None:
-        """Nothing seen yet.
+        """Start with no samples.
 
         Args:
-            loop: what is recorded.
-            controller: names the rows.
+            loop: the closed loop that is recorded.
+            controller: the controller, which names the rows, or None.
             lanes: number of runs.
-            step: between samples [s].
-            divergence: finds runs that run away.
+            step: interval between samples [s].
+            divergence: detector of runs that diverge.
             before: pivots of natural rows one step before the first sample, shape (lanes, k), if known.
         """
         self._divergence = divergence
@@ -89,73 +89,73 @@ class TerminationMonitor:
         self._before = {key: np.zeros((lanes, loop.sizes[key])) for key in (*PIVOTS, "active")}
         self._natural = NaturalRank(loop.robot, step, lanes, before) if loop.sizes[NATURAL[0]] else None
 
-    def look(self, window: SampleWindow, past: Array) -> list[Ending]:
-        """The lanes that end in a block, and keep what later blocks need.
+    def find_endings(self, window: SampleWindow, past: Array) -> list[Ending]:
+        """Return the endings of lanes in a block, and update the history that later blocks need.
 
         Args:
-            window: samples that follow those of the call before, with n > 0.
+            window: samples that follow those of the previous call, with n > 0.
             past: states at the samples before it, as many as :class:`DivergenceDetector` needs, shape (lanes, m, nx).
         """
-        # Behind the end of a lane is whatever memory held, signalling NaN too.
+        # Beyond the end of a lane the memory is uninitialized and may contain signalling NaNs.
         with np.errstate(all="ignore"):
-            return self._look(window, past)
+            return self._find_endings(window, past)
 
-    def _look(self, window: SampleWindow, past: Array) -> list[Ending]:
+    def _find_endings(self, window: SampleWindow, past: Array) -> list[Ending]:
         count = len(window.states)
         some = 2 * len(window.lanes) <= count
         rows: Rows = window.lanes if some else slice(None)
-        wanted = window.lanes if some else np.arange(count)
-        running = np.ones(len(wanted), dtype=np.bool_)
+        checked = window.lanes if some else np.arange(count)
+        running = np.ones(len(checked), dtype=np.bool_)
         if not some and len(window.lanes) < count:
-            # Lanes that have ended are looked at as well, to no effect: that is cheaper than copying the others.
+            # Checking lanes that have ended too, without effect, is cheaper than copying the others.
             running[:] = False
             running[window.lanes] = True
         data = {key: window.data[key][rows] for key in (*PIVOTS, "active", "stop", *NATURAL)}
         high = {key: largest(np.where(data["active"] > 0.0, data[key], 0.0) if self._switches else data[key])
                 for key in PIVOTS if data[key].shape[2]}  # fmt: skip
-        calm = self._calm(data, high, rows)
+        regular = self._are_regular(data, high, rows)
         states = window.states[rows]
         if window.first == 0:
-            self._divergence.begin(states[:, 0], rows)
-        calm &= self._divergence.calm(states, rows) & all_finite(window.data["output"][rows])
+            self._divergence.start(states[:, 0], rows)
+        regular &= self._divergence.are_within_levels(states, rows) & all_finite(window.data["output"][rows])
         if self._natural is not None:
             if window.first == 0:
-                self._natural.begin(data[NATURAL[1]][:, 0], rows)
-            calm &= self._natural.calm(data[NATURAL[0]], data[NATURAL[1]], rows)
-        uneasy = wanted[running & ~calm]
-        endings = self._looked_at(window, uneasy, past) if uneasy.size else []
+                self._natural.start(data[NATURAL[1]][:, 0], rows)
+            regular &= self._natural.are_regular(data[NATURAL[0]], data[NATURAL[1]], rows)
+        suspect = checked[running & ~regular]
+        endings = self._check_samples(window, suspect, past) if suspect.size else []
         for key, found in high.items():
             self._largest[key][rows] = np.maximum(self._largest[key][rows], found)
         for key, before in self._before.items():
             before[rows] = data[key][:, -1]
         if self._natural is not None:
-            self._natural.remember(data[NATURAL[0]], rows)
+            self._natural.update(data[NATURAL[0]], rows)
         return endings
 
-    def _calm(self, data: dict[str, Array], high: dict[str, Array], rows: Rows) -> Flags:
-        """Lanes whose pivots are all large and whose stop condition never holds."""
-        calm = ~(data["stop"] > 0.0).any(axis=(1, 2))
+    def _are_regular(self, data: dict[str, Array], high: dict[str, Array], rows: Rows) -> Flags:
+        """True for lanes whose pivots are all large and whose stop condition never holds."""
+        regular = ~(data["stop"] > 0.0).any(axis=(1, 2))
         for key, bound in zip(PIVOTS, (self._tolerance, 0.0), strict=True):
             if data[key].shape[2]:
-                # The pivot 1 of a row that is off counts here: too much is looked at rather than too little.
+                # The pivot 1 of a row that is off counts here: that checks too many lanes rather than too few.
                 most = np.maximum(self._largest[key][rows], largest(data[key]) if self._switches else high[key])
-                calm &= all_above(data[key], np.maximum(SMALL * most, math.nextafter(bound, math.inf)))
-        return np.asarray(calm, dtype=np.bool_)
+                regular &= all_above(data[key], np.maximum(SMALL * most, math.nextafter(bound, math.inf)))
+        return np.asarray(regular, dtype=np.bool_)
 
-    def _looked_at(self, window: SampleWindow, lanes: NDArray[np.intp], past: Array) -> list[Ending]:
-        """The same for some lanes, sample by sample."""
+    def _check_samples(self, window: SampleWindow, lanes: NDArray[np.intp], past: Array) -> list[Ending]:
+        """Find the endings of some lanes, sample by sample."""
         data = {key: window.data[key][lanes] for key in ("output", *PIVOTS, "active", "stop", *NATURAL)}
         known = _every(np.isfinite(window.states[lanes]))
         finite = known & _every(np.isfinite(data["output"]))
         relative, pivots = (self._ahead(key, window.first, data, lanes) for key in PIVOTS)
         dependent = ~((relative.ahead > self._tolerance) & (pivots.ahead > 0.0))
-        # Behind a row that vanishes the factorization goes on with 0/0: what the first bad pivot is decides.
+        # After a vanishing row the factorization continues with 0/0: only the first bad pivot counts.
         leading = dependent & (np.cumsum(dependent, axis=2) == 1)
         singular = known & ~_every(~(leading & ~np.isnan(relative.now)))
         stopped = ~_every(~(data["stop"] > 0.0))
         natural, found = np.zeros_like(known), None
         if self._natural is not None:
-            found = self._natural.judge(data[NATURAL[0]], data[NATURAL[1]], lanes)
+            found = self._natural.find(data[NATURAL[0]], data[NATURAL[1]], lanes)
             # The last sample has no step after it.
             final = stopped.copy()
             final[:, -1] |= window.last
@@ -166,7 +166,7 @@ class TerminationMonitor:
             i = int(np.argmax(ending[j])) if ending[j].any() else window.n
             lost = i < window.n and bool(natural[j, i] or singular[j, i])
             seen = i + 1 if i < window.n and known[j, i] and not lost else i
-            away = self._divergence.look(window, lane, seen, past[lane])
+            away = self._divergence.find(window, lane, seen, past[lane])
             if away is not None:
                 endings.append(Ending(lane, away[0], Status.DIVERGED, away[1]))
             elif i == window.n:
@@ -175,8 +175,8 @@ class TerminationMonitor:
                 endings.append(self._natural_ending(found, lane, j, i))
             elif singular[j, i]:
                 row = self._singular_row(relative, pivots, j, i)
-                said = f"{row} {self._rank_loss}"
-                endings.append(Ending(lane, i, Status.SINGULAR, said, ahead=True, by_program=True))
+                reason = f"{row} {self._rank_loss}"
+                endings.append(Ending(lane, i, Status.SINGULAR, reason, ahead=True, by_program=True))
             elif not finite[j, i]:
                 endings.append(Ending(lane, i, Status.NOT_FINITE, self._not_finite(window.states[lane, i])))
             else:
@@ -189,12 +189,12 @@ class TerminationMonitor:
         return Ending(lane, i, Status.SINGULAR, found.sentence(j, i), ahead=True)
 
     def _ahead(self, key: str, first: int, data: dict[str, Array], lanes: NDArray[np.intp]) -> _Pivots:
-        """Pivots extrapolated to the next sample, where they fall to zero; elsewhere as they are.
+        """Pivots extrapolated to the next sample where they fall towards zero; elsewhere the current ones.
 
-        A pivot falls to zero linearly in time where a position is singular, and a fixed step jumps across: the
-        extrapolation sees it coming at the last sample that still means something. Only a pivot that is small beside
-        its largest value so far is extrapolated, so that a large one may fall as fast as it likes. The pivot 1 of a row
-        that is off is no value to fall from.
+        A pivot falls to zero linearly in time at a singular position, and a fixed step jumps across it: the
+        extrapolation detects it at the last meaningful sample. Only a pivot that is small relative to its largest value
+        so far is extrapolated, so that a large one may fall at any speed. The pivot 1 of a row that is off does not
+        count as a value to fall from.
         """
         now = data[key]
         on = data["active"] > 0.0 if self._switches else np.ones(now.shape, dtype=np.bool_)
@@ -212,7 +212,7 @@ class TerminationMonitor:
             return _Pivots(now, now + np.where(falling, np.minimum(now - before, 0.0), 0.0), so_far)
 
     def _singular_row(self, relative: _Pivots, pivots: _Pivots, j: int, i: int) -> str:
-        """A sentence on the row that is dependent at a sample, or else on the one that will be first after it."""
+        """Describe the row that is dependent at a sample, or else the one that will be first after it."""
         least: Array = np.minimum(relative.now[j, i], 0.0)
         here: Array = np.where(pivots.now[j, i] > 0.0, relative.now[j, i], least)
         if not (here > self._tolerance).all():
@@ -229,5 +229,5 @@ class TerminationMonitor:
 
 
 def _every(flags: Flags) -> Flags:
-    """Whether all flags of a sample hold, shape (lanes, n); true for samples without flags."""
+    """True where all flags of a sample are set, shape (lanes, n); True for samples without flags."""
     return np.asarray(flags.all(axis=2), dtype=np.bool_)

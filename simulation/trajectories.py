@@ -1,4 +1,4 @@
-"""The record of simulated motions side by side."""
+"""Record of a batch of simulated motions."""
 
 from __future__ import annotations
 
@@ -31,36 +31,37 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 CONFIRMED = 20
-"""Samples confirmed one after the other, the most doubtful first, by which all others are."""
+"""Number of consecutive confirmed samples, the most doubtful first, after which all others count as confirmed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories(MotionRecord):
     """Samples of the motions of a batch, one lane each; every array is read-only.
 
-    Beyond the end of a lane its samples are NaN; ``status`` says there what it said last, ``active`` nothing.
+    Beyond the end of a lane its samples are NaN, ``status`` is that of its end, and ``active`` is False.
 
     Attributes:
         t: times, shape (batch, N) [s].
         q: coordinates, shape (batch, N, nq).
         v: velocities, shape (batch, N, nv).
         u: inputs, shape (batch, N, nu), or forces R, shape (batch, N, nv), of an ideal controller.
-        deviation: of the program's rows, shape (batch, N, m).
+        deviation: deviations of the program's rows, shape (batch, N, m).
         energy: T + V, shape (batch, N) [J].
         pivots: relative pivots of the program's rows, shape (batch, N, m).
-        active: whether each of the program's rows is on, shape (batch, N, m).
+        active: True where a row of the program is on, shape (batch, N, m).
         status: a :class:`~erugin.controllers.Status` per sample, shape (batch, N).
         count: number of samples of each lane, shape (batch,).
-        failure: a :class:`~erugin.controllers.Status` per lane, why it had to stop, shape (batch,); OK if it did not.
-        endings: why each lane ended, as a sentence.
-        notes: what a controller without a symbolic law said in each lane, and when.
-        metrics: what was reckoned along the motions, by name, shape (batch,) each.
+        failure: a :class:`~erugin.controllers.Status` per lane for which it had to stop, shape (batch,); OK if it did
+            not.
+        endings: reason for which each lane ended, as a sentence.
+        notes: for each lane, times at which a controller without a symbolic law changed its status, with its messages.
+        metrics: metrics accumulated along the motions, by name, shape (batch,) each.
         plant: the plant; None for motions that were loaded without it. :attr:`robot` is never None.
-        controller: what drove it, or None.
+        controller: the controller, or None.
         p: the plant's parameters, shape (batch, np).
         controller_p: the controller's parameters, shape (batch, number of them).
         wall_time: time that the integration of all lanes took, without building and compiling [s].
-        named: names and units, for motions that were loaded without their plant or controller; otherwise theirs.
+        named: names and units for motions loaded without their plant or controller; otherwise None.
     """
 
     t: Array
@@ -94,16 +95,16 @@ class Trajectories(MotionRecord):
 
     @classmethod
     def of(cls, record: Record, wall_time: float) -> Trajectories:
-        """What a record holds; the record is not used any more.
+        """Build trajectories from a record, whose arrays they reuse.
 
         Args:
-            record: of runs that have ended, or were interrupted.
-            wall_time: that they took [s].
+            record: record of runs that have ended or were interrupted.
+            wall_time: time that they took [s].
         """
         loop, controller, data = record.run.loop, record.run.controller, record.data
         nq, split = loop.robot.coordinates.nq, len(loop.robot.parameters)
         kept, t = record.kept, record.times()
-        ended = np.arange(record.run.room) >= kept[:, None]
+        ended = np.arange(record.run.capacity) >= kept[:, None]
         status = _statuses(data["status"], record)
         switches = data["active"].shape[2] > 0
         active = data["active"] > 0.0 if switches else np.ones(data["relative_pivots"].shape, dtype=np.bool_)
@@ -120,15 +121,15 @@ class Trajectories(MotionRecord):
                 within = (t[i] >= first) & (t[i] <= last) & (status[i] == Status.OK)
                 status[i, within] = Status.BLOCKED
             notes[i] = tuple(sorted((*notes[i], *found.notes)))
-            told = [said for time, said in found.notes if any(time == span[0] for span in found.spans)]
-            endings[i] = "; ".join([endings[i], *told])
+            messages = [message for time, message in found.notes if any(time == span[0] for span in found.spans)]
+            endings[i] = "; ".join([endings[i], *messages])
         if controller is not None:
             failing = sorted(_failing(controller, record, t, data["relative_pivots"], status, law))
             for i, k, verdict, _ in failing:
                 status[i, k] = verdict
             for i, lane in itertools.groupby(failing, key=lambda one: one[0]):
-                _, k, _, said = next(lane)
-                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), said))))
+                _, k, _, message = next(lane)
+                notes[i] = tuple(sorted((*notes[i], (float(t[i, k]), message))))
         return cls(
             t=t,
             q=record.states[:, :, :nq],
@@ -156,7 +157,7 @@ class Trajectories(MotionRecord):
         return len(self.t)
 
     def __iter__(self) -> Iterator[Trajectory]:
-        """Lane by lane."""
+        """Iterate over the lanes."""
         return (self[i] for i in range(len(self)))
 
     @overload
@@ -166,16 +167,16 @@ class Trajectories(MotionRecord):
     def __getitem__(self, lane: slice) -> tuple[Trajectory, ...]: ...
 
     def __getitem__(self, lane: int | slice) -> Trajectory | tuple[Trajectory, ...]:
-        """One lane up to its end, or some of them.
+        """Return one lane up to its end, or a tuple of lanes.
 
         Args:
-            lane: its place in the batch, or a slice of places.
+            lane: index in the batch, or a slice.
         """
         if isinstance(lane, slice):
             return tuple(self[i] for i in range(*lane.indices(len(self))))
         i = range(len(self))[lane]
         n = int(self.count[i])
-        # A lane of many must not keep all others alive; of one there are no others.
+        # A copy, so that one lane does not keep the arrays of the whole batch alive.
         own = np.ascontiguousarray if len(self) == 1 else np.array
         return Trajectory(
             **{name: own(getattr(self, name)[i, :n]) for name in SAMPLED},
@@ -202,12 +203,12 @@ class Trajectories(MotionRecord):
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        """Whether every sample of a lane has status OK, shape (batch,)."""
+        """True for lanes in which every sample has status OK, shape (batch,)."""
         return np.asarray((self.status == Status.OK).all(axis=1) & (self.failure == Status.OK), dtype=np.bool_)
 
     @property
     def end_time(self) -> Array:
-        """Time of each lane's last sample, shape (batch,) [s]; NaN without any."""
+        """Time of each lane's last sample, shape (batch,) [s]; NaN for a lane without samples."""
         return self._last(self.t)
 
     @property
@@ -221,15 +222,15 @@ class Trajectories(MotionRecord):
         return self._last(self.v)
 
     def ending(self, lane: int) -> str:
-        """Why a lane ended.
+        """Return the reason for which a lane ended.
 
         Args:
-            lane: its place in the batch.
+            lane: index in the batch.
         """
         return self.endings[lane]
 
     def evaluate(self, expression: ca.SX) -> Array:
-        """Values of an expression along the motions; NaN beyond the end of a lane.
+        """Return the values of an expression along the motions; NaN beyond the end of a lane.
 
         Args:
             expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
@@ -249,13 +250,16 @@ class Trajectories(MotionRecord):
         return whole
 
     def to_xarray(self) -> xarray.Dataset:
-        """All samples of all lanes with the names and units of what they are of; needs the extra ``data``."""
+        """Return all samples of all lanes with names and units; requires the extra ``data``."""
         from .storage.data_frames import batch_dataset
 
         return batch_dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A column for each number, over lane and time; units are in ``attrs["units"]``. Needs the extra ``data``."""
+        """Return a table over lane and time with a column for each number; units are in ``attrs["units"]``.
+
+        Requires the extra ``data``.
+        """
         from .storage.data_frames import batch_frame
 
         return batch_frame(self)
@@ -264,32 +268,32 @@ class Trajectories(MotionRecord):
     def load(
         cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None
     ) -> Trajectories:
-        """What :meth:`save` wrote; see :func:`~erugin.simulation.load_motion`.
+        """Load motions written by :meth:`save`; see :func:`~erugin.simulation.load_motion`.
 
         Args:
-            path: the file.
+            path: path of the file.
             robot: the plant that moved; without it the motions can be plotted and saved, but not evaluated.
-            controller: what drove it.
+            controller: the controller.
 
         Raises:
-            MotionFileError: for a file that does not hold a batch, or a robot or controller that is not that of the
-                file.
+            MotionFileError: for a file that does not contain a batch, or a robot or controller that differs from that
+                of the file.
         """
         from .storage.motion_file import load_as
 
         return load_as(cls, path, robot, controller)
 
     def _last(self, samples: Array) -> Array:
-        # Without samples the first is NaN, as all beyond the end are.
+        # A lane without samples has NaN here, as everywhere beyond an end.
         return samples[np.arange(len(self)), np.maximum(self.count - 1, 0)]
 
 
 def _failing(
     controller: Controller, record: Record, t: Array, pivots: Array, status: NDArray[np.int64], law: Array
 ) -> Iterator[tuple[int, int, Status, str]]:
-    """Lane and number of samples whose rows nearly depend on each other and that a verification does not confirm.
+    """Yield lane, sample, status and message where rows are nearly dependent and verification fails.
 
-    Those with the smallest pivots come first, until :data:`CONFIRMED` in a row are confirmed.
+    Samples with the smallest pivots are checked first, until :data:`CONFIRMED` in a row are confirmed.
     """
     nq = record.run.loop.robot.coordinates.nq
     least = pivots.min(axis=2, initial=np.inf)
@@ -298,27 +302,27 @@ def _failing(
     for j in np.argsort(least[lanes, samples]).tolist():
         i, k = int(lanes[j]), int(samples[j])
         x = record.states[i, k]
-        verdict, said = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
+        verdict, message = controller.verdict(float(t[i, k]), x[:nq], x[nq:], law[i])
         confirmed = confirmed + 1 if verdict is Status.OK else 0
         if confirmed == CONFIRMED:
             return
         if verdict is not Status.OK:
-            yield i, k, verdict, said
+            yield i, k, verdict, message
 
 
 def _statuses(told: Array, record: Record) -> NDArray[np.int64]:
-    """Status of each sample, and at the end of a lane why it failed.
+    """Status of each sample; at the end of a lane, the status for which it failed.
 
-    Where a state was not finite the controller was not asked.
+    Where a state was not finite the controller was not called.
     """
-    shape = len(record), record.run.room
+    shape = len(record), record.run.capacity
     if not told.shape[2] and (record.failure == Status.OK).all():
         return np.full(shape, int(Status.OK), dtype=np.int64)
     lanes, last = np.arange(len(record)), np.maximum(record.kept - 1, 0)
     status = np.full(shape, int(Status.OK), dtype=np.int64)
     if told.shape[2]:
-        # What lies beyond the end of a lane was never written.
-        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.room) < record.kept[:, None])
+        # Entries beyond the end of a lane were never written.
+        asked = np.isfinite(told[:, :, 0]) & (np.arange(record.run.capacity) < record.kept[:, None])
         status[asked] = told[asked, 0]
     final = np.where(record.failure != Status.OK, record.failure, status[lanes, last])
-    return np.where(np.arange(record.run.room) >= last[:, None], final[:, None], status)
+    return np.where(np.arange(record.run.capacity) >= last[:, None], final[:, None], status)

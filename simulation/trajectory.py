@@ -1,4 +1,4 @@
-"""The record of a simulated motion, what records have in common, and the errors that carry one."""
+"""Record of a simulated motion, the common interface of records, and the errors that carry one."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 class MotionRecord(ABC):
-    """A motion, or several, that can be kept in a file."""
+    """A motion, or several, that can be saved to a file."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How much there is: samples of one motion, or motions."""
+        """Number of samples of one motion, or number of motions."""
 
     def save(self, path: str | Path) -> None:
-        """Write everything but robots and controllers into a file, without loss, whole or not at all.
+        """Write everything but robots and controllers to a file, without loss and atomically.
 
         Args:
-            path: the file, which should end in ``.npz``; one that is there is replaced.
+            path: path of the file, which should end in ``.npz``; an existing file is replaced.
 
         Raises:
-            MotionFileError: if it cannot be written.
+            MotionFileError: if the file cannot be written.
         """
         from .storage.motion_file import save_motion
 
@@ -53,15 +53,15 @@ class MotionRecord(ABC):
 
 
 class ViewableMotion(MotionRecord):
-    """One motion, in one piece or in phases, that can be looked at."""
+    """One motion, in one piece or in phases, that can be plotted and animated."""
 
     def plot(self, *, velocities: bool = False, energy: bool = False, deviations: bool = True) -> Figure:
-        """Coordinates and inputs over time, those of one unit in a panel of their own, deviations, switches of phases.
+        """Plot coordinates and inputs over time, in one panel per unit, with deviations and switches of phases.
 
         Args:
-            velocities: whether these are shown, too.
-            energy: whether T + V is shown, too.
-            deviations: whether deviations from the program are shown.
+            velocities: True to plot velocities, too.
+            energy: True to plot T + V, too.
+            deviations: True to plot deviations from the program.
 
         Raises:
             ModelError: for a motion without samples.
@@ -71,15 +71,15 @@ class ViewableMotion(MotionRecord):
         return plot(self._motion, velocities=velocities, energy=energy, deviations=deviations)
 
     def draw(self, path: str | Path | None = None, *, flashes: int = 9) -> Figure:
-        """The robot at several instants in one picture.
+        """Draw the robot at several instants in one picture.
 
         Args:
-            path: a file to save it in; none if not given.
+            path: path of the file to save it in; not saved by default.
             flashes: number of instants, at least two.
 
         Raises:
-            ModelError: for fewer than two, no sample with finite numbers, or a motion that was loaded without its
-                robot.
+            ModelError: for fewer than two instants, no sample with finite values, or a motion that was loaded without
+                its robot.
         """
         from ..views.stroboscope import draw
 
@@ -88,17 +88,17 @@ class ViewableMotion(MotionRecord):
     def animate(
         self, path: str | Path | None = None, *, fps: float | None = None, speed: float | None = None
     ) -> FuncAnimation | None:
-        """The motion as a film.
+        """Animate the motion.
 
         Args:
-            path: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg; a notebook shows
-                ``animate().to_jshtml()`` without one.
-            fps: frames per second [1/s]; so that there are at most a hundred frames if not given.
-            speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
+            path: path of a file that ends in ``.gif``, or in ``.mp4`` if ffmpeg is installed; without it, a notebook
+                can show ``animate().to_jshtml()``.
+            fps: frames per second [1/s]; by default such that there are at most a hundred frames.
+            speed: time in the motion over time in the film; by default 1 if a hundred frames allow it.
 
         Raises:
-            ModelError: for another kind of file, a number that is not positive, more than 3000 frames, no sample with
-                finite numbers, or a motion that was loaded without its robot.
+            ModelError: for an unsupported file type, a number that is not positive, more than 3000 frames, no sample
+                with finite values, or a motion that was loaded without its robot.
         """
         from ..views.film import animate
 
@@ -111,7 +111,7 @@ class ViewableMotion(MotionRecord):
 
 Array = NDArray[np.float64]
 SAMPLED = ("t", "q", "v", "u", "deviation", "energy", "pivots", "active", "status")
-"""What is there for each sample."""
+"""Arrays with one entry per sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,20 +123,20 @@ class Trajectory(ViewableMotion):
         q: coordinates, shape (N, nq).
         v: velocities, shape (N, nv).
         u: inputs, shape (N, nu), or forces R, shape (N, nv), of an ideal controller; shape (N, 0) without control.
-        deviation: of the program's rows, shape (N, m); shape (N, 0) if the controller tells of none.
+        deviation: deviations of the program's rows, shape (N, m); shape (N, 0) if the controller has no rows.
         energy: T + V, shape (N,) [J].
         pivots: relative pivots of the program's rows, shape (N, m): zero where a row depends on the ones before it.
-        active: whether each of the program's rows is on, shape (N, m).
+        active: True where a row of the program is on, shape (N, m).
         status: a :class:`~erugin.controllers.Status` per sample, shape (N,).
-        notes: times at which a controller without a symbolic law changed its status, and what it said then.
+        notes: times at which a controller without a symbolic law changed its status, with its messages.
         plant: the plant; None for a motion that was loaded without it. :attr:`robot` is never None.
-        controller: what drove it, or None.
+        controller: the controller, or None.
         p: the plant's parameters, shape (np,).
         controller_p: the controller's parameters.
         wall_time: time that the integration took, without building and compiling [s].
-        ending: why it ended.
-        metrics: what was reckoned along the motion, by name.
-        named: names and units, for a motion that was loaded without its plant or its controller; otherwise theirs.
+        ending: reason for which it ended.
+        metrics: metrics accumulated along the motion, by name.
+        named: names and units for a motion loaded without its plant or controller; otherwise None.
     """
 
     t: Array
@@ -189,11 +189,11 @@ class Trajectory(ViewableMotion):
 
     @property
     def ok(self) -> bool:
-        """Whether every sample has status OK."""
+        """True if every sample has status OK."""
         return bool((self.status == Status.OK).all())
 
     def evaluate(self, expression: ca.SX) -> Array:
-        """Values of an expression along the motion.
+        """Return the values of an expression along the motion.
 
         Args:
             expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
@@ -208,29 +208,32 @@ class Trajectory(ViewableMotion):
         return values_along(self.robot, self.controller, expression, *state)
 
     def to_xarray(self) -> xarray.Dataset:
-        """All samples with the names and units of what they are of; needs the extra ``data``."""
+        """Return all samples with names and units; requires the extra ``data``."""
         from .storage.data_frames import dataset
 
         return dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A column for each number, over time; units are in ``attrs["units"]``. Needs the extra ``data``."""
+        """Return a table over time with a column for each number; units are in ``attrs["units"]``.
+
+        Requires the extra ``data``.
+        """
         from .storage.data_frames import frame
 
         return frame(self)
 
     @classmethod
     def load(cls, path: str | Path, *, robot: Robot | None = None, controller: Controller | None = None) -> Trajectory:
-        """What :meth:`save` wrote; see :func:`~erugin.simulation.load_motion`.
+        """Load a motion written by :meth:`save`; see :func:`~erugin.simulation.load_motion`.
 
         Args:
-            path: the file.
+            path: path of the file.
             robot: the plant that moved; without it the motion can be plotted and saved, but not evaluated or animated.
-            controller: what drove it.
+            controller: the controller.
 
         Raises:
-            MotionFileError: for a file that does not hold one motion of this kind, or a robot or controller that is
-                not that of the file.
+            MotionFileError: for a file that does not contain a single motion, or a robot or controller that differs
+                from that of the file.
         """
         from .storage.motion_file import load_as
 
@@ -238,17 +241,17 @@ class Trajectory(ViewableMotion):
 
 
 def require_plant(plant: Robot | None, labels: Labels | None) -> Robot:
-    """The plant, or ModelError if it is not known.
+    """Return the plant, or raise ModelError if it is unknown.
 
     Args:
-        plant: of a motion.
-        labels: that tell its name.
+        plant: plant of a motion, or None.
+        labels: labels of the motion, with the plant's name.
     """
     if plant is None:
         name = "" if labels is None else f" of {labels.robot!r}"
         raise ModelError(
-            f"this motion{name} was loaded without its robot, which is needed to evaluate, draw or animate it: pass "
-            "robot= when you load it"
+            f"this motion{name} was loaded without its robot, which is required to evaluate, draw or animate it: pass "
+            "robot= when loading it"
         )
     return plant
 
@@ -264,17 +267,17 @@ def values_along(
     controller_p: Array,
     lanes: NDArray[np.intp] | None = None,
 ) -> Array:
-    """Values of an expression at n samples.
+    """Return the values of an expression at n samples.
 
     Args:
         robot: the plant.
-        controller: what drove it, or None.
+        controller: the controller, or None.
         expression: a scalar or column in the plant's symbols t, q, v, p and the controller's parameters.
         t: times, shape (n, 1) [s].
         q: coordinates, shape (n, nq).
         v: velocities, shape (n, nv).
         p: the plant's parameters, shape (1, np), or (number of lanes, np).
-        controller_p: the controller's parameters, likewise.
+        controller_p: the controller's parameters, in the same form.
         lanes: lane of each sample, shape (n,), if parameters differ between lanes.
 
     Returns:
@@ -301,17 +304,17 @@ class SimulationError(EruginError, RuntimeError):
     """A simulation that had to stop.
 
     Attributes:
-        trajectory: what was computed, up to and including the sample at which it stopped.
-        status: why.
+        trajectory: the samples up to and including the one at which it stopped.
+        status: the reason.
     """
 
     def __init__(self, message: str, trajectory: Trajectory, status: Status) -> None:
-        """Attach what was computed.
+        """Attach the samples so far.
 
         Args:
-            message: when and why it stopped.
+            message: time and reason of the stop.
             trajectory: the samples so far.
-            status: the reason in one word.
+            status: the reason as a status.
         """
         super().__init__(message)
         self.trajectory = trajectory
@@ -322,15 +325,15 @@ class SimulationInterrupted(KeyboardInterrupt):
     """Ctrl-C during a simulation.
 
     Attributes:
-        trajectory: what was computed; a :class:`~erugin.simulation.Trajectories` if it was a batch.
+        trajectory: the samples so far; a :class:`~erugin.simulation.Trajectories` for a batch.
     """
 
     def __init__(self, trajectory: Trajectory, message: str = "") -> None:
-        """Attach what was computed.
+        """Attach the samples so far.
 
         Args:
             trajectory: the samples so far.
-            message: how far it came; the time of the last sample if not given.
+            message: progress of the simulation; by default the time of the last sample.
         """
         at = f"interrupted at t = {trajectory.t[-1]:g} s" if not message and len(trajectory) else "interrupted at once"
         super().__init__(message or at)

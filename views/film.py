@@ -1,6 +1,6 @@
-"""A motion as a film: the robot with its path, or its coordinates as they come; and the frames of a GIF.
+"""Films of motions: the robot with the path of a point, or its coordinates over time; and the frames of a GIF.
 
-What stays is drawn once, what moves over it, and all frames share one palette.
+The static background is drawn once, only moving parts are drawn in each frame, and all frames share one palette.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from .style import ARM_COLOR, POINT_COLOR, new_figure
 from .time_series import CoordinateSeries
 
 BITS = 5
-"""Of red, green and blue, each, that are told apart."""
+"""Bits of red, green and blue, each, in a colour code."""
 COLORS, FREQUENT = 256, 160
-"""Of the palette, and those of them that are colours as they come; the rest are means of what is left."""
+"""Colours of the palette, and the most frequent ones, which are exact; the others are means of the remaining ones."""
 
 
 class GifFrames:
-    """Frames of one size, drawn one after the other and written together.
+    """Frames of one size, drawn one after another and written together.
 
     Attributes:
-        figure: in which they are drawn; its resolution and its layout stay as the first frame finds them.
+        figure: figure in which they are drawn; its resolution and layout are those of the first frame.
     """
 
     def __init__(self, figure: Figure, resolution: float) -> None:
-        """Take a figure.
+        """Create frames of a figure.
 
         Args:
-            figure: with axes.
-            resolution: of a frame [1/inch].
+            figure: figure with axes.
+            resolution: resolution of a frame [1/inch].
         """
         self.figure = figure
         figure.set_dpi(resolution)
-        # matplotlib's stubs know little of this canvas.
+        # matplotlib's stubs hardly cover this canvas.
         self._canvas: Any = FigureCanvasAgg(figure)
         self._still: Any = None
         self._codes: list[NDArray[np.uint16]] = []
@@ -58,10 +58,10 @@ class GifFrames:
         """Draw a frame.
 
         Args:
-            moving: all that may differ from one frame to another, and what lies above it; drawn over all else.
+            moving: artists that may differ between frames, and those above them; they are drawn over everything else.
         """
         if self._still is None:
-            # The layout of the first frame serves all; finding it anew would cost more than the drawing.
+            # The layout of the first frame is used for all; computing it again would cost more than the drawing.
             self._canvas.draw()
             self.figure.set_layout_engine("none")
             for artist in moving:
@@ -81,21 +81,21 @@ class GifFrames:
         self._codes.append(codes)
 
     def save(self, path: Path, rate: float) -> None:
-        """Write all of them as a GIF that begins anew at its end.
+        """Write the frames as a looping GIF.
 
         Args:
-            path: the file.
+            path: path of the file.
             rate: frames per second [1/s].
         """
         palette, index = self._palette()
-        # One by one, for a long film would not fit into memory twice.
+        # One by one, because a long film would not fit into memory twice.
         images = (_image(index[codes], palette) for codes in self._codes)
         next(images).save(
             path, format="GIF", save_all=True, append_images=images, duration=int(1000 / rate), loop=0, optimize=False
         )
 
     def _palette(self) -> tuple[bytes, NDArray[np.uint8]]:
-        """Colours of the palette, one after the other, and the entry for each code."""
+        """Return the colours of the palette, and the entry for each code."""
         used = np.argsort(-self._counts, kind="stable")[: np.count_nonzero(self._counts)]
         step: NDArray[np.int64] = np.arange(1 << BITS)
         value = (255 * step // step[-1]).astype(np.uint8)
@@ -119,21 +119,21 @@ def _image(entries: NDArray[np.uint8], palette: bytes) -> Image.Image:
 
 
 FRAMES, FEWEST = 100, 50
-"""Frames at most, and those of a motion so short that it is slowed down, if not said otherwise."""
+"""Default largest number of frames, and fewest frames, for which a very short motion is slowed down."""
 SLOWEST, FASTEST = 8.0, 25.0
-"""Frames per second, if not said otherwise [1/s]."""
+"""Default range of frames per second [1/s]."""
 MOST = 3000
-"""Frames that anyone may ask for."""
+"""Largest number of frames."""
 RESOLUTION = 90
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a film goes.
+    """Frame rate and speed of a film.
 
     Attributes:
-        frames: how many there are.
-        fps: how many are shown per second [1/s].
+        frames: number of frames.
+        fps: frames per second [1/s].
         speed: time in the motion over time in the film.
     """
 
@@ -143,12 +143,12 @@ class Pace:
 
     @classmethod
     def of(cls, duration: float, fps: float | None = None, speed: float | None = None) -> Pace:
-        """As fast as the motion if a hundred frames allow it, otherwise faster, or slower if it is very short.
+        """Compute the pace: real time if a hundred frames allow it, otherwise faster, or slower if it is short.
 
         Args:
-            duration: of the motion [s].
-            fps: frames per second, if it is given [1/s].
-            speed: time in the motion over time in the film, if it is given.
+            duration: duration of the motion [s].
+            fps: frames per second, if given [1/s].
+            speed: time in the motion over time in the film, if given.
 
         Raises:
             ModelError: for a number that is not positive, or more than 3000 frames.
@@ -163,16 +163,16 @@ class Pace:
             pace = span * rate / min(FRAMES - 1, max(FEWEST, span * rate))
         frames = math.ceil(span / pace * rate - 1e-9) + 1
         if frames > MOST:
-            raise ModelError(f"{frames} frames are more than {MOST}: take fewer fps, or a greater speed")
+            raise ModelError(f"{frames} frames exceed the limit of {MOST}: use a smaller fps= or a larger speed=")
         return cls(frames, rate, pace)
 
     @property
     def rate(self) -> int:
-        """Frames per second in a file, which takes whole numbers [1/s]."""
+        """Frames per second in a file, which must be an integer [1/s]."""
         return max(1, round(self.fps))
 
     def title(self, t: float) -> str:
-        """Time, and by how much the film is faster than the motion.
+        """Return the time, and the speed of the film relative to the motion.
 
         Args:
             t: time [s].
@@ -185,25 +185,25 @@ class Pace:
 def motion_film(
     motion: Motion, target: Path, *, fps: float | None = None, speed: float | None = None, traced: str = ""
 ) -> None:
-    """Write a motion as a film, whole or not at all.
+    """Write a motion as a film, atomically.
 
     Args:
-        motion: of robots that are known.
-        target: a file that ends in ``.gif``, or in ``.mp4`` where there is ffmpeg.
-        fps: frames per second [1/s]; chosen so that there are at most a hundred if not given.
-        speed: time in the motion over time in the film; 1 if not given and a hundred frames allow it.
-        traced: name of the point whose way is drawn; chosen if not given.
+        motion: the motion, loaded with its robots.
+        target: path of a file that ends in ``.gif``, or in ``.mp4`` if ffmpeg is installed.
+        fps: frames per second [1/s]; by default such that there are at most a hundred frames.
+        speed: time in the motion over time in the film; by default 1 if a hundred frames allow it.
+        traced: name of the point whose path is drawn; chosen automatically by default.
 
     Raises:
-        ModelError: for another kind of file, a number that is not positive, more than 3000 frames, a motion without
+        ModelError: for an unsupported file type, a number that is not positive, more than 3000 frames, a motion without
             finite samples, or one loaded without its robot.
     """
     target = Path(target)
     kind = target.suffix.lower()
     if kind not in (".gif", ".mp4"):
-        raise ModelError(f"an animation is written as .gif or .mp4, got {target.name!r}")
+        raise ModelError(f"the file of an animation must end in .gif or .mp4, got {target.name!r}")
     if kind == ".mp4" and not FFMpegWriter.isAvailable():
-        raise ModelError("an animation in .mp4 needs ffmpeg, which is not there: install it, or write a .gif")
+        raise ModelError("an .mp4 animation requires ffmpeg, which was not found: install it, or write a .gif")
     film = Film(motion, fps, speed, traced)
 
     def write(path: Path) -> None:
@@ -220,12 +220,12 @@ def motion_film(
 
 def _write_video(film: Film, path: Path) -> None:
     writer = FFMpegWriter(fps=film.pace.rate)
-    # Not as a context, which would write a file of no frames, and fail, after an error in the first one.
+    # Not as a context manager, which would write an empty file, and fail, after an error in the first frame.
     writer.setup(film.figure, str(path), dpi=RESOLUTION)
     for i in range(film.count):
         film.show(i)
         writer.grab_frame()
-        # The layout of the first frame serves all; finding it anew costs more than the drawing.
+        # The layout of the first frame is used for all; computing it again costs more than the drawing.
         film.figure.set_layout_engine("none")
     writer.finish()
 
@@ -233,11 +233,11 @@ def _write_video(film: Film, path: Path) -> None:
 def animate(
     motion: Motion, path: str | Path | None = None, fps: float | None = None, speed: float | None = None
 ) -> FuncAnimation | None:
-    """:func:`animation` if there is a path, otherwise an object that notebooks show.
+    """Write the film to a path, or return an animation for notebooks.
 
     Args:
-        motion: of robots that are known.
-        path: the file; none if not given.
+        motion: the motion, loaded with its robots.
+        path: path of the file, or None.
         fps: frames per second [1/s].
         speed: time in the motion over time in the film.
     """
@@ -253,10 +253,10 @@ class Film:
     """The frames of a motion.
 
     Attributes:
-        pace: how fast it goes.
-        figure: in which one frame after the other is shown.
+        pace: frame rate and speed.
+        figure: figure that shows one frame after another.
         count: number of frames.
-        show: puts one of them into the figure, and gives all that may differ from one to another.
+        show: function that draws one frame and returns the artists that may differ between frames.
     """
 
     figure: Figure
@@ -264,18 +264,18 @@ class Film:
     show: Callable[[int], list[Artist]]
 
     def __init__(self, motion: Motion, fps: float | None = None, speed: float | None = None, traced: str = "") -> None:
-        """Lay out the figure.
+        """Create the figure.
 
         Args:
-            motion: of robots that are known.
+            motion: the motion, loaded with its robots.
             fps: frames per second [1/s].
             speed: time in the motion over time in the film.
-            traced: name of the point whose way is drawn; chosen if not given.
+            traced: name of the point whose path is drawn; chosen automatically by default.
         """
         places = MotionPostures.of(motion, traced)
         t = motion.t if places is None else places.t
         if not len(t):
-            raise ModelError("there is no sample that could be shown")
+            raise ModelError("the motion has no sample to show")
         self.pace = Pace.of(float(t[-1] - t[0]), fps, speed)
         if places is None:
             self._series(CoordinateSeries(motion), t)

@@ -1,4 +1,4 @@
-"""Pictures of a stance and of a walk: forces of the ground, friction needed, centre of pressure."""
+"""Pictures of a stance and of a walk: ground forces, required friction, centre of pressure."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ STYLES = ("-", "--", ":", "-.")
 def draw_stance(
     motion: Trajectory, names: Sequence[str], upwards: ca.SX, friction: ca.SX, pressure: ca.SX, *, balance: float
 ) -> Figure:
-    """Three plots over time.
+    """Draw upward force, required friction and centre of pressure over time.
 
     Args:
-        motion: of a robot on its contacts.
-        names: of the contacts, k of them.
-        upwards: force of the ground on each, shape (k,) [N].
-        friction: coefficient that each needs, shape (k,).
-        pressure: x of the centre of pressure of all of them [m].
-        balance: x over which the centre of mass is held [m].
+        motion: motion of a robot on its contacts.
+        names: names of the contacts, k of them.
+        upwards: upward force of the ground at each contact, shape (k,) [N].
+        friction: coefficient of friction that each contact requires, shape (k,).
+        pressure: x of the centre of pressure of all contacts [m].
+        balance: x of the centre of mass that the program prescribes [m].
 
     Raises:
         ModelError: if ``balance`` is not finite, or the motion has no samples.
@@ -69,19 +69,19 @@ WEIGHTS = (1.1, 1.1, 2.0)
 MOST = 1000
 """Postures in one picture."""
 DEPTH = 0.06
-"""Of the ground that is drawn [m]."""
+"""Depth of the drawn ground [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class WalkStep:
-    """What a picture shows of one phase of a walk.
+    """Expressions for the picture of one phase of a walk.
 
     Attributes:
-        swing: place of the foot in the air, an expression in the phase's plant, shape (2,) [m].
-        force: of the ground on the standing foot, along x and y, shape (2,) [N], without inputs.
-        pressure: from the standing foot to the centre of pressure, along x [m], without inputs.
-        rock: x, y and radius of what the foot goes over [m]; None for none.
-        margin: by which it is to be passed [m].
+        swing: position of the swing foot, an expression in the phase's plant, shape (2,) [m].
+        force: force of the ground on the stance foot, along x and y, shape (2,) [N], without inputs.
+        pressure: x of the centre of pressure relative to the stance foot [m], without inputs.
+        rock: x, y and radius of an obstacle under the swing foot [m], or None.
+        margin: clearance from the rock [m].
 
     Raises:
         ModelError: for a radius that is not positive, or a negative margin.
@@ -104,13 +104,13 @@ class WalkStep:
 def draw_walk(
     motion: PhasedTrajectory, steps: Sequence[WalkStep], parts: Mapping[str, Sequence[str]], *, every: float = 0.15
 ) -> Figure:
-    """Postures in the plane, and over time the force of the ground and the centre of pressure.
+    """Draw postures in the plane, and the ground force and the centre of pressure over time.
 
     Args:
-        motion: in as many phases as steps.
-        steps: what is shown of each phase.
-        parts: names of points that are joined, by the name in the legend.
-        every: interval of postures [s].
+        motion: motion with as many phases as steps.
+        steps: expressions for each phase.
+        parts: names of the points to connect, by the name in the legend.
+        every: interval between postures [s].
 
     Raises:
         ModelError: for another number of steps than of phases, a motion without samples, an interval that is not
@@ -155,7 +155,7 @@ def draw_walk(
 
 
 def _postures(axes: Axes, motion: PhasedTrajectory, parts: Mapping[str, Sequence[str]], every: float) -> None:
-    """Each at its place in the plane, at multiples of the interval."""
+    """Draw postures at their positions in the plane, at multiples of the interval."""
     for k, segment in enumerate(motion.segments):
         first, last = math.ceil(segment.t[0] / every - 1e-9), math.floor(segment.t[-1] / every + 1e-9)
         due: NDArray[np.float64] = every * np.array(range(first, last + 1), dtype=np.float64)
@@ -169,10 +169,10 @@ def _postures(axes: Axes, motion: PhasedTrajectory, parts: Mapping[str, Sequence
 
 
 def _ways(axes: Axes, motion: PhasedTrajectory, steps: Sequence[WalkStep]) -> None:
-    """Ways of the feet in the air, and what they go over."""
+    """Draw the paths of the swing feet, and the rocks that they pass."""
     x_min, x_max = axes.get_xlim()
     axes.set(xlim=(x_min, x_max), ylim=(-DEPTH, axes.get_ylim()[1]))
-    # In front of what lies below the ground.
+    # In front of everything below the ground.
     axes.axhspan(-DEPTH, 0.0, facecolor="0.93", edgecolor="none", zorder=3)
     axes.axhline(0.0, color="black", linewidth=0.8, zorder=3)
     for k, (segment, step) in enumerate(zip(motion.segments, steps, strict=True)):

@@ -1,4 +1,4 @@
-"""An economy on its way: factors and product as indices, and the subsidies that the programme takes, over years."""
+"""Growth of an economy: factors and product as indices, and the subsidies that the programme requires, over years."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ STYLES = ("-", "--", ":")
 
 
 def draw_growth(motion: Trajectory, indices: Mapping[str, ca.SX], *, first_year: float) -> Figure:
-    """Indices above, subsidies below.
+    """Draw indices above and subsidies below.
 
     Args:
-        motion: of an economy, its time in years.
+        motion: motion of an economy, with time in years.
         indices: scalar expressions by the name in the legend.
-        first_year: at t = 0.
+        first_year: year at t = 0.
 
     Raises:
         ModelError: for a year that is not finite, or a motion without samples.

@@ -26,32 +26,32 @@ from .time_series import FLOOR, draw_inputs
 Array = NDArray[np.float64]
 SIDES = [(1.0, 0.0), (-1.0, 0.0), (0.8, 0.6), (-0.8, 0.6), (0.8, -0.6), (-0.8, -0.6), (0.0, 0.7), (0.0, -0.7)]
 AROUND: Array = np.array(SIDES)
-"""Directions from a point to its label, which is wider than high, those first that are preferred."""
+"""Directions from a point to its label, which is wider than high, in order of preference."""
 
 
-def free_place(places: Array, taken: Array) -> Array:
-    """That of the places which is farthest from what is there already, the first of them if several are.
+def free_position(places: Array, occupied: Array) -> Array:
+    """Return the position that is farthest from the occupied points, the first one if several are.
 
     Args:
-        places: shape (k, 2) [m].
-        taken: points that should not be covered, shape (n, 2) [m].
+        places: candidate positions, shape (k, 2) [m].
+        occupied: points that should not be covered, shape (n, 2) [m].
 
     Returns:
         Shape (2,).
     """
-    # A label is about twice as wide as the room that it needs above and below.
-    apart = (places[:, None] - taken) * [0.5, 1.0]
+    # A label is about twice as wide as high.
+    apart = (places[:, None] - occupied) * [0.5, 1.0]
     return np.asarray(places[np.argmax(np.sqrt((apart**2).sum(axis=2)).min(axis=1).round(6))])
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneGrid:
-    """Places of a rectangle.
+    """Grid points of a rectangle.
 
     Attributes:
         x: abscissas, shape (n, n) [m].
         y: ordinates, shape (n, n) [m].
-        places: the same as columns, shape (2, n²) [m].
+        places: the grid points as columns, shape (2, n²) [m].
     """
 
     x: Array
@@ -60,12 +60,12 @@ class PlaneGrid:
 
     @classmethod
     def over(cls, low: Array, high: Array, n: int) -> PlaneGrid:
-        """n × n places between two corners.
+        """Create n × n grid points between two corners.
 
         Args:
-            low: one corner, shape (2,) [m].
-            high: the other, shape (2,) [m].
-            n: along each side.
+            low: lower corner, shape (2,) [m].
+            high: upper corner, shape (2,) [m].
+            n: number of points along each side.
         """
         share = np.arange(n) / (n - 1)
         x: Array = np.tile(low[0] + (high[0] - low[0]) * share, (n, 1))
@@ -73,10 +73,10 @@ class PlaneGrid:
         return cls(x, y, np.asfortranarray(np.vstack([x.ravel(), y.ravel()])))
 
     def around(self, values: Array) -> tuple[Array, Array, Array]:
-        """Abscissas, ordinates and values where these are negative, with one place more to each side.
+        """Return abscissas, ordinates and values where these are negative, with one more grid line on each side.
 
         Args:
-            values: on the grid, some of them negative, shape (n, n).
+            values: values on the grid, some of them negative, shape (n, n).
         """
         inside = values < 0.0
         rows, columns = (
@@ -87,14 +87,14 @@ class PlaneGrid:
 
 
 class SampledField:
-    """Outputs of a kernel of place, time and parameters on a grid; bound to memory once, for that takes longest."""
+    """Outputs of a kernel of position, time and parameters on a grid; the arguments are bound once, which is slow."""
 
     def __init__(self, kernel: Kernel, grid: PlaneGrid, p: Array) -> None:
-        """Bind.
+        """Bind the kernel's arguments.
 
         Args:
-            kernel: with the inputs x, t and p.
-            grid: the places.
+            kernel: kernel with the inputs x, t and p.
+            grid: the grid points.
             p: values of the parameters, shape (np,).
         """
         n = grid.places.shape[1]
@@ -104,7 +104,7 @@ class SampledField:
         self._run = kernel.loop(n, 0, [grid.places, self._time, values], self._results)
 
     def at(self, t: float) -> list[Array]:
-        """Each output at a time, shape (rows, places).
+        """Return each output at a time, shape (rows, number of grid points).
 
         Args:
             t: time [s].
@@ -116,30 +116,30 @@ class SampledField:
 
 FRAMES, RESOLUTION = 90, 90.0
 FINE, COARSE = 141, 71
-"""Places along each side of the grid of a picture, and of a frame of a film."""
+"""Grid points along each side for a picture, and for a frame of a film."""
 LABEL_BOX = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7}
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What all pictures of one motion show.
+class Scene:
+    """Data shared by all pictures of one motion.
 
     Attributes:
-        grid: of the places that are seen.
-        chain: places of the robot's chain, shape (N, points, 2) [m].
-        way: of the point, shape (N, 2) [m].
+        grid: grid over the visible area.
+        chain: positions of the robot's chain, shape (N, points, 2) [m].
+        trace: path of the point, shape (N, 2) [m].
     """
 
     grid: PlaneGrid
     chain: Array
-    way: Array
+    trace: Array
 
 
 class MovingObstaclePlots:
-    """The path with the obstacles and the robot, torques, deviations, the field, and an animation.
+    """Pictures of the path with obstacles and robot, torques, deviations, the field, and an animation.
 
     Attributes:
-        field: what the point follows, in the plane.
+        field: field that the point follows, in the plane.
         point: the point, in the plant's symbols.
         path: points of the path, shape (k, 2) [m].
     """
@@ -152,20 +152,20 @@ class MovingObstaclePlots:
         *,
         words: tuple[str, str, str] = ("tip", "arm", "disc"),
     ) -> None:
-        """Keep what is drawn.
+        """Store what is drawn.
 
         Args:
-            field: what the point follows, in the plane.
-            point: in the plant's symbols, shape (2,).
+            field: field that the point follows, in the plane.
+            point: the point in the plant's symbols, shape (2,).
             path: points of the path, shape (k, 2) [m].
-            words: what legends call the point, the robot and an obstacle.
+            words: names of the point, the robot and an obstacle in legends.
         """
         self.field, self.point, self.path = field, point, path
         self.point_word, self.robot_word, self.obstacle_word = words
-        self._last: tuple[Trajectory, Seen] | None = None
+        self._last: tuple[Trajectory, Scene] | None = None
 
     def all(self) -> Mapping[str, Callable[[Trajectory, Path], None]]:
-        """File name → what draws it into a path."""
+        """Return the drawing functions by file name."""
         return {
             "path.png": self.draw_path,
             "torques.png": self.draw_torques,
@@ -175,16 +175,16 @@ class MovingObstaclePlots:
         }
 
     def draw_path(self, trajectory: Trajectory, target: Path) -> None:
-        """The path, the way of the point, and robot and obstacles at several instants, later ones darker."""
+        """Draw the path, the trace of the point, and robot and obstacles at several instants, later ones darker."""
         figure = new_figure(7.0, 6.4)
         axes = figure.subplots()
         samples = np.linspace(0, len(trajectory) - 1, 6).astype(int)
-        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
-        grid, chain, way = seen.grid, seen.chain, seen.way
+        scene, boundaries = self._scene(trajectory), self._boundaries(trajectory)
+        grid, chain, trace = scene.grid, scene.chain, scene.trace
         axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5, label="program path", zorder=2)
-        taken = np.concatenate([way[:: max(1, len(way) // 400)], self.path])
+        occupied = np.concatenate([trace[:: max(1, len(trace) // 400)], self.path])
         room = 0.05 * float(grid.y[-1, 0] - grid.y[0, 0])
-        told: list[Array] = []
+        labelled: list[Array] = []
         labels: dict[str, Any] = {"fontsize": 8, "ha": "center", "va": "center", "zorder": 6, "bbox": LABEL_BOX}
         for i, k in enumerate(samples):
             shade, label = 0.25 + 0.75 * i / (len(samples) - 1), f"{trajectory.t[k]:.1f} s"
@@ -194,19 +194,19 @@ class MovingObstaclePlots:
             for covered in (grid.places[:, row.ravel() < 0.0] for row in values if row.min() < 0.0):
                 middle, half = covered.mean(axis=1), room / 3 + np.ptp(covered[1]) / 2
                 places = _within(grid, middle + half * np.array([(0.0, -1.0), (0.0, 1.0)]), room / 2)
-                # Where an obstacle leaves the picture there may be no room for another label.
-                places = places[[all(np.hypot(*(place - other)) > room for other in told) for place in places]]
+                # An obstacle at the edge of the picture may leave no room for another label.
+                places = places[[all(np.hypot(*(place - other)) > room for other in labelled) for place in places]]
                 if len(places):
-                    place = free_place(places, taken)
-                    taken = np.vstack([taken, place])
-                    told.append(place)
+                    place = free_position(places, occupied)
+                    occupied = np.vstack([occupied, place])
+                    labelled.append(place)
                     axes.text(place[0], place[1], label, color=OBSTACLE_COLOR, **labels)
         for k in samples:
-            place = free_place(_within(grid, way[k] + room * AROUND, room / 2), taken)
-            taken = np.vstack([taken, place])
+            place = free_position(_within(grid, trace[k] + room * AROUND, room / 2), occupied)
+            occupied = np.vstack([occupied, place])
             axes.text(place[0], place[1], f"{trajectory.t[k]:.1f} s", color=POINT_COLOR, **labels)
-        axes.plot(*way.T, color=POINT_COLOR, linewidth=2.0, label=self.point_word, zorder=5)
-        axes.plot(*way[samples].T, "o", color=POINT_COLOR, markersize=4, zorder=5)
+        axes.plot(*trace.T, color=POINT_COLOR, linewidth=2.0, label=self.point_word, zorder=5)
+        axes.plot(*trace[samples].T, "o", color=POINT_COLOR, markersize=4, zorder=5)
         axes.plot([], [], "-o", color=ARM_COLOR, alpha=0.6, linewidth=2.0, markersize=4, label=self.robot_word)
         axes.fill([], [], color=OBSTACLE_COLOR, alpha=0.35, label=f"{self.obstacle_word}, later times darker")
         self._frame(axes, grid)
@@ -214,7 +214,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_torques(self, trajectory: Trajectory, target: Path) -> None:
-        """Every input over time."""
+        """Draw every input over time."""
         figure = new_figure(7.0, 3.4)
         axes = figure.subplots()
         draw_inputs(axes, trajectory)
@@ -228,7 +228,7 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_deviations(self, trajectory: Trajectory, target: Path) -> None:
-        """Deviations from the program, and the distance to the program curve, on a log axis."""
+        """Draw deviations from the program, and the distance to the program curve, on a log axis."""
         figure = new_figure(7.0, 3.8)
         axes = figure.subplots()
         for i in range(trajectory.deviation.shape[1]):
@@ -244,11 +244,11 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def draw_field(self, trajectory: Trajectory, target: Path) -> None:
-        """Streamlines at three instants, with program curve, obstacles and point."""
+        """Draw streamlines at three instants, with program curve, obstacles and point."""
         figure = new_figure(11.0, 4.6)
         panels: Sequence[Axes] = list(figure.subplots(1, 3, sharex=True, sharey=True))
-        seen, boundaries = self._seen(trajectory), self._boundaries(trajectory)
-        grid, way = seen.grid, seen.way
+        scene, boundaries = self._scene(trajectory), self._boundaries(trajectory)
+        grid, trace = scene.grid, scene.trace
         field = self._sampled(self._field_kernel, grid, trajectory)
         clearances = trajectory.evaluate(self.field.functions(self.point, trajectory.robot.t))[:, 1:].min(axis=1)
         nearest = int(np.argmin(clearances))
@@ -261,7 +261,7 @@ class MovingObstaclePlots:
                 grid.x, grid.y, f[0].reshape(grid.x.shape), [0.0], colors=PATH_COLOR, linestyles="--", linewidths=1.8
             )
             _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
-            axes.plot(*way[k], "o", color=POINT_COLOR, markersize=6, zorder=6)
+            axes.plot(*trace[k], "o", color=POINT_COLOR, markersize=6, zorder=6)
             axes.set_title(f"t = {trajectory.t[k]:.2f} s", fontsize=10)
             self._frame(axes, grid)
         for axes in panels[1:]:
@@ -276,16 +276,16 @@ class MovingObstaclePlots:
         save_figure(figure, target)
 
     def animate(self, trajectory: Trajectory, target: Path) -> None:
-        """The motion in real time, or faster to keep to a hundred frames."""
+        """Animate the motion in real time, or faster to limit the film to a hundred frames."""
         figure = new_figure(5.2, 5.0)
         axes = figure.subplots()
-        seen, grid = self._seen(trajectory), self._grid(trajectory, COARSE)
+        scene, grid = self._scene(trajectory), self._grid(trajectory, COARSE)
         boundaries = self._boundaries(trajectory, grid)
         samples = np.unique(np.linspace(0, len(trajectory) - 1, FRAMES).astype(int))
         rate = max(1.0, min(25.0, len(samples) / max(trajectory.t[-1], 0.1)))
         axes.plot(*self.path.T, "--", color=PATH_COLOR, linewidth=1.5)
         self._frame(axes, grid)
-        (way,) = axes.plot([], [], color=POINT_COLOR, linewidth=2.0)
+        (trace,) = axes.plot([], [], color=POINT_COLOR, linewidth=2.0)
         (chain,) = axes.plot([], [], "-o", color=ARM_COLOR, linewidth=3.0, markersize=6)
 
         def write(path: Path) -> None:
@@ -295,10 +295,10 @@ class MovingObstaclePlots:
                 for artist in obstacles:
                     artist.remove()
                 obstacles = _obstacles(axes, grid, boundaries(float(trajectory.t[k])), 1.0)
-                way.set_data(*seen.way[: k + 1].T)
-                chain.set_data(*seen.chain[k].T)
+                trace.set_data(*scene.trace[: k + 1].T)
+                chain.set_data(*scene.chain[k].T)
                 title = axes.set_title(f"t = {trajectory.t[k]:5.2f} s", family="monospace", fontsize=10)
-                frames.add([way, chain, *obstacles, title])
+                frames.add([trace, chain, *obstacles, title])
             frames.save(path, round(rate))
 
         write_whole(target, write)
@@ -309,25 +309,25 @@ class MovingObstaclePlots:
         axes.grid(True, color="0.92", linewidth=0.8)
         axes.set_axisbelow(True)
 
-    def _seen(self, trajectory: Trajectory) -> Seen:
-        """What is seen of a motion; kept for the next picture of it."""
+    def _scene(self, trajectory: Trajectory) -> Scene:
+        """Return the data shared by pictures of a motion, cached for the next picture."""
         if self._last is None or self._last[0] is not trajectory:
             self._last = (
                 trajectory,
-                Seen(self._grid(trajectory, FINE), self._chain(trajectory), trajectory.evaluate(self.point)),
+                Scene(self._grid(trajectory, FINE), self._chain(trajectory), trajectory.evaluate(self.point)),
             )
         return self._last[1]
 
     def _chain(self, trajectory: Trajectory) -> Array:
-        """Places of the robot's chain, shape (N, points, 2)."""
+        """Return the positions of the robot's chain, shape (N, points, 2)."""
         robot = trajectory.robot
         places = ca.vertcat(*(robot.points[name] for name in robot.chain))
         return trajectory.evaluate(places).reshape(len(trajectory), -1, 2)
 
     def _grid(self, trajectory: Trajectory, n: int) -> PlaneGrid:
-        """A grid over what is seen: robot, path, and the obstacles at the start and the end as far as they are near."""
-        seen = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
-        low, high = seen.min(axis=0), seen.max(axis=0)
+        """Return a grid over robot and path, and over nearby obstacles at the start and the end."""
+        scene = np.vstack([self._chain(trajectory).reshape(-1, 2), self.path])
+        low, high = scene.min(axis=0), scene.max(axis=0)
         size = float((high - low).max())
         wide = PlaneGrid.over(low - 0.35 * size, high + 0.35 * size, 81)
         boundaries = self._boundaries(trajectory, wide)
@@ -339,15 +339,15 @@ class MovingObstaclePlots:
         return PlaneGrid.over(low - 0.06 * size, high + 0.06 * size, n)
 
     def _boundaries(self, trajectory: Trajectory, grid: PlaneGrid | None = None) -> Callable[[float], list[Array]]:
-        """Gives each obstacle's function on the grid at a time."""
-        places = self._seen(trajectory).grid if grid is None else grid
+        """Return the function of time that evaluates each obstacle on the grid."""
+        places = self._scene(trajectory).grid if grid is None else grid
         sampled = self._sampled(self._obstacle_kernel, places, trajectory)
         return lambda t: [row.reshape(places.x.shape) for row in sampled.at(t)[0]]
 
     def _sampled(self, kernel: Kernel, grid: PlaneGrid, trajectory: Trajectory) -> SampledField:
-        """A kernel of place, time and the field's parameters on the grid."""
+        """Return a kernel of position, time and the field's parameters bound to the grid."""
         if trajectory.controller is None:
-            raise ModelError("the motion has no controller, so there is no field to draw")
+            raise ModelError("the motion has no controller, and therefore no field to draw")
         names = trajectory.controller.parameters.names
         return SampledField(
             kernel, grid, trajectory.controller_p[[names.index(name) for name in self.field.parameters.names]]
@@ -369,13 +369,13 @@ class MovingObstaclePlots:
 
 
 def _within(grid: PlaneGrid, places: Array, margin: float) -> Array:
-    """Those of the places, shape (k, 2), that are seen, and as far as this [m] from the edge."""
+    """Return the positions, shape (k, 2), inside the visible area and at least the margin [m] from its edge."""
     low, high = grid.places[:, 0] + margin, grid.places[:, -1] - margin
     return places[((places > low) & (places < high)).all(axis=1)]
 
 
 def _obstacles(axes: Axes, grid: PlaneGrid, boundaries: Sequence[Array], shade: float) -> list[Artist]:
-    """Each obstacle, as far as it is seen; its contour is looked for only where it is."""
+    """Draw the visible part of each obstacle; contours are computed only near it."""
     drawn: list[Artist] = []
     for values in boundaries:
         if values.min() < 0.0:

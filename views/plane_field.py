@@ -31,12 +31,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FieldView:
-    """A field in a box of space.
+    """A field in a box of the plane or of space.
 
     Attributes:
         field: the field.
         low: lower corner of the box, shape (n,) [m].
-        high: upper corner of it, shape (n,) [m].
+        high: upper corner of the box, shape (n,) [m].
         p: values of the field's parameters, shape (np,).
     """
 
@@ -49,20 +49,20 @@ class FieldView:
     def of(
         cls, field: VelocityField, low: ArrayLike, high: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> FieldView:
-        """Check the box.
+        """Create a view after checking the box.
 
         Args:
-            field: in the plane or in space.
+            field: field in the plane or in space.
             low: lower corner of the box, shape (n,) [m].
-            high: upper corner of it, shape (n,) [m].
-            p: parameters of the field: nominal, overridden by name, or the whole vector.
+            high: upper corner of the box, shape (n,) [m].
+            p: parameters of the field: a mapping from names that overrides nominal values, or the whole vector.
 
         Raises:
             ModelError: if the field is neither plane nor spatial, or the box is empty.
         """
         n = field.dimension
         if n > 3:
-            raise ModelError(f"{field.name!r} has {n} dimensions: pictures show two or three")
+            raise ModelError(f"{field.name!r} has {n} dimensions: pictures require two or three")
         view = cls(field, vector("low", low, n), vector("high", high, n), field.parameters.values(p))
         if not (view.high > view.low).all():
             raise ModelError(f"the box from {view.low} to {view.high} is empty: high must exceed low")
@@ -70,7 +70,7 @@ class FieldView:
 
     @functools.cached_property
     def probe(self) -> Probe:
-        """``w``, the path's ``phi``, and ``f``."""
+        """Probe of the velocity ``w``, the path's functions ``phi``, and the field's functions ``f``."""
         x, t = ca.SX.sym("x", self.field.dimension), ca.SX.sym("t")
         outputs = {
             "w": self.field.velocity(x, t),
@@ -80,7 +80,7 @@ class FieldView:
         return Probe.of("view", x, t, self.field.parameters.symbols, outputs, self.p)
 
     def grid(self, across: int) -> tuple[Array, Array]:
-        """Abscissas and ordinates of a plane grid of square cells, shape (rows, columns) each [m].
+        """Return abscissas and ordinates of a plane grid of square cells, shape (rows, columns) each [m].
 
         Args:
             across: number of columns, at least 2.
@@ -93,12 +93,12 @@ class FieldView:
         return np.tile(x, (down, 1)), np.tile(y[:, None], (1, across))
 
     def on(self, x: Array, y: Array, time: float) -> dict[str, Array]:
-        """Values on a plane grid, shape (k, rows, columns) each.
+        """Return values on a plane grid, shape (k, rows, columns) each.
 
         Args:
             x: abscissas, shape (rows, columns) [m].
-            y: ordinates, likewise.
-            time: [s].
+            y: ordinates, shape (rows, columns) [m].
+            time: the instant [s].
 
         Raises:
             ShapeError: if x and y are no finite grids of one shape.
@@ -109,14 +109,14 @@ class FieldView:
         return {key: value.T.reshape(-1, *x.shape) for key, value in values.items()}
 
     def draw_curves(self, axes: Axes, x: Array, y: Array, values: Mapping[str, Array], *, names: bool = True) -> None:
-        """The path, the program curve, and what is beyond barriers, with their names.
+        """Draw the path, the program curve, and the regions beyond barriers, with names.
 
         Args:
-            axes: where to.
+            axes: axes to draw in.
             x: abscissas of the grid, shape (rows, columns) [m].
-            y: its ordinates.
-            values: of :meth:`on` on that grid.
-            names: whether obstacles are labelled.
+            y: ordinates of the grid, shape (rows, columns) [m].
+            values: values from :meth:`on` on that grid.
+            names: True to label obstacles.
 
         Raises:
             ShapeError: if x, y and the values are not of one grid.
@@ -144,10 +144,10 @@ class FieldView:
                 )
 
     def frame(self, axes: Axes) -> None:
-        """Limits, labels with units, equal scales.
+        """Set limits, labels with units, and equal scales.
 
         Args:
-            axes: where to.
+            axes: axes to set.
         """
         axes.set(xlim=(self.low[0], self.high[0]), ylim=(self.low[1], self.high[1]))
         axes.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
@@ -191,18 +191,18 @@ def draw_field(
     columns: int = 3,
     title: str = "",
 ) -> None:
-    """A field at several instants side by side, or at one.
+    """Draw a field at one instant, or at several side by side.
 
-    Streamlines are those of the field at that instant, their colour is the speed; the way of a point is drawn up to it.
+    Streamlines are those of the field at that instant, coloured by speed; the path of a point is drawn up to it.
 
     Args:
-        view: the field and what is seen of it, in the plane.
-        times: instants [s]; one panel each.
-        target: the file.
-        motion: a point that moves with the field.
-        report: of :func:`~erugin.constraints.verify`, for the critical points at those of its instants that are drawn.
-        columns: how many panels stand side by side.
-        title: above all panels.
+        view: the field and the visible box, in the plane.
+        times: instants [s], one panel each.
+        target: path of the file.
+        motion: motion of a point along the field.
+        report: report of :func:`~erugin.constraints.verify`, for the critical points at the drawn instants.
+        columns: number of panels in a row.
+        title: title above all panels.
 
     Raises:
         ModelError: if the field is not plane, there is no instant, or another kind of file is asked for.
@@ -220,20 +220,22 @@ def field_figure(
     columns: int = 3,
     title: str = "",
 ) -> Figure:
-    """What :func:`draw_field` saves.
+    """Return the figure that :func:`draw_field` saves.
 
     Args:
-        view: the field and what is seen of it, in the plane.
-        times: instants [s]; one panel each.
-        motion: a point that moves with the field.
-        report: of :func:`~erugin.constraints.verify`.
-        columns: how many panels stand side by side.
-        title: above all panels.
+        view: the field and the visible box, in the plane.
+        times: instants [s], one panel each.
+        motion: motion of a point along the field.
+        report: report of :func:`~erugin.constraints.verify`.
+        columns: number of panels in a row.
+        title: title above all panels.
     """
     if view.field.dimension != 2:
-        raise ModelError(f"streamlines are plane, {view.field.name!r} has {view.field.dimension} dimensions")
+        raise ModelError(
+            f"streamlines require a plane field, but {view.field.name!r} has {view.field.dimension} dimensions"
+        )
     if not len(times):
-        raise ModelError("times must hold at least one instant")
+        raise ModelError("times must contain at least one instant")
     times = vector("times", times, len(times)).tolist()
     across = min(whole("columns", columns), len(times))
     down = -(-len(times) // across)
@@ -285,7 +287,7 @@ def _draw_way(axes: Axes, motion: FieldMotion) -> None:
 
 
 def _mark(axes: Axes, one: CriticalPoint) -> str:
-    """Mark a critical point, fainter inside obstacles; its key in MARKS."""
+    """Mark a critical point, fainter inside obstacles; return its key in MARKS."""
     extremum = one.kind in ("minimum", "maximum")
     key = "still" if one.of == "w" else "extremum" if extremum else one.kind
     face = "white" if key == "still" else "gold"
@@ -321,21 +323,23 @@ ARROWS = 30
 def animate_field(
     view: FieldView, motion: FieldMotion, target: Path, *, frames: int = 90, rate: float = 20.0, width: float = 7.0
 ) -> None:
-    """A GIF of the field's directions, its curves and obstacles, and a point on its way.
+    """Write a GIF of the field's directions, its curves and obstacles, and a moving point.
 
     Args:
-        view: the field and what is seen of it, in the plane.
-        motion: the point that moves with it; its times are those that are shown.
-        target: the file.
-        frames: how many pictures, spread evenly over the motion.
+        view: the field and the visible box, in the plane.
+        motion: motion of a point along the field, whose times are shown.
+        target: path of the file.
+        frames: number of pictures, spread evenly over the motion.
         rate: pictures per second [1/s].
-        width: of the picture [inches].
+        width: width of the picture [inches].
 
     Raises:
         ModelError: if the field is not plane, a number is out of its range, or another kind of file is asked for.
     """
     if view.field.dimension != 2:
-        raise ModelError(f"the animation is plane, {view.field.name!r} has {view.field.dimension} dimensions")
+        raise ModelError(
+            f"the animation requires a plane field, but {view.field.name!r} has {view.field.dimension} dimensions"
+        )
     if target.suffix.lower() != ".gif":
         raise ModelError(f"an animation of a field is written as .gif, got {target.name!r}")
     if frames < 1:
@@ -355,7 +359,7 @@ def animate_field(
         writer.setup(figure, str(path), dpi=80)
         for i, k in enumerate(samples):
             if i == 1:
-                # The layout of the first frame serves all; finding it anew costs more than the drawing.
+                # The layout of the first frame is used for all; computing it again costs more than the drawing.
                 figure.set_layout_engine("none")
             axes.clear()
             time = float(motion.t[k])

@@ -1,4 +1,4 @@
-"""Drawings of a robot: its postures in the samples of a motion, and the plane or space in which they are drawn."""
+"""Drawings of a robot: its postures at the samples of a motion, and the axes in which they are drawn."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .style import PATH_COLOR
 Array = NDArray[np.float64]
 Motion = Trajectory | PhasedTrajectory
 SEEN = 2000
-"""Samples at most of a segment that are looked at."""
+"""Largest number of samples of a segment that are evaluated."""
 SLIMMEST = 0.3
-"""Least extent of what is seen along an axis, of the largest one."""
+"""Smallest extent of the box along an axis, relative to the largest one."""
 MARGIN = 0.07
-"""Around what is seen, of the largest extent."""
+"""Margin around the box, relative to the largest extent."""
 TRIAD = 0.12
-"""Length of a frame's axes, of the largest extent of what is seen."""
+"""Length of a frame's axes, relative to the largest extent."""
 FLOWN = 100.0
-"""How many times as far out as in half of the samples, from where it started, a robot has flown to pieces."""
+"""Distance from the start, relative to the median over the samples, beyond which a robot has diverged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Where everything is at one instant.
+    """Positions of everything at one instant.
 
     Attributes:
         t: the instant [s].
-        lines: corners of each line, shape (k, dimension) [m], and what it is.
-        still: places that do not move with the robot, shape (k, dimension) [m].
-        points: places through which no line goes, shape (k, dimension) [m].
-        triads: origin, shape (3,) [m], and axes, shape (3, 3), of each frame that is drawn.
-        way: of the traced point up to now, shape (k, dimension) [m].
+        lines: corners of each line, shape (k, dimension) [m], and its kind.
+        still: positions that do not move with the robot, shape (k, dimension) [m].
+        points: positions without lines, shape (k, dimension) [m].
+        triads: origin, shape (3,) [m], and axes, shape (3, 3), of each drawn frame.
+        way: path of the traced point so far, shape (k, dimension) [m].
     """
 
     t: float
@@ -55,13 +55,13 @@ class Posture:
 
 @dataclass(frozen=True, eq=False)
 class SegmentPostures:
-    """Places of one skeleton.
+    """Positions of one skeleton at the samples of a segment.
 
     Attributes:
-        skeleton: what is placed.
+        skeleton: the skeleton.
         t: times, shape (n,) [s].
-        x: places, shape (n, places, dimension) [m].
-        axes: of frames, shape (n, frames, 3, 3).
+        x: positions, shape (n, places, dimension) [m].
+        axes: axes of the frames, shape (n, frames, 3, 3).
     """
 
     skeleton: Skeleton
@@ -71,14 +71,14 @@ class SegmentPostures:
 
     @classmethod
     def of(cls, motion: Trajectory, traced: str = "") -> SegmentPostures | None:
-        """Of a motion, without samples that are not finite or far out, as at the end of one that diverged.
+        """Evaluate a motion, without samples that are not finite or far out, as at the end of a diverged one.
 
         Args:
-            motion: of a robot that is known.
-            traced: name of the point whose way is drawn; chosen if not given.
+            motion: motion of a known robot.
+            traced: name of the point whose path is drawn; chosen automatically by default.
 
         Returns:
-            None if there is nothing to place.
+            The postures, or None if nothing can be drawn.
         """
         skeleton = Skeleton.of(motion.robot, traced)
         if skeleton is None:
@@ -88,17 +88,17 @@ class SegmentPostures:
         good = np.isfinite(every).all(axis=1)
         every, count = every[good], skeleton.places.numel()
         x = every[:, :count].reshape(len(every), skeleton.places.size2(), skeleton.dimension)
-        # Column by column, as CasADi has them.
+        # CasADi's order is column by column.
         axes = every[:, count:].reshape(len(every), len(skeleton.origins), 3, 3).transpose(0, 1, 3, 2)
         near = np.ones(len(x), dtype=np.bool_) if motion.ok else _near(x)
         return cls(skeleton, few.t[good][near], x[near], axes[near])
 
     def posture(self, k: int, before: Array) -> Posture:
-        """One of the samples.
+        """Return the posture at one of the samples.
 
         Args:
-            k: which one.
-            before: way of the traced point up to the first of them, shape (n, dimension) [m].
+            k: index of the sample.
+            before: path of the traced point up to the first sample, shape (n, dimension) [m].
         """
         s = self.skeleton
         own = np.zeros((0, s.dimension)) if s.traced is None else self.x[: k + 1, s.traced]
@@ -116,24 +116,24 @@ class SegmentPostures:
 
 @dataclass(frozen=True, eq=False)
 class MotionPostures:
-    """Places of a motion, in one segment or several.
+    """Positions of a motion, in one segment or several.
 
     Attributes:
-        segments: at least one, with samples.
+        segments: at least one segment, with samples.
     """
 
     segments: tuple[SegmentPostures, ...]
 
     @classmethod
     def of(cls, motion: Motion, traced: str = "") -> MotionPostures | None:
-        """None for robots without points in space.
+        """Evaluate a motion; None for robots without points in space.
 
         Args:
-            motion: of robots that are known.
-            traced: name of the point whose way is drawn; chosen if not given.
+            motion: motion of known robots.
+            traced: name of the point whose path is drawn; chosen automatically by default.
 
         Raises:
-            ModelError: for a motion without a finite sample, or a point that the robot has not.
+            ModelError: for a motion without a finite sample, or a point that the robot does not have.
         """
         segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
         found = [SegmentPostures.of(segment, traced) for segment in segments if len(segment)]
@@ -141,17 +141,17 @@ class MotionPostures:
             return None
         known = tuple(places for places in found if places is not None and len(places.t))
         if not known:
-            raise ModelError("there is no sample with finite numbers that could be drawn")
+            raise ModelError("the motion has no sample with finite values to draw")
         return cls(known)
 
     @property
     def dimension(self) -> int:
-        """Of the space, 2 or 3."""
+        """Dimension of the space, 2 or 3."""
         return self.segments[0].skeleton.dimension
 
     @property
     def name(self) -> str:
-        """Of the traced point; empty if there is none."""
+        """Name of the traced point, or empty."""
         return self.segments[0].skeleton.name
 
     @property
@@ -160,10 +160,10 @@ class MotionPostures:
         return np.concatenate([places.t for places in self.segments])
 
     def postures(self, count: int) -> list[Posture]:
-        """Some of the samples, spread evenly in time, the first and the last among them.
+        """Return postures spread evenly in time, including the first and the last.
 
         Args:
-            count: how many at most, at least two.
+            count: largest number of postures, at least two.
         """
         return [self._posture(k) for k in spread(self.t, count)]
 
@@ -175,11 +175,11 @@ class MotionPostures:
             k -= len(places.t)
             traced = places.skeleton.traced
             before = before if traced is None else np.concatenate([before, places.x[:, traced]])
-        raise IndexError("there are fewer samples")
+        raise IndexError("sample index out of range")
 
     @property
     def limits(self) -> tuple[Array, Array]:
-        """Two corners of a box around everything, of no extent much smaller than the others, shape (dimension,) [m]."""
+        """Corners of a box around everything, with no extent much smaller than the others, shape (dimension,) [m]."""
         seen = np.concatenate([places.x.reshape(-1, self.dimension) for places in self.segments])
         low, high = seen.min(axis=0), seen.max(axis=0)
         size = float((high - low).max()) or 1.0
@@ -189,7 +189,7 @@ class MotionPostures:
 
 
 def _near(x: Array) -> NDArray[np.bool_]:
-    """Which samples of places, shape (n, places, dimension), have not flown away."""
+    """True for samples of positions, shape (n, places, dimension), that have not diverged."""
     if not len(x):
         return np.zeros(0, dtype=np.bool_)
     with np.errstate(over="ignore"):
@@ -199,23 +199,23 @@ def _near(x: Array) -> NDArray[np.bool_]:
 
 
 def spread(t: Array, count: int) -> list[int]:
-    """Indices of samples that are spread evenly in time, without doubles.
+    """Return indices of samples that are spread evenly in time, without repetitions.
 
     Args:
         t: times, ascending, shape (n,) [s].
-        count: how many at most, at least two.
+        count: largest number of samples, at least two.
     """
     wanted: Array = np.asarray(np.linspace(float(t[0]), float(t[-1]), count), dtype=np.float64)
-    # The last of several samples of one time, such as that after a switch.
+    # The last of several samples of the same time, such as that after a switch.
     return list(dict.fromkeys(np.clip(np.searchsorted(t, wanted + 1e-9, side="right") - 1, 0, len(t) - 1).tolist()))
 
 
 def thinned(motion: Trajectory, most: int = SEEN) -> Trajectory:
-    """The same motion with fewer samples.
+    """Return the same motion with fewer samples.
 
     Args:
-        motion: any.
-        most: samples that are kept at most.
+        motion: the motion.
+        most: largest number of samples to keep.
     """
     if len(motion) <= most:
         return motion
@@ -230,30 +230,30 @@ TRIAD_COLORS = ("tab:red", "tab:green", "tab:blue")
 
 
 class RobotAxes:
-    """Axes of fixed limits and equal scales for the motion of a robot.
+    """Axes with fixed limits and equal scales for the motion of a robot.
 
     Attributes:
-        axes: of matplotlib, in the plane or in space.
+        axes: matplotlib's axes, in the plane or in space.
     """
 
     def __init__(self, figure: Figure, places: MotionPostures, position: int | SubplotSpec = 111) -> None:
-        """Lay out the axes.
+        """Create the axes.
 
         Args:
-            figure: in which they are.
-            places: all that is to be seen.
-            position: in the figure, as ``Figure.add_subplot`` takes it.
+            figure: the figure.
+            places: positions of the motion.
+            position: position in the figure, as for ``Figure.add_subplot``.
         """
         low, high = places.limits
         self._dimension, self._triad = places.dimension, TRIAD * float((high - low).max())
         space = {"projection": "3d"} if self._dimension == 3 else {}
-        # matplotlib's stubs know little of three-dimensional axes.
+        # matplotlib's stubs hardly cover three-dimensional axes.
         self.axes = cast(Any, figure.add_subplot(position, **space))
         for name, start, end in zip(AXES, low, high, strict=False):
             getattr(self.axes, f"set_{name}lim")(float(start), float(end))
             getattr(self.axes, f"set_{name}label")(f"{name} [m]")
         if self._dimension == 3:
-            # Of what is tall the labels would be cut off below.
+            # Without this zoom the labels of a tall box would be cut off below.
             tall = (high - low)[2] > 1.1 * (high - low)[:2].max()
             self.axes.set_box_aspect(tuple(high - low), zoom=0.78 if tall else 0.85)
             self.axes.zaxis.labelpad = 14.0
@@ -267,16 +267,16 @@ class RobotAxes:
             self.axes.set_axisbelow(True)
 
     def robot(self, posture: Posture, color: Color, *, width: float = 2.0, alpha: float = 1.0) -> list[Any]:
-        """The robot at one instant.
+        """Draw the robot at one instant.
 
         Args:
-            posture: where it is.
-            color: of its links.
-            width: of its links [points].
-            alpha: 1 if it hides what is behind it.
+            posture: the posture.
+            color: color of its links.
+            width: width of its links [points].
+            alpha: opacity, in [0, 1].
 
         Returns:
-            What was drawn, to be removed again.
+            The artists, which can be removed again.
         """
         drawn: list[Any] = []
         style = {"color": color, "alpha": alpha, "solid_capstyle": "round", "zorder": 4}
@@ -295,25 +295,25 @@ class RobotAxes:
         return drawn
 
     def ground(self, posture: Posture) -> list[Any]:
-        """Marks at the places that do not move with the robot.
+        """Mark the positions that do not move with the robot.
 
         Args:
-            posture: any.
+            posture: any posture of the motion.
 
         Returns:
-            What was drawn.
+            The artists.
         """
         if not len(posture.still):
             return []
         return list(self.axes.plot(*posture.still.T, "s", color="black", markersize=5, linestyle="none", zorder=6))
 
     def way(self, way: Array, color: Color = PATH_COLOR, *, label: str = "", width: float = 1.2) -> list[Any]:
-        """The way of a point.
+        """Draw the path of a point.
 
         Args:
-            way: shape (k, dimension) [m].
-            color: of the line.
-            label: in the legend.
-            width: of the line [points].
+            way: the path, shape (k, dimension) [m].
+            color: color of the line.
+            label: label in the legend.
+            width: width of the line [points].
         """
         return list(self.axes.plot(*way.T, color=color, linewidth=width, label=label, zorder=3))

@@ -1,4 +1,4 @@
-"""Lines that stand for a robot in pictures: along its chain of points, or else along the joints of its tree."""
+"""Lines that represent a robot in pictures: along its chain of points, or along the joints of its tree."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..symbolic.errors import ModelError, unknown_name
 
 Kind = Literal["link", "wheel"]
 TRACED = ("tip", "axle")
-"""Points whose way is drawn, if a robot has them; otherwise that of the last of its points that moves."""
+"""Points whose path is drawn, if a robot has them; otherwise that of the last of its points that moves."""
 TRIADS = 3
-"""Of more frames than these only that of the traced point is drawn."""
+"""Largest number of frames that are all drawn; otherwise only that of the traced point is."""
 DRAWS, SEED = 4, 7
-"""Places at which it is looked which points are fixed in which body."""
+"""Number of random coordinates, and their seed, for finding out which points are fixed in which body."""
 FIXED = 1e-9
-"""What a point may move in a body that it is fixed in, of the size of the robot."""
+"""Largest movement of a point in the body in which it is fixed, relative to the size of the robot."""
 
 
 @dataclass(frozen=True)
 class SkeletonLine:
-    """A line through some of the places.
+    """A line through some of the positions.
 
     Attributes:
-        places: which ones, in the order of the pen.
-        kind: what it is.
+        places: indices of the positions, in drawing order.
+        kind: kind of the line.
     """
 
     places: tuple[int, ...]
@@ -40,16 +40,16 @@ class SkeletonLine:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """What is drawn of a robot.
+    """Positions, lines and frames drawn for a robot.
 
     Attributes:
-        places: expressions in the robot's t, q, v and p, shape (dimension, number of places) [m].
-        lines: through them.
-        triads: rotations of frames that are drawn, side by side, shape (3, 3 · number of them).
-        origins: place of the origin of each of these frames.
-        still: places that do not move with the robot.
-        traced: the place whose way is drawn; None if nothing moves.
-        name: of that place.
+        places: expressions of the positions in the robot's t, q, v and p, shape (dimension, number of them) [m].
+        lines: lines through the positions.
+        triads: rotations of the drawn frames, side by side, shape (3, 3 · number of them).
+        origins: index of the origin of each of these frames among the positions.
+        still: indices of positions that do not move with the robot.
+        traced: index of the position whose path is drawn; None if nothing moves.
+        name: name of that position.
     """
 
     places: ca.SX
@@ -62,16 +62,16 @@ class Skeleton:
 
     @property
     def dimension(self) -> int:
-        """Of the space, 2 or 3."""
+        """Dimension of the space, 2 or 3."""
         return self.places.size1()
 
     @classmethod
     def of(cls, robot: Robot, traced: str = "") -> Skeleton | None:
-        """Lines along the robot's ``chain``, or along its tree, or its points alone; None for one that has no points.
+        """Build lines along the robot's ``chain``, or its tree, or its points alone; None for a robot without points.
 
         Args:
-            robot: any.
-            traced: name of the point whose way is drawn; chosen if not given.
+            robot: the robot.
+            traced: name of the point whose path is drawn; chosen automatically by default.
 
         Raises:
             ModelError: if the robot has no such point.
@@ -82,7 +82,7 @@ class Skeleton:
         if robot.chain:
             return _drawn(robot, *_along_chain(robot), first)
         if robot.tree is not None:
-            # A body that floats is followed itself, an arm by what is fixed to its last joint.
+            # For a floating body the body itself is traced, for an arm what is fixed to its last joint.
             floats: list[str] = [
                 f"joint {node.name}" for node in robot.tree.nodes if node.parent == WORLD and node.joint.nq > 1
             ]
@@ -96,12 +96,12 @@ class Skeleton:
 
 
 def _dimension(robot: Robot) -> int:
-    """2 if no point of the robot leaves the plane, otherwise 3."""
+    """Return 2 if all points of the robot are plane, otherwise 3."""
     return 3 if any(point.numel() > 2 for point in robot.points.values()) else 2
 
 
 def _in_space(point: ca.SX, dimension: int) -> ca.SX:
-    """A point of fewer dimensions lies at zero in those that it lacks."""
+    """Return a point padded with zeros to the given dimension."""
     return ca.vertcat(ca.vec(point), ca.SX.zeros(dimension - point.numel()))
 
 
@@ -115,7 +115,7 @@ def _along_chain(robot: Robot) -> tuple[dict[str, ca.SX], list[tuple[str, ...]]]
 
 
 def _along_tree(robot: Robot, tree: Tree) -> tuple[dict[str, ca.SX], list[tuple[str, ...]]]:
-    """From the origin of each body to those of the next, to the points fixed in it, or else to its centre of mass."""
+    """Lines from the origin of each body to those of its children, to points fixed in it, or to its centre of mass."""
     dimension = 2 if tree.is_planar and _dimension(robot) == 2 else 3
     frames = [carried.frame for carried in tree.motion.nodes]
     named: dict[str, ca.SX] = {}
@@ -143,9 +143,9 @@ def _along_tree(robot: Robot, tree: Tree) -> tuple[dict[str, ca.SX], list[tuple[
 
 
 def _carriers(robot: Robot, tree: Tree) -> dict[str, int]:
-    """The body that each named point is fixed in, WORLD for one that never moves; points between bodies are left out.
+    """Return the body in which each named point is fixed, WORLD for a fixed point; other points are omitted.
 
-    It is seen from the place of the point in each body's frame, at random coordinates.
+    It is determined from the position of the point in each body's frame, at random coordinates.
     """
     if not robot.points:
         return {}
@@ -156,7 +156,7 @@ def _carriers(robot: Robot, tree: Tree) -> dict[str, int]:
     drawn = [random.normal(size=robot.coordinates.nq) for _ in range(DRAWS)]
     if ca.depends_on(every, ca.vertcat(robot.t, robot.v)):
         return {}
-    # Those without a nominal value, such as the place of a foot on the ground, do not tell how a robot is made.
+    # Parameters without a nominal value, such as the position of a foot, do not affect the structure.
     p = [robot.nominal.get(name, 1.0) for name in robot.parameters.names]
     seen = np.stack([robot.evaluate(every, q=q, p=p) for q in drawn])
     count = points.size2()
@@ -179,7 +179,7 @@ def _carriers(robot: Robot, tree: Tree) -> dict[str, int]:
 def _drawn(
     robot: Robot, named: dict[str, ca.SX], lines: Sequence[Sequence[str]], traced_first: Sequence[str]
 ) -> Skeleton:
-    """The skeleton of named places and of lines through them, with wheels and frames."""
+    """Return the skeleton of named positions and lines through them, with wheels and frames."""
     dimension = next(iter(named.values())).numel()
     for name in traced_first[:1]:
         if name in robot.points and name not in named:
@@ -215,7 +215,7 @@ def _drawn(
 
 
 def _wheels(robot: Robot, dimension: int) -> list[list[ca.SX]]:
-    """Ends of the wheels of a robot on wheels as they are seen from above."""
+    """Return the ends of the wheels of a wheeled robot, seen from above."""
     names = [name for name in robot.points if name.endswith("wheel")]
     if dimension != 2 or "wheel_radius" not in robot.parameters.names or "platform" not in robot.frames:
         return []

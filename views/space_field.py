@@ -1,4 +1,4 @@
-"""A picture of a field in space: path, obstacles at several instants, and the way of a point."""
+"""Picture of a field in space: path, obstacles at several instants, and the trace of a point."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .style import OBSTACLE_COLOR, PATH_COLOR, POINT_COLOR, finite_points, new_f
 
 Array = NDArray[np.float64]
 SEARCH = 24
-"""Places across the box among which the deepest inside of an obstacle is looked for."""
+"""Grid points across the box in the search for the deepest point of an obstacle."""
 HALVINGS = 40
 LABEL: dict[str, Any] = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.6}
 
@@ -35,33 +35,35 @@ def draw_field_in_space(
     elevation: float = 22.0,
     azimuth: float = -65.0,
 ) -> None:
-    """The way of a point in space, with path and obstacles.
+    """Draw the trace of a point in space, with path and obstacles.
 
-    Obstacles are drawn at each instant, later ones darker, by their boundaries as seen from their inmost place: those
+    Obstacles are drawn at each instant, later ones darker, by their boundaries as seen from their deepest point: those
     that are not star-shaped about it are drawn in part.
 
     Args:
-        view: the field and what is seen of it, in space.
-        motion: a point that moves with the field.
+        view: the field and the visible box, in space.
+        motion: motion of a point along the field.
         times: instants at which obstacles and point are drawn [s].
-        target: the file.
+        target: path of the file.
         path: points of the path, shape (k, 3) [m].
-        elevation: of the eye over the plane z = 0 [degrees].
-        azimuth: of the eye [degrees].
+        elevation: elevation of the view above the plane z = 0 [degrees].
+        azimuth: azimuth of the view [degrees].
 
     Raises:
         ModelError: if the field is not spatial, there is no instant or no sample, or an angle is not finite.
         ShapeError: for instants or points of the path that are not finite.
     """
     if view.field.dimension != 3:
-        raise ModelError(f"the picture is spatial, {view.field.name!r} has {view.field.dimension} dimensions")
+        raise ModelError(
+            f"the picture requires a field in space, but {view.field.name!r} has {view.field.dimension} dimensions"
+        )
     if not len(times):
-        raise ModelError("times must hold at least one instant")
+        raise ModelError("times must contain at least one instant")
     require_samples(motion)
     times, points = vector("times", times, len(times)).tolist(), finite_points("path", path, 3)
     eye = {"elev": finite("elevation", elevation), "azim": finite("azimuth", azimuth)}
     figure = new_figure(8.0, 4.8)
-    # Spatial axes have no types; and they hide a line behind the whole of a ball unless they are told the order.
+    # 3D axes have no types; without an explicit order they would hide a line behind a whole ball.
     axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
     axes.plot(*points.T, ":", color=PATH_COLOR, linewidth=1.6)
     axes.plot(*motion.x.T, color=POINT_COLOR, linewidth=2.2, zorder=5)
@@ -84,7 +86,7 @@ def draw_field_in_space(
     axes.set_ylabel("y [m]")
     axes.set_zlabel("z [m]")
     axes.set_box_aspect(tuple(view.high - view.low), zoom=1.2)
-    # Along a short side labels would cover each other.
+    # Along a short side labels would overlap.
     span = float((view.high - view.low).max())
     for axis, low, high in zip((axes.xaxis, axes.yaxis, axes.zaxis), view.low, view.high, strict=True):
         axis.set_major_locator(MaxNLocator(max(2, round(6 * float(high - low) / span))))
@@ -99,12 +101,12 @@ def draw_field_in_space(
 
 
 def boundary_seen_from_within(view: FieldView, row: int, time: float) -> Array | None:
-    """Where rays from the inmost place of an obstacle first leave it, shape (3, 25, 49) [m]; None if out of sight.
+    """Return where rays from an obstacle's deepest point first leave it, shape (3, 25, 49) [m]; None if outside.
 
     Args:
-        view: the field and the box in which the obstacle is looked for.
-        row: number of its function among those of the field.
-        time: [s].
+        view: the field and the box in which the obstacle is searched.
+        row: index of its function among those of the field.
+        time: the instant [s].
     """
     share: Array = np.arange(SEARCH, dtype=np.float64) / (SEARCH - 1)
     cells = np.indices((SEARCH,) * 3).reshape(3, -1).T
@@ -122,7 +124,7 @@ def boundary_seen_from_within(view: FieldView, row: int, time: float) -> Array |
         [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar) * np.ones_like(around)]
     ).reshape(3, -1)
     reach = np.full(rays.shape[1], np.nan)
-    # The first of many places along each ray that is outside, then bisection.
+    # Find the first point outside along each ray, then bisect.
     for part in share[1:]:
         length = float(part) * float(np.linalg.norm(view.high - view.low))
         out = np.isnan(reach) & (function(inmost + length * rays.T) > 0.0)

@@ -1,4 +1,4 @@
-"""A pen that draws on a sphere while a ball crosses its way."""
+"""Picture of a pen that draws on a sphere while a ball crosses its path."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TURNS = 24
 def draw_on_sphere(
     motion: Trajectory, target: Path, *, pen: ca.SX, off: ca.SX, ball: Circle, center: Array, radius: float
 ) -> None:
-    """The sphere with the way of the pen, and the ball where they come nearest; the distances over time.
+    """Draw the sphere with the pen's path, the ball where it comes nearest, and the distances over time.
 
     Args:
-        motion: of the pen and the ball.
-        target: the file.
-        pen: place of the pen in the plant's symbols, shape (3,) [m].
-        off: its distance from the line that is drawn [m].
+        motion: motion of the pen and the ball.
+        target: path of the file.
+        pen: position of the pen in the plant's symbols, shape (3,) [m].
+        off: distance of the pen from the line to be drawn [m].
         ball: the obstacle.
-        center: of the sphere, shape (3,) [m].
-        radius: of the sphere [m].
+        center: centre of the sphere, shape (3,) [m].
+        radius: radius of the sphere [m].
 
     Raises:
         ModelError: for a radius that is not positive, or a motion without samples.

@@ -1,4 +1,4 @@
-"""A motion in one picture: the robot at several instants, as flashes of light would show it; and default pictures."""
+"""A motion in one picture: the robot at several instants, as under a stroboscope; and default pictures."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from .time_series import CoordinateSeries, overview_picture
 
 FLASHES = 9
 SPACE, TALLEST = 0.8, 1.3
-"""Height over width of a picture in space, and the largest one of a picture in the plane."""
+"""Height over width of a picture in space, and the largest such ratio of a picture in the plane."""
 STAYS = 1e-3
-"""What moves less than this, of the size of all, has no way that is seen."""
+"""Largest movement, relative to the size of the picture, for which no path is drawn."""
 COLORS = "viridis"
 
 
 def motion_picture(motion: Motion, target: Path, *, traced: str = "") -> None:
-    """Draw :func:`motion_figure` into a file, whole or not at all.
+    """Save :func:`motion_figure` to a file, atomically.
 
     Args:
-        motion: of robots that are known.
-        target: the file, of any kind that matplotlib writes.
-        traced: name of the point whose way is drawn; chosen if not given.
+        motion: the motion, loaded with its robots.
+        target: path of the file, of any type that matplotlib supports.
+        traced: name of the point whose path is drawn; chosen automatically by default.
     """
     save_figure(motion_figure(motion, traced=traced), target)
 
 
 def draw(motion: Motion, path: str | Path | None = None, flashes: int = FLASHES, traced: str = "") -> Figure:
-    """:func:`motion_figure`, saved if there is a path.
+    """Return :func:`motion_figure`, and save it if there is a path.
 
     Args:
-        motion: of robots that are known.
-        path: a file of any kind that matplotlib writes; none if not given.
-        flashes: how many instants, at least two.
-        traced: name of the point whose way is drawn; chosen if not given.
+        motion: the motion, loaded with its robots.
+        path: path of a file of any type that matplotlib supports, or None.
+        flashes: number of instants, at least two.
+        traced: name of the point whose path is drawn; chosen automatically by default.
     """
     figure = motion_figure(motion, flashes=flashes, traced=traced)
     if path is not None:
@@ -54,14 +54,14 @@ def draw(motion: Motion, path: str | Path | None = None, flashes: int = FLASHES,
 
 
 def motion_figure(motion: Motion, *, flashes: int = FLASHES, traced: str = "") -> Figure:
-    """The robot at instants spread evenly over time, early ones dark and late ones bright, and the way of its tip.
+    """Draw the robot at instants spread evenly over time, from dark to bright, and the path of its tip.
 
-    A robot without points in space, such as a circuit, is shown by its coordinates and velocities over time.
+    For a robot without points in space, such as a circuit, draw its coordinates and velocities over time.
 
     Args:
-        motion: of robots that are known.
-        flashes: how many instants, at least two.
-        traced: name of the point whose way is drawn; chosen if not given.
+        motion: the motion, loaded with its robots.
+        flashes: number of instants, at least two.
+        traced: name of the point whose path is drawn; chosen automatically by default.
 
     Raises:
         ModelError: for fewer than two flashes, a motion without finite samples, or one loaded without its robot.
@@ -79,10 +79,10 @@ def motion_figure(motion: Motion, *, flashes: int = FLASHES, traced: str = "") -
     postures = places.postures(flashes)
     start, end = postures[0].t, postures[-1].t
     shades = Normalize(start, end if end > start else start + 1.0)
-    # The brightest colours of the map would be lost on white.
+    # The brightest colours of the map would be invisible on white.
     colors = ListedColormap(colormaps[COLORS](np.linspace(0.0, 0.9, 256)))
     way = postures[-1].way
-    # What closes a loop onto the ground has a name, and stays where it is.
+    # A point that closes a loop with the ground has a name, but does not move.
     moves = len(way) > 1 and float(np.ptp(way, axis=0).max()) > STAYS * float((high - low).max())
     stage.way(way, label=f"way of {places.name!r}" if moves else "")
     for posture in postures:
@@ -98,10 +98,10 @@ def motion_figure(motion: Motion, *, flashes: int = FLASHES, traced: str = "") -
 
 
 def default_pictures(motion: Motion) -> Mapping[str, Callable[[Any, Path], None]]:
-    """File name → what draws a motion into it: plots over time, and the robot, still and moving, if it is known.
+    """Return drawing functions by file name: plots over time, and the robot, still and moving, if it is known.
 
     Args:
-        motion: that is to be drawn; its robot decides what can be.
+        motion: motion to be drawn; its robot decides which pictures are possible.
     """
     segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
     pictures: dict[str, Callable[[Any, Path], None]] = {"overview.png": overview_picture}

@@ -1,4 +1,4 @@
-"""What all pictures share: size, colours, checks of what they are given, and writing a file whole or not at all."""
+"""Common settings of all pictures: size, colours, checks of arguments, and saving a file atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARM_COLOR = "0.15"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of this size [inches] with room made for its labels; raises ModelError for one that cannot be drawn."""
+    """Create a figure of this size [inches] with automatic layout; raises ModelError for an unusable size."""
     if not (SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST):
         raise ModelError(
             f"a figure must be {SMALLEST:g} to {LARGEST:g} inches wide and high, got {width:.4g} × {height:.4g}: take "
@@ -34,7 +34,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
-    """Labels and a light grid for a plot over time."""
+    """Set the labels and a light grid of a plot over time."""
     axes.set_ylabel(ylabel)
     if xlabel:
         axes.set_xlabel(xlabel)
@@ -44,7 +44,7 @@ def label_axes(axes: Axes, ylabel: str, *, xlabel: str = "") -> None:
 
 
 def save_figure(figure: Figure, target: Path) -> None:
-    """Save a figure whole or not at all; raises ModelError for a kind of file that matplotlib does not write."""
+    """Save a figure atomically; raises ModelError for a kind of file that matplotlib does not write."""
     kinds = figure.canvas.get_supported_filetypes()
     if target.suffix[1:].lower() not in kinds:
         raise ModelError(f"a picture is written as .{', .'.join(sorted(kinds))}, got {format_value(target.name)}")

@@ -1,4 +1,4 @@
-"""Arms that swing up, one law beside the other: where they are, and their angles, torques and energy over time."""
+"""Picture of swing-ups, one controller beside another: postures, and angles, torques and energy over time."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MOST = 1000
 
 
 def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until: float = np.inf) -> Figure:
-    """A column for each run: the arm as flashes of light show it, then coordinates, inputs and energy.
+    """Draw a column for each run: the arm at several instants, then coordinates, inputs and energy.
 
-    Early flashes are dark and late ones bright; the way of the last point of the chain is drawn, too. Dashed is the
-    energy at the end of each run; dotted lines are the limits of its inputs.
+    Early instants are dark and late ones bright; the path of the last point of the chain is drawn, too. The dashed line
+    is the energy at the end of each run; dotted lines are the limits of its inputs.
 
     Args:
-        runs: of robots with a ``chain`` in the plane, by the title of the column.
-        flash: time between flashes [s].
-        until: what comes later is left out [s].
+        runs: runs of robots with a ``chain`` in the plane, by the title of the column.
+        flash: interval between drawn instants [s].
+        until: latest time drawn [s].
 
     Raises:
         ModelError: if there are no runs, or one without samples, a robot has no chain, a time is not positive, or there
@@ -38,7 +38,7 @@ def draw_swing_ups(runs: Mapping[str, Trajectory], *, flash: float = 0.1, until:
     if not until > 0.0:
         raise ModelError(f"until must be greater than zero, got {until!r}")
     if not runs or not all(run.robot.chain for run in runs.values()):
-        raise ModelError("swing_ups draws one or more runs of robots with a chain of points, such as an arm")
+        raise ModelError("runs must contain one or more runs of robots with a chain of points, such as an arm")
     for run in runs.values():
         require_samples(run)
     longest = min(until, max(float(run.t[-1] - run.t[0]) for run in runs.values()))

@@ -1,4 +1,4 @@
-"""Coordinates, velocities, inputs and deviations of any motion over time, in a panel for each unit."""
+"""Coordinates, velocities, inputs and deviations of any motion over time, in one panel per unit."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .style import OBSTACLE_COLOR, PATH_COLOR, label_axes, new_figure, save_figu
 
 Array = NDArray[np.float64]
 HEIGHT = 2.2
-"""Of a panel with few lines [inches]."""
+"""Height of a panel with few lines [inches]."""
 ENTRY = 0.19
 """Height of an entry of a legend [inches]."""
 LETTER = 0.062
 """Width of a letter of a legend [inches]."""
 FEW = 10
-"""Lines that can be told apart by the usual colours."""
+"""Largest number of lines that the usual colours can distinguish."""
 COLUMN = 16
-"""Entries of a legend that stand one above the other."""
+"""Largest number of entries in a column of a legend."""
 DARK = 0.82
-"""Share of a colour's light that is left, so that yellow can be seen on white."""
+"""Factor on a colour's brightness, so that yellow is visible on white."""
 DASHES = ("-", "--", ":", "-.")
 
 
@@ -42,10 +42,10 @@ class Panel:
     """Lines over time that share an axis.
 
     Attributes:
-        title: at the axis, with the unit.
-        names: in the legend, one for each line.
-        values: shape (N, lines).
-        magnitude: whether magnitudes are drawn on a logarithmic axis.
+        title: label of the axis, with the unit.
+        names: names in the legend, one for each line.
+        values: values of the lines, shape (N, lines).
+        magnitude: True to draw magnitudes on a logarithmic axis.
     """
 
     title: str
@@ -55,12 +55,12 @@ class Panel:
 
     @classmethod
     def by_unit(cls, what: str, columns: Columns, values: Array) -> list[Panel]:
-        """A panel for each unit.
+        """Return a panel for each unit.
 
         Args:
-            what: the numbers are.
+            what: name of the quantity.
             columns: their names and units.
-            values: shape (N, number of them).
+            values: values of the columns, shape (N, number of them).
         """
         panels: list[Panel] = []
         for unit in dict.fromkeys(columns.units):
@@ -71,27 +71,27 @@ class Panel:
 
     @property
     def height(self) -> float:
-        """That it needs [inches]."""
+        """Required height [inches]."""
         return max(HEIGHT, ENTRY * (min(len(self.names), COLUMN) + 1))
 
     @property
-    def beside(self) -> float:
-        """Width that its legend needs, about [inches]."""
+    def legend_width(self) -> float:
+        """Approximate width of the legend [inches]."""
         longest = max((len(name) for name in self.names), default=0)
         return math.ceil(len(self.names) / COLUMN) * (0.5 + LETTER * longest)
 
 
 FLOOR = 1e-17
-"""Magnitudes below this are rounding; a log axis needs a positive number in place of zero."""
+"""Magnitudes below this are rounding errors; a log axis requires a positive value in place of zero."""
 
 
 def draw_panel(axes: Axes, t: Array, panel: Panel) -> list[Line2D]:
-    """Draw the lines, with a label at the axis.
+    """Draw the lines, and label the axis.
 
     Args:
-        axes: to draw in.
+        axes: axes to draw in.
         t: times, shape (N,) [s].
-        panel: what is drawn.
+        panel: the panel.
     """
     drawn: list[Line2D] = []
     count = len(panel.names)
@@ -100,7 +100,7 @@ def draw_panel(axes: Axes, t: Array, panel: Panel) -> list[Line2D]:
         values = panel.values[:, i]
         if panel.magnitude:
             values = np.maximum(np.abs(values), FLOOR)
-        # A name that begins with an underscore would not be shown.
+        # matplotlib hides labels that start with an underscore.
         label = f"\u200b{name}" if name.startswith("_") else name
         drawn += axes.plot(t, values, color=color, linestyle=dash, linewidth=1.3, label=label)
     if panel.magnitude:
@@ -110,11 +110,11 @@ def draw_panel(axes: Axes, t: Array, panel: Panel) -> list[Line2D]:
 
 
 def place_legend(axes: Axes, panel: Panel) -> None:
-    """The legend to the right of the panel, in as many columns as it takes.
+    """Place the legend to the right of the panel, in as many columns as necessary.
 
     Args:
-        axes: of the panel.
-        panel: what was drawn.
+        axes: axes of the panel.
+        panel: the panel that was drawn.
     """
     if panel.names:
         axes.legend(
@@ -129,7 +129,7 @@ def place_legend(axes: Axes, panel: Panel) -> None:
 
 
 def _color(i: int, count: int) -> tuple[float, float, float, float]:
-    """One of many: neighbours differ by their dashes, those further apart by their colours."""
+    """Return one of many colours: neighbours differ by their dashes, others by their colours."""
     shades = math.ceil(count / len(DASHES))
     red, green, blue, _ = colormaps["turbo"](0.05 + 0.9 * (i // len(DASHES)) / max(1, shades - 1))
     return DARK * red, DARK * green, DARK * blue, 1.0
@@ -139,16 +139,16 @@ class CoordinateSeries:
     """Lines that grow with time.
 
     Attributes:
-        figure: in which they are.
-        title: above them.
+        figure: figure of the lines.
+        title: title above the lines.
     """
 
     def __init__(self, motion: Motion, *, velocities: bool = False) -> None:
         """Draw the whole motion.
 
         Args:
-            motion: any.
-            velocities: whether these are drawn beside the coordinates.
+            motion: the motion.
+            velocities: True to draw velocities, too.
         """
         segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
         labels = segments[0].labels
@@ -168,12 +168,12 @@ class CoordinateSeries:
             drawn = draw_panel(axes, self._t, panel)
             place_legend(axes, panel)
             self._lines += list(zip(drawn, panel.values.T, strict=True))
-            # What is seen stays the same while the lines grow.
+            # The limits stay the same while the lines grow.
             axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
         column[-1].set_xlabel("time [s]")
 
     def until(self, t: float) -> list[Line2D]:
-        """Show what has come so far.
+        """Show the motion up to a time.
 
         Args:
             t: time [s].
@@ -188,32 +188,32 @@ class CoordinateSeries:
 
 
 WIDTH = 6.0
-"""Of the panels [inches]; legends come beside them."""
+"""Width of the panels without their legends [inches]."""
 
 
 def plot(
     motion: Trajectory | PhasedTrajectory, *, velocities: bool = False, energy: bool = False, deviations: bool = True
 ) -> Figure:
-    """Panels over time, one above the other: coordinates and inputs, those of one unit in each, and deviations.
+    """Plot coordinates and inputs over time, in one panel per unit, and deviations.
 
-    What a motion does not have is left out. Samples whose status is not OK are shaded, and switches of a motion in
-    phases are dotted lines.
+    Quantities that a motion does not have are omitted. Samples whose status is not OK are shaded, and switches of a
+    motion in phases are dotted lines.
 
     Args:
-        motion: of any robot, which need not be known.
-        velocities: whether these are shown, too.
-        energy: whether T + V is shown, too.
-        deviations: whether deviations from the program are shown, on a log axis.
+        motion: the motion, loaded with or without its robot.
+        velocities: True to plot velocities, too.
+        energy: True to plot T + V, too.
+        deviations: True to plot deviations from the program on a log axis, too.
 
     Raises:
         ModelError: for a motion without samples.
     """
     segments = [s for s in (motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)) if len(s)]
     if not segments:
-        raise ModelError("there is no sample that could be plotted")
+        raise ModelError("the motion has no sample to plot")
     panels = [_joined(segments, parts) for parts in _panels(segments, velocities, energy, deviations)]
     heights = [panel.height for _, panel in panels]
-    figure = new_figure(WIDTH + max(panel.beside for _, panel in panels), 0.6 + sum(heights))
+    figure = new_figure(WIDTH + max(panel.legend_width for _, panel in panels), 0.6 + sum(heights))
     column: list[Axes] = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
     for axes, (t, panel) in zip(column, panels, strict=True):
         draw_panel(axes, t, panel)
@@ -230,38 +230,38 @@ def plot(
 
 
 def overview_picture(motion: Trajectory | PhasedTrajectory, target: Path) -> None:
-    """Draw :func:`overview` into a file, whole or not at all.
+    """Save :func:`plot` to a file, atomically.
 
     Args:
-        motion: of any robot.
-        target: the file, of any kind that matplotlib writes.
+        motion: the motion.
+        target: path of the file, of any type that matplotlib supports.
     """
     save_figure(plot(motion), target)
 
 
 def draw_coordinates(axes: Axes, trajectory: Trajectory) -> None:
-    """Each coordinate, with its unit."""
+    """Plot each coordinate, with its unit."""
     for i, label in enumerate(trajectory.labels.coordinates.legend):
         axes.plot(trajectory.t, trajectory.q[:, i], label=label)
     label_axes(axes, "coordinates")
 
 
 def draw_inputs(axes: Axes, trajectory: Trajectory) -> None:
-    """Each input, or component of the force, with its unit."""
+    """Plot each input, or component of the force, with its unit."""
     for i, label in enumerate(trajectory.input_labels):
         axes.plot(trajectory.t, trajectory.u[:, i], label=label)
     label_axes(axes, "inputs")
 
 
 def draw_deviations(axes: Axes, trajectory: Trajectory) -> None:
-    """Magnitude of each row's deviation, on a log axis."""
+    """Plot the magnitude of each row's deviation, on a log axis."""
     for i, row in enumerate(trajectory.rows):
         axes.semilogy(trajectory.t, np.maximum(np.abs(trajectory.deviation[:, i]), FLOOR), label=row)
     label_axes(axes, "|deviation|")
 
 
 def _panels(segments: Sequence[Trajectory], velocities: bool, energy: bool, deviations: bool) -> list[dict[int, Panel]]:
-    """For each row of the figure the panels of the segments that have it; segments may have inputs of their own."""
+    """Return the panels of each row of the figure by segment; segments may have different inputs."""
     rows: dict[str, dict[int, Panel]] = {}
     for k, segment in enumerate(segments):
         labels = segment.labels
@@ -280,7 +280,7 @@ def _panels(segments: Sequence[Trajectory], velocities: bool, energy: bool, devi
 
 
 def _joined(segments: Sequence[Trajectory], parts: dict[int, Panel]) -> tuple[Array, Panel]:
-    """Times, shape (n,), and lines of all segments, each name once."""
+    """Return times, shape (n,), and lines of all segments, each name once."""
     names = tuple(dict.fromkeys(name for panel in parts.values() for name in panel.names))
     times: list[Array] = []
     values: list[Array] = []
@@ -288,7 +288,7 @@ def _joined(segments: Sequence[Trajectory], parts: dict[int, Panel]) -> tuple[Ar
         whole = np.full((len(segments[k]) + 1, len(names)), np.nan)
         for i, name in enumerate(panel.names):
             whole[:-1, names.index(name)] = panel.values[:, i]
-        # Not a number between segments: what jumps is not joined by a line.
+        # NaN between segments, so that no line connects them across a jump.
         times.append(np.append(segments[k].t, segments[k].t[-1]))
         values.append(whole)
     first = next(iter(parts.values()))
@@ -296,7 +296,7 @@ def _joined(segments: Sequence[Trajectory], parts: dict[int, Panel]) -> tuple[Ar
 
 
 def _troubled(segments: Sequence[Trajectory]) -> list[tuple[float, float]]:
-    """Stretches of time in which the status is not OK."""
+    """Return the time intervals in which the status is not OK."""
     found: list[tuple[float, float]] = []
     for segment in segments:
         bad = np.flatnonzero(np.diff(np.concatenate([[0], segment.status != 0, [0]])))

@@ -1,4 +1,4 @@
-"""Two-wheel robots under several laws from one start beside a planned motion."""
+"""Picture of two-wheel robots under several controllers from one start, with a planned motion."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..symbolic.errors import ModelError
 from .style import PATH_COLOR, label_axes, new_figure, require_samples
 
 SMALLEST = 1e-6
-"""Distances [m] below this are drawn as this."""
+"""Smallest distance drawn [m]."""
 
 
 def draw_two_wheel_tracking(motion: PlanarMotion, runs: Mapping[str, Trajectory]) -> Figure:
-    """The way of the axle in the plane, and how far it is from its planned place and from the planned path, over time.
+    """Draw the path of the axle in the plane, and its distance from the planned position and path over time.
 
     Args:
-        motion: what was planned, without parameters of its own.
-        runs: what each law made of it, by the name in the legend.
+        motion: the planned motion, without further parameters.
+        runs: the run under each controller, by the name in the legend.
 
     Raises:
         ModelError: if there are no runs, or one without samples.
@@ -62,7 +62,7 @@ def _shown(apart: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _distances(points: NDArray[np.float64], path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From each point to the nearest piece of a polyline."""
+    """Return the distance from each point to the nearest segment of a polyline."""
     first, along = path[:-1], np.diff(path, axis=0)
     length2 = np.maximum((along**2).sum(axis=1), SMALLEST**2)
     found = np.empty(len(points))

@@ -48,7 +48,7 @@ class ClosedLoopCode:
         """The rate of the closed loop, and the law's pivots."""
         s, n = self.loop.symbols, len(self.robot.parameters)
         inputs = {"t": s.t, "x": s.x, "plant": _part(s.p, 0, n), "law": _part(s.p, n, s.p.numel())}
-        outputs = {"rate": self.loop.rate, "pivots": self.loop.recorded["relative_pivots"], "natural": self.natural}
+        outputs = {"rate": self.loop.rate, "pivots": self.loop.outputs["relative_pivots"], "natural": self.natural}
         return c_source(f"{self.name}_closed", inputs, outputs)
 
     @property

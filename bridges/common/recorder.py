@@ -64,7 +64,7 @@ class Recorder:
         self.robot, self.controller = robot, controller
         own = NO_PARAMETERS if controller is None else controller.parameters
         self.p, self.controller_p = robot.parameters.values(p), own.values(controller_p)
-        self._loop = close_loop(robot, controller, None, judged=False)
+        self._loop = close_loop(robot, controller, None, monitor_rank=False)
         self._numbers = numbers = np.concatenate([self.p, self.controller_p])
         if controller is not None:
             controller.reset()
@@ -127,7 +127,7 @@ class Recorder:
         window.states[0, 0] = x
         for key, value in values.items():
             window.data[key][0, 0] = value
-        record.judge(window)
+        record.monitor(window)
         if record.failure[0] != Status.OK:
             raise self._error()
         return np.array(values["output"])

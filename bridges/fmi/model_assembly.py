@@ -354,23 +354,24 @@ def closed_loop_model(
         stop: scalar expression that becomes an output, positive where the motion is at its end; none if not given.
     """
     require_symbolic_law(controller, EXPORT_PHRASE)
-    loop = close_loop(robot, controller, stop, judged=requires_independent_rows(robot)).symbolic()
+    loop = close_loop(robot, controller, stop, monitor_rank=requires_independent_rows(robot)).symbolic()
     if loop is None:  # pragma: no cover - a controller with a law makes a symbolic loop
         raise BridgeError(f"{robot.name} and {type(controller).__name__} make no loop of expressions")
     points, places = point_variables(robot)
     labels, own = Labels.of(robot, controller), controller.parameters
     numbers = np.concatenate([robot.parameters.values(p), own.values(controller_p)])
-    wanted, shared = set(apart), {robot.parameters.names[i] for i, _ in loop.twins}
+    plant_names = robot.parameters.names
+    wanted, shared = set(apart), {plant_names[i] for i, _ in loop.shared_parameters}
     for key in wanted - shared:
         raise ParameterError(unknown_name("parameter that plant and law both have", key, shared))
-    one = {j: i for i, j in loop.twins if numbers[i] == numbers[j] and robot.parameters.names[i] not in wanted}
+    one = {j: i for i, j in loop.shared_parameters if numbers[i] == numbers[j] and plant_names[i] not in wanted}
     names = [*robot.parameters.names, *own.names]
-    for i, j in loop.twins:
+    for i, j in loop.shared_parameters:
         if j not in one:
             names[i], names[j] = f"plant.{names[i]}", f"law.{names[j]}"
     kept = [k for k in range(len(names)) if k not in one]
     allowed = [part.ranges.get(key, Range.ANY) for part in (robot.parameters, own) for key in part.names]
-    s, recorded = loop.symbols, loop.recorded
+    s, recorded = loop.symbols, loop.outputs
     twin = ca.vertcat(NO_STATE, *(s.p[j] for j in one)), ca.vertcat(NO_STATE, *(s.p[i] for i in one.values()))
     told = [computed_variable(f"deviation.{row}", "", f"deviation of row {row}") for row in controller.rows]
     ends = [] if stop is None else [computed_variable("stop", "", "positive where the motion is at its end")]

@@ -102,7 +102,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     h, t0, action = ca.SX.sym("h"), ca.SX.sym("t0"), ca.SX.sym("action", len(task.low))
     names = ("output", "pivots", "relative_pivots", "active")
     law: list[ca.SX] = [
-        ca.densify(ca.substitute(loop.recorded[name], loop.symbols.p, _loop_parameters(loop, own))) for name in names
+        ca.densify(ca.substitute(loop.outputs[name], loop.symbols.p, _loop_parameters(loop, own))) for name in names
     ]
     if base is None:
         law[0] = ca.SX.zeros(action.numel())
@@ -116,7 +116,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     # What is held counts as parameters until it has its place in the state.
     moved.symbols = Symbols(t, x, ca.vertcat(p, held))
     moved.rate = ca.vertcat(robot.coordinates.N @ robot.v, robot.acceleration_under(force)[0])
-    moved.recorded = {}
+    moved.outputs = {}
     core = task.integrator.march(moved)
     if core is None:
         return None
@@ -127,7 +127,7 @@ def build_lane_rollout(task: EnvironmentTask) -> tuple[RolloutLoop, StateLayout]
     values = [lane.at_own_time(each) for each in told]
     # What is varied of the plant alone, or of the law alone, differs between the two.
     apart = {name.partition(".")[2] for name in task.draws.randomization if name.startswith(("plant.", "law."))}
-    twins = tuple(pair for pair in loop.twins if robot.parameters.names[pair[0]] not in apart)
+    twins = tuple(pair for pair in loop.shared_parameters if robot.parameters.names[pair[0]] not in apart)
     march = RolloutLoop(
         *(core.t, lane.state, p, lane.rate()),
         {"told": ca.vertcat(*map(ca.densify, values))},

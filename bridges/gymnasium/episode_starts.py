@@ -89,7 +89,9 @@ class StartSampler:
     def driven(self) -> tuple[ControlledPlant, ...]:
         """The plants and laws of the phases and, last, the setup's own."""
         setup = self.setup
-        phases = [ControlledPlant(x.plant(setup.robot), x.controller, x.law_values, x.places) for x in setup.phases]
+        phases = [
+            ControlledPlant(x.plant(setup.robot), x.controller, x.controller_values, x.places) for x in setup.phases
+        ]
         return (*phases, ControlledPlant(setup.robot, setup.controller, setup.controller_p))
 
     @property

@@ -108,9 +108,9 @@ class EpisodeMonitor:
         if self._natural is not None:
             fresh = self._fresh[at]
             if fresh.any():
-                self._natural.begin(told.natural_relative[fresh, 0], lanes[fresh])
+                self._natural.start(told.natural_relative[fresh, 0], lanes[fresh])
                 self._fresh[at] = False
-            calm &= self._natural.calm(told.natural, told.natural_relative, at)
+            calm &= self._natural.are_regular(told.natural, told.natural_relative, at)
         status = np.zeros(len(lanes), dtype=np.int64)
         said: dict[int, str] = {}
         if not calm.all():
@@ -121,7 +121,7 @@ class EpisodeMonitor:
         if self._rows:
             self._remember(at, told)
         if self._natural is not None:
-            self._natural.remember(told.natural, at)
+            self._natural.update(told.natural, at)
         return status, said
 
     def _on(self, told: StepSignals) -> Flags:
@@ -143,7 +143,7 @@ class EpisodeMonitor:
         found: NaturalFinding | None = None
         if self._natural is not None:
             one = np.array([lane])
-            found = self._natural.judge(told.natural[i : i + 1], told.natural_relative[i : i + 1], one)
+            found = self._natural.find(told.natural[i : i + 1], told.natural_relative[i : i + 1], one)
         for s in range(len(told.output[i])):
             relative = told.relative[i, s]
             vanished = ~((ahead["relative"][s] > self._tolerance) & (ahead["pivots"][s] > 0.0))

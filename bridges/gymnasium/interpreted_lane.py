@@ -184,7 +184,7 @@ class InterpretedLane(Stepper):
         self._acting = ActionController(
             task.setup.robot, task.base, forces=task.forces, parameters=task.law_parameters, every=every
         )
-        self._loop = close_loop(task.setup.robot, self._acting, None, judged=checks_natural_rows(task))
+        self._loop = close_loop(task.setup.robot, self._acting, None, monitor_rank=checks_natural_rows(task))
         self.rows = self._acting.rows if self._loop.sizes["relative_pivots"] else ()
         self._start = task.integrator.prepare(self._loop)
         c, robot = task.setup.robot.coordinates, task.setup.robot

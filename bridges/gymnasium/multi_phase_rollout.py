@@ -306,7 +306,7 @@ class MultiPhaseRollout(Rollout):
         begun = start_phase(setup.robot, phase, t, x[:nq], x[nq:], p, controller_p, self._stands[row])
         plant, law = draws.driven[k].plant.parameters, draws.driven[k].parameters
         numbers = np.concatenate([plant.values(begun.p), law.values(begun.controller_p)])
-        return InitialConditions(np.concatenate([x[:nq], begun.v])[None], numbers[None], False), begun.stands
+        return InitialConditions(np.concatenate([x[:nq], begun.v])[None], numbers[None], False), begun.contacts
 
     def _nothing(self, x: Array) -> PeriodResult:
         """Of a lane that stands still at a state."""

@@ -74,7 +74,7 @@ class SinglePhaseRollout(Rollout):
         if self._limit is not None:
             self._limit.check(starts.numbers[:, self._split :], self._h, batch=len(rows) > 1)
         if self._natural is not None:
-            self._natural.look(starts.x, starts.numbers[:, : self._split], t0, batch=len(rows) > 1)
+            self._natural.check(starts.x, starts.numbers[:, : self._split], t0, batch=len(rows) > 1)
         self._judge.begin(rows)
         period = self.engine.begin(rows, starts, t0)
         ran = self.judged(rows, period)

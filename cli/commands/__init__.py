@@ -1,1 +1,1 @@
-"""The commands of ``erugin``, one file each."""
+"""Commands of ``erugin``, one file each."""

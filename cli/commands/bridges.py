@@ -1,4 +1,4 @@
-"""``erugin bridges``: the bridges, what each needs and carries, whether that is installed; or all of them compared."""
+"""``erugin bridges``: list the bridges with their packages, or compare all of them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ...symbolic.errors import BridgeError, EruginError
 from ..command import OK, STOPPED, Commands, require_writable
 
 VERBS = ("export", "load", "drive", "simulate", "match")
-"""What a bridge may do, by the same name in each."""
+"""Functions that a bridge may have, with the same name in each."""
 
 
 @dataclass(frozen=True)
 class Bridge:
-    """One of ``erugin.bridges``.
+    """A package of ``erugin.bridges``.
 
     Attributes:
-        name: of its package.
-        package: that it needs, as package indexes call it; empty if it needs none.
-        extra: of Erugin that brings it; empty where every installation has it.
-        carries: what goes over it, in a sentence.
+        name: name of the bridge.
+        package: name of the required package in package indexes; empty if none is required.
+        extra: extra of Erugin that installs it; empty if every installation has it.
+        carries: purpose of the bridge, in a sentence.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Bridge:
 
     @property
     def version(self) -> str | None:
-        """Of the package that is installed; None if it is not, or none is needed."""
+        """Version of the installed package; None if it is not installed, or none is required."""
         if not self.package:
             return None
         try:
@@ -51,12 +51,12 @@ class Bridge:
 
     @property
     def command(self) -> str:
-        """What installs the package; that of Erugin itself where every installation has it."""
+        """Command that installs the package; that of Erugin itself if every installation has it."""
         return f"pip install 'erugin[{self.extra}]'" if self.extra else "pip install erugin"
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """Those of ``VERBS`` that its package has."""
+        """The functions of ``VERBS`` that the bridge has."""
         module = importlib.import_module(f"erugin.bridges.{self.name}")
         return tuple(verb for verb in VERBS if hasattr(module, verb))
 
@@ -74,7 +74,7 @@ BRIDGES = (
     Bridge("python_control", "control", "", "law, robot and closed loop as systems with named signals"),
     Bridge("urdf", "lxml", "urdf", "robots from and to URDF, without their closed loops"),
 )
-"""In the order of their names; what each carries fits into a line of a terminal of 80 columns."""
+"""Bridges by name; each description fits into a line of a terminal of 80 columns."""
 
 
 TABLE, PICTURE = "bridges.md", "bridges.png"
@@ -83,32 +83,32 @@ TABLE, PICTURE = "bridges.md", "bridges.png"
 def register(commands: Commands) -> None:
     """Add the command's parser.
 
-    Args:
+    commands: collection of the program's commands.
         commands: of the program's parser.
     """
-    said = "list the bridges to other programs, or run two scenarios in all of them"
-    parser = commands.add_parser("bridges", help=said, description=said, allow_abbrev=False)
+    summary = "list the bridges to other programs, or run two scenarios in all of them"
+    parser = commands.add_parser("bridges", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("--compare", action="store_true", help="run two robots and their laws in each, and compare")
-    parser.add_argument("--out", metavar="DIR", help="folder for table and picture of --compare (default: out)")
+    parser.add_argument("--out", metavar="DIR", help="folder for the table and picture of --compare (default: out)")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """List, or compare.
+    """List the bridges, or compare them.
 
     Args:
-        console: for the table.
-        errors: for what goes wrong.
+        console: console for the table.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
-        0; what the comparison returns.
+        0, or the exit code of the comparison.
 
     Raises:
         EruginError: for bad input.
     """
     if chosen.out is not None and not chosen.compare:
-        raise BridgeError("--out is where --compare writes: say both, or leave it out")
+        raise BridgeError("--out requires --compare: add --compare, or omit --out")
     if chosen.compare:
         return compare(console, errors, chosen)
     table = Table.grid(padding=(0, 2))
@@ -123,18 +123,18 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
 
 
 def compare(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Run both scenarios in all bridges: a table and a picture.
+    """Run both scenarios in all bridges, and write a table and a picture.
 
     Args:
-        console: for the tables.
-        errors: for what does not run.
+        console: console for the tables.
+        errors: console for scenarios and bridges that fail.
         chosen: words of the command line.
 
     Returns:
         0; 1 if a scenario, or a bridge with one, could not run.
 
     Raises:
-        EruginError: for a folder that cannot be written.
+        EruginError: if the folder cannot be written to.
     """
     out = Path(chosen.out or "out")
     require_writable(out)
@@ -143,15 +143,15 @@ def compare(console: Console, errors: Console, chosen: argparse.Namespace) -> in
         try:
             cases.append(build_case(choose_scenario(name, None).scenario))
         except EruginError as error:
-            # Without the package of its model one scenario is left out, and the other still runs.
+            # If the package for one scenario's model is missing, the other scenario still runs.
             left[name] = str(error)
     rows = compare_bridges(cases, console=errors)
     for closed in cases:
-        console.print(f"\n[bold]{closed.name}[/]: {closed.duration:.3g} s at 1 kHz, largest differences from here")
+        console.print(f"\n[bold]{closed.name}[/]: {closed.duration:.3g} s at 1 kHz, largest differences from Erugin")
         console.print(f"point: {closed.label}", markup=False)
         table = Table(box=None, pad_edge=False)
         for head in TABLE_HEAD:
-            # As text: units in brackets would be taken for markup.
+            # As text, because units in brackets would be interpreted as markup.
             table.add_column(Text(head), no_wrap=head != TABLE_HEAD[-1])
         for row in rows:
             if row.scenario == closed.name:

@@ -1,4 +1,4 @@
-"""``erugin cache``: where compiled kernels are kept, how many, how large, how old; and how to remove them."""
+"""``erugin cache``: show the folder, number, size and age of compiled kernels, or remove them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ACTIONS = ("show", "clear")
 
 
 def show_cache(console: Console) -> None:
-    """Print the folder, what it holds, and the compiler that fills it.
+    """Print the folder, its contents, and the compiler.
 
     Args:
-        console: where it is printed.
+        console: console to print on.
 
     Raises:
-        ModelError: if ERUGIN_CACHE_LIMIT is no positive number.
+        ModelError: if ERUGIN_CACHE_LIMIT is not a positive number.
     """
     limit, folder, toolchain = size_limit(), persistent_directory(), find_compiler()
     rows: list[tuple[str, str]] = []
     if isinstance(folder, str):
-        rows.append(("folder", f"none: {folder}; each process compiles its kernels anew"))
+        rows.append(("folder", f"none: {folder}; each process compiles its kernels again"))
     else:
         found = list(cached_libraries(folder))
         size = _mebibytes(sum(one.size for one in found))
@@ -40,7 +40,7 @@ def show_cache(console: Console) -> None:
             used = [one.used for one in found]
             rows.append(("last used", f"{_minute(max(used))}, the oldest {_minute(min(used))}"))
         if not has_free_space(folder):
-            rows.append(("room", "none, it is full or read-only: each process compiles anew what is not there"))
+            rows.append(("room", "none, the folder is full or read-only: each process compiles missing kernels again"))
     if isinstance(toolchain, str):
         rows.append(("compiler", f"none: {toolchain}; kernels run in CasADi's virtual machine"))
     else:
@@ -55,10 +55,10 @@ def clear_cache(console: Console) -> None:
     """Delete all compiled kernels, and nothing else.
 
     Args:
-        console: where it is said what was deleted.
+        console: console for what was deleted.
 
     Raises:
-        ModelError: if one cannot be deleted.
+        ModelError: if a kernel cannot be deleted.
     """
     folder = persistent_directory()
     if isinstance(folder, str):
@@ -85,27 +85,27 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "show the compiled kernels on disk, or clear them"
-    parser = commands.add_parser("cache", help=said, description=said, allow_abbrev=False)
+    summary = "show the compiled kernels on disk, or clear them"
+    parser = commands.add_parser("cache", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("action", nargs="?", choices=ACTIONS, default=ACTIONS[0], help="default: show")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Show or clear.
+    """Show or clear the cache.
 
     Args:
-        console: for the table.
-        errors: for what goes wrong.
+        console: console for the table.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
         0.
 
     Raises:
-        ModelError: if something cannot be deleted.
+        ModelError: if a kernel cannot be deleted.
     """
     (clear_cache if chosen.action == "clear" else show_cache)(console)
     return OK

@@ -1,4 +1,4 @@
-"""``erugin compare``: controllers side by side on the same runs of a scenario."""
+"""``erugin compare``: compare controllers on the same runs of a scenario."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 
 TABLE, RUNS, DISTRIBUTIONS, PARETO = "comparison.txt", "runs.csv", "distributions.png", "pareto.png"
 AXES = ("effort", "error_rms")
-"""Of the picture of effort against accuracy."""
+"""Axes of the picture of effort against accuracy."""
 
 
 def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "compare a scenario's controller with its rivals on the same runs"
-    parser = commands.add_parser("compare", help=said, description=said, allow_abbrev=False)
-    parser.add_argument("name", help="a scenario of 'erugin list', or a Python file of your own")
+    summary = "compare a scenario's controller with its rivals on the same runs"
+    parser = commands.add_parser("compare", help=summary, description=summary, allow_abbrev=False)
+    parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
         "--set", action="append", default=[], metavar="key=value", help="a setting or parameter; may be repeated"
     )
     parser.add_argument(
-        "--controllers", metavar="A,B", help="some of the scenario's, whose own is called 'own' (default: all)"
+        "--controllers", metavar="A,B", help="controllers to compare; the scenario's is called 'own' (default: all)"
     )
     parser.add_argument("--seeds", type=int, default=100, metavar="N", help="runs of each controller (default: 100)")
-    parser.add_argument("--metrics", metavar="A,B", help="some of the metrics (default: all)")
+    parser.add_argument("--metrics", metavar="A,B", help="metrics to compare (default: all)")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")
     parser.add_argument(
         "--robustness",
         action="append",
         default=[],
         metavar="NAME=L,L",
-        help="levels of model_error, noise, delay, period, or of what can be varied; may be repeated",
+        help="levels of model_error, noise, delay, period, or a randomized variable; may be repeated",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="that may be used (default: one per core)")
+    parser.add_argument("--threads", type=int, metavar="N", help="number of threads (default: one per core)")
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for tables and pictures (default: out)")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Compare what was chosen.
+    """Compare the chosen controllers.
 
     Args:
-        console: for tables and progress.
-        errors: for what goes wrong.
+        console: console for tables and progress.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
@@ -71,7 +71,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     Raises:
         EruginError: for bad input.
     """
-    from ...scenarios import compare  # late, for what it needs takes its time
+    from ...scenarios import compare  # imported late, because it is slow
 
     scenario, out = choose_scenario(chosen.name, chosen.scenario), Path(chosen.out)
     levels = {name: _numbers(name, text) for name, text in pairs_of("--robustness", chosen.robustness).items()}
@@ -114,18 +114,18 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
 
 
 def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
-    """Tables, all runs, and pictures.
+    """Write tables, all runs, and pictures.
 
     Args:
-        comparison: what was found.
-        out: folder for them.
-        written: their names are added one by one, as each is there as a whole; and what there was nothing to draw for.
+        comparison: the comparison.
+        out: folder for the files.
+        written: list to which names of complete files, and reasons for missing pictures, are appended.
 
     Raises:
-        OSError: if one cannot be written.
+        OSError: if a file cannot be written.
     """
     from ...scenarios.comparison.plots import distributions_plot, pareto_plot, robustness_plot
-    from ...scenarios.comparison.tables import write_runs, write_table  # late, for what they need takes its time
+    from ...scenarios.comparison.tables import write_runs, write_table  # imported late, because it is slow
 
     write_table(comparison, out / TABLE)
     written.append(TABLE)
@@ -146,7 +146,7 @@ def write_files(comparison: Comparison, out: Path, written: list[str]) -> None:
     for name, draw in pictures.items():
         try:
             draw(out / name)
-        except ModelError as nothing:  # such as where all runs had to stop, which the tables tell
+        except ModelError as nothing:  # for example if all runs had to stop, which the tables show
             written.append(f"no {name} ({nothing})")
         else:
             written.append(name)
@@ -160,4 +160,4 @@ def _numbers(name: str, text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError as error:
-        raise ModelError(f"--robustness {name} takes numbers between commas, got {text!r}") from error
+        raise ModelError(f"--robustness {name} requires numbers separated by commas, got {text!r}") from error

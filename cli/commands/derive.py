@@ -1,4 +1,4 @@
-"""``erugin derive``: ways to derive the equations of motion, compared on this machine."""
+"""``erugin derive``: compare formulations of the equations of motion on this machine."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "compare ways to derive the equations of motion"
-    parser = commands.add_parser("derive", help=said, description=said, allow_abbrev=False)
+    summary = "compare ways to derive the equations of motion"
+    parser = commands.add_parser("derive", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("--robot", default="exoskeleton", metavar="NAME", help=f"one of {', '.join(FAMILIES)}")
     parser.add_argument("--links", type=int, default=3, metavar="N", help="links in the first table (default: 3)")
-    parser.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in the others (default: 30)")
+    parser.add_argument("--up-to", type=int, default=30, metavar="N", help="most links in other tables (default: 30)")
     parser.add_argument("--equations", action="store_true", help="print the equations of motion too")
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the picture (default: out)")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Compare.
+    """Run the comparison.
 
     Args:
-        console: for the tables.
-        errors: for what goes wrong.
+        console: console for the tables.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``erugin export``: a scenario's law, closed loop or plant as a file of another program."""
+"""``erugin export``: write a scenario's law, closed loop or plant to a file for another program."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ...scenarios.setup import Setup
 from ...symbolic.errors import BridgeError, unknown_name
 from ..command import BAD_INPUT, OK, STOPPED, Commands, pairs_of, require_writable
 
-LAW, LOOP, PLANT = WHATS = "law", "loop", "plant"
+LAW, LOOP, PLANT = PARTS = "law", "loop", "plant"
 VERSIONS = ("3.0", "2.0")
-"""Of FMI."""
+"""Versions of FMI."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExportRequest:
-    """What is to be written.
+    """Request for an export.
 
     Attributes:
-        setup: the motion that it is of.
-        name: of the scenario.
-        what: law, loop or plant.
-        out: the file, or the folder.
-        fmi: version of an FMU.
-        overwrite: whether a folder of an earlier export gives way; files do.
-        ignore: names of what mjcf or urdf has no counterpart for, to be left out.
+        setup: the scenario's setup.
+        name: name of the scenario.
+        what: exported part: law, loop or plant.
+        out: path of the file or folder.
+        fmi: FMI version of an FMU.
+        overwrite: True to replace the folder of an earlier export; files are always replaced.
+        ignore: names of elements that mjcf or urdf cannot represent, to be omitted.
     """
 
     setup: Setup
@@ -45,26 +45,26 @@ class ExportRequest:
 
     @property
     def controller(self) -> Controller:
-        """The law that is meant.
+        """Controller to be exported.
 
         Raises:
-            BridgeError: if there is none, or several.
+            BridgeError: if there is no controller, or several.
         """
         if self.setup.phases:
             phases = ", ".join(repr(phase.name) for phase in self.setup.phases)
             raise BridgeError(
-                f"{self.name} is a motion in phases ({phases}), each with a controller of its own, and only one can be "
-                f"exported: put the one that you mean into a scenario of its own, or export the plant, {PLANT_BY}"
+                f"{self.name} is a motion in phases ({phases}), each with its own controller, and only one can be "
+                f"exported: put the controller into a separate scenario, or export the plant, {PLANT_BY}"
             )
         if self.setup.controller is None:
-            raise BridgeError(f"nothing drives {self.name}: export its plant, {PLANT_BY}")
+            raise BridgeError(f"{self.name} has no controller: export its plant, {PLANT_BY}")
         return self.setup.controller
 
     def require(self) -> None:
-        """Find out, before anything is made, whether there is what is asked for, and its parameters have values.
+        """Check, before anything is built, that the part exists and that its parameters have values.
 
         Raises:
-            BridgeError: if there is no such law.
+            BridgeError: if there is no controller to export.
             ParameterError: for a parameter without a value, or out of its range.
         """
         self.setup.robot.parameters.values(self.setup.p)
@@ -73,79 +73,79 @@ class ExportRequest:
 
     @property
     def identifier(self) -> str:
-        """The scenario's name as C and XML take it."""
+        """Name of the scenario as an identifier in C and XML."""
         word = "".join(c if c.isascii() and c.isalnum() else "_" for c in self.name)
         return word if word[:1].isalpha() else f"erugin_{word}"
 
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """A format.
+    """A file format.
 
     Attributes:
-        said: what it is, for the help.
-        whats: which parts of a motion it takes; the first if not said.
-        ending: of the file's name if none is given; a folder's if it begins with no dot.
-        write: writes it.
+        description: description for the help.
+        parts: supported parts of a motion, the default first.
+        ending: end of the file's name by default; a folder's if it does not start with a dot.
+        write: function that writes the export.
     """
 
-    said: str
-    whats: tuple[str, ...]
+    description: str
+    parts: tuple[str, ...]
     ending: str
     write: Callable[[ExportRequest], None]
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is several files in a folder."""
+        """True for several files in a folder."""
         return not self.ending.startswith(".")
 
 
-def _c(asked: ExportRequest) -> None:
+def _c(request: ExportRequest) -> None:
     from ...bridges import c
 
-    setup, plant = asked.setup, asked.setup.robot if asked.what == LOOP else None
+    setup, plant = request.setup, request.setup.robot if request.what == LOOP else None
     c.export(
-        *(asked.controller, asked.out),
-        name=asked.identifier,
+        *(request.controller, request.out),
+        name=request.identifier,
         p=setup.controller_p,
         with_plant=plant,
         plant_p=None if plant is None else setup.p,
         q0=setup.q0,
         v0=setup.v0,
-        overwrite=asked.overwrite,
+        overwrite=request.overwrite,
     )
 
 
-def _casadi(asked: ExportRequest) -> None:
+def _casadi(request: ExportRequest) -> None:
     from ...bridges import casadi
 
-    casadi.export(asked.controller, asked.out, p=asked.setup.controller_p)
+    casadi.export(request.controller, request.out, p=request.setup.controller_p)
 
 
-def _fmu(asked: ExportRequest) -> None:
+def _fmu(request: ExportRequest) -> None:
     from ...bridges import fmi
 
-    setup = asked.setup
-    version: Literal["2.0", "3.0"] = "2.0" if asked.fmi == "2.0" else "3.0"
-    if asked.what == PLANT:
-        fmi.export(setup.robot, asked.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
+    setup = request.setup
+    version: Literal["2.0", "3.0"] = "2.0" if request.fmi == "2.0" else "3.0"
+    if request.what == PLANT:
+        fmi.export(setup.robot, request.out, version=version, q0=setup.q0, v0=setup.v0, p=setup.p, step=setup.step)
     else:
-        _ = asked.controller
-        fmi.export(setup, asked.out, version=version, kind="law" if asked.what == LAW else "loop")
+        _ = request.controller
+        fmi.export(setup, request.out, version=version, kind="law" if request.what == LAW else "loop")
 
 
-def _mjcf(asked: ExportRequest) -> None:
+def _mjcf(request: ExportRequest) -> None:
     from ...bridges import mujoco
 
-    setup = asked.setup
-    mujoco.export(setup.robot, asked.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=asked.ignore)
+    setup = request.setup
+    mujoco.export(setup.robot, request.out, p=setup.p, q0=setup.q0, timestep=setup.step, ignore=request.ignore)
 
 
-def _urdf(asked: ExportRequest) -> None:
+def _urdf(request: ExportRequest) -> None:
     from ...bridges import urdf
 
-    # Whoever reads it takes gravity along −z.
-    urdf.export(asked.setup.robot, asked.out, p=asked.setup.p, upright=True, ignore=asked.ignore)
+    # Readers of URDF assume gravity along −z.
+    urdf.export(request.setup.robot, request.out, p=request.setup.p, upright=True, ignore=request.ignore)
 
 
 FORMATS = {
@@ -155,22 +155,22 @@ FORMATS = {
     "urdf": Format("the robot description of ROS", (PLANT,), ".urdf", _urdf),
     "casadi": Format("Erugin's file of a law, read by bridges.casadi.load", (LAW,), ".json", _casadi),
 }
-"""By their names on the command line."""
+"""Formats by name on the command line."""
 
-PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.whats)
-MODELS = tuple(name for name, form in FORMATS.items() if form.whats == (PLANT,))
-"""Formats of bodies and joints, in which not everything has a place."""
+PLANT_BY = " or ".join(f"--to {name} --what {PLANT}" for name, form in FORMATS.items() if PLANT in form.parts)
+MODELS = tuple(name for name, form in FORMATS.items() if form.parts == (PLANT,))
+"""Formats of bodies and joints, which cannot represent every model."""
 
 
 def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "write a scenario's law, closed loop or plant for another program"
-    parser = commands.add_parser("export", help=said, description=said, allow_abbrev=False)
-    parser.add_argument("name", help="a scenario of 'erugin list', or a Python file of your own")
+    summary = "write a scenario's law, closed loop or plant for another program"
+    parser = commands.add_parser("export", help=summary, description=summary, allow_abbrev=False)
+    parser.add_argument("name", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
         "--set",
@@ -179,11 +179,11 @@ def register(commands: Commands) -> None:
         metavar="key=value",
         help="a setting or parameter of 'erugin list NAME'; may be repeated",
     )
-    formats = "; ".join(f"{name}: {form.said}" for name, form in FORMATS.items())
+    formats = "; ".join(f"{name}: {form.description}" for name, form in FORMATS.items())
     parser.add_argument("--to", metavar="FORMAT", help=formats)
     parser.add_argument("--c", action="store_const", dest="to", const="c", help="the same as --to c")
     parser.add_argument(
-        "--what", metavar="PART", help=f"one of {', '.join(WHATS)} (default: the plant as mjcf and urdf, else the law)"
+        "--what", metavar="PART", help=f"one of {', '.join(PARTS)} (default: the plant as mjcf and urdf, else the law)"
     )
     parser.add_argument("--fmi", metavar="VERSION", help=f"of an FMU, one of {', '.join(VERSIONS)} (default: 3.0)")
     parser.add_argument(
@@ -191,19 +191,19 @@ def register(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"leave out what {' or '.join(MODELS)} has no counterpart for, by its name; may be repeated",
+        help=f"omit an element that {' or '.join(MODELS)} cannot represent, by name; may be repeated",
     )
-    parser.add_argument("--out", metavar="PATH", help="the file, or for C the folder (default: out/NAME.…)")
-    parser.add_argument("--overwrite", action="store_true", help="replace a folder of C that was exported before")
+    parser.add_argument("--out", metavar="PATH", help="path of the file, or for C of the folder (default: out/NAME.…)")
+    parser.add_argument("--overwrite", action="store_true", help="replace a C folder of an earlier export")
     parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Write what was chosen.
+    """Write the export.
 
     Args:
-        console: for what was written.
-        errors: for what goes wrong.
+        console: console for the names of written files.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
@@ -214,38 +214,39 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     """
     to: str | None = chosen.to
     if to is None:
-        chosen.refuse(f"say for what: --to {'|'.join(FORMATS)}")
+        chosen.refuse(f"a format is required: --to {'|'.join(FORMATS)}")
         return BAD_INPUT
-    for given, known, kind in ((to, FORMATS, "format"), (chosen.what, WHATS, "part of a motion")):
+    for given, known, kind in ((to, FORMATS, "format"), (chosen.what, PARTS, "part of a motion")):
         if given is not None and given not in known:
             raise BridgeError(unknown_name(kind, given, known))
     if chosen.fmi is not None and to != "fmu":
-        raise BridgeError(f"--fmi is the version of an FMU, and {to} has none: leave it out, or say --to fmu")
+        raise BridgeError(f"--fmi requires --to fmu, got --to {to}: omit --fmi, or use --to fmu")
     if chosen.ignore and to not in MODELS:
-        raise BridgeError(f"--ignore leaves a part of a robot out of {' or '.join(MODELS)}: {to} takes all of it")
+        raise BridgeError(f"--ignore requires --to {' or '.join(MODELS)}, got --to {to}, which omits nothing")
     if chosen.fmi not in (None, *VERSIONS):
         raise BridgeError(unknown_name("version of FMI", chosen.fmi, VERSIONS))
     form = FORMATS[to]
-    what = chosen.what or form.whats[0]
-    if what not in form.whats:
-        fit = " or ".join(f"--to {name}" for name, other in FORMATS.items() if what in other.whats)
-        raise BridgeError(f"{to} takes {' or '.join(form.whats)}, not the {what}: say {fit}")
+    what = chosen.what or form.parts[0]
+    if what not in form.parts:
+        fit = " or ".join(f"--to {name}" for name, other in FORMATS.items() if what in other.parts)
+        raise BridgeError(f"{to} supports {' or '.join(form.parts)}, not the {what}: use {fit}")
     scenario = choose_scenario(chosen.name, chosen.scenario)
     name = scenario.scenario.name
     out = Path(chosen.out) if chosen.out is not None else Path("out") / f"{name}{form.ending}"
     if not form.is_folder and out.is_dir():
-        raise BridgeError(f"{str(out)!r} is a folder, and {to} is one file: give its name, --out {out / name}…")
+        raise BridgeError(f"{str(out)!r} is a folder, but {to} is a single file: use --out {out / name}…")
     if form.is_folder and not chosen.overwrite and out.is_dir() and any(out.iterdir()):
-        raise BridgeError(f"{str(out)!r} is not empty: give another folder by --out, or replace it by --overwrite")
+        raise BridgeError(f"{str(out)!r} is not empty: choose another folder by --out, or replace it by --overwrite")
     with locate_errors(scenario.file):
         with console.status("building"):
             setup = scenario.scenario.prepare(pairs_of("--set", chosen.set))
-        asked = ExportRequest(setup, name, what, out, chosen.fmi or VERSIONS[0], chosen.overwrite, tuple(chosen.ignore))
-        asked.require()
+        version, ignored = chosen.fmi or VERSIONS[0], tuple(chosen.ignore)
+        request = ExportRequest(setup, name, what, out, version, chosen.overwrite, ignored)
+        request.require()
         require_writable(out.parent)
         try:
             with console.status("writing"):
-                form.write(asked)
+                form.write(request)
         except OSError as error:
             errors.print(f"cannot write {out}: {error.strerror or error}", markup=False, soft_wrap=True)
             return STOPPED

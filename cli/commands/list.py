@@ -1,4 +1,4 @@
-"""``erugin list``: the scenarios, or all that can be told of one."""
+"""``erugin list``: list the scenarios, or describe one of them."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "list the scenarios, or the settings, parameters and measures of one"
-    parser = commands.add_parser("list", help=said, description=said, allow_abbrev=False)
-    parser.add_argument("name", nargs="?", help="a scenario, or a Python file of your own")
+    summary = "list the scenarios, or the settings, parameters and measures of one"
+    parser = commands.add_parser("list", help=summary, description=summary, allow_abbrev=False)
+    parser.add_argument("name", nargs="?", help="a scenario, or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """List.
+    """List the scenarios, or describe one.
 
     Args:
-        console: for the tables.
-        errors: for what goes wrong.
+        console: console for the tables.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
         0.
 
     Raises:
-        EruginError: for an unknown name, or what is wrong with a file.
+        EruginError: for an unknown name, or a file with errors.
     """
     if chosen.name is None:
         from ...scenarios.catalogue import SCENARIOS  # late, for its pictures bring matplotlib
@@ -71,7 +71,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
 
 
 def _paragraphs(text: str) -> str:
-    """Each paragraph in one line, to be broken where the page ends, and without the marks of code."""
+    """Join the lines of each paragraph, which the console wraps, and remove the code marks."""
     return re.sub(r"(?<!\n)\n(?![\n ])", " ", text.replace("``", ""))
 
 

@@ -1,4 +1,4 @@
-"""``erugin new``: a Python file with a scenario to begin with."""
+"""``erugin new``: write a Python file with an example scenario."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "write a scenario of your own to begin with"
-    parser = commands.add_parser("new", help=said, description=said, allow_abbrev=False)
+    summary = "write an example scenario to start from"
+    parser = commands.add_parser("new", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="the Python file to write, such as mine.py")
     parser.set_defaults(run=run)
 
@@ -30,40 +30,40 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     """Write the file.
 
     Args:
-        console: tells what to do next.
-        errors: for what goes wrong.
+        console: console for the next steps.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
         0.
 
     Raises:
-        ModelError: if the file is there already, has another ending, or cannot be written.
+        ModelError: if the file exists, has another suffix, or cannot be written.
     """
     path = Path(chosen.file)
     if path.suffix != ".py":
-        raise ModelError(f"a scenario is a Python file, whose name ends in .py, got {str(path)!r}")
+        raise ModelError(f"the file must end in .py, got {str(path)!r}")
     write_new(path, template())
-    console.print(f"{path} is written. Next:", markup=False, soft_wrap=True)
+    console.print(f"{path} has been written. Next:", markup=False, soft_wrap=True)
     console.print(f"  erugin run {path}", markup=False, soft_wrap=True)
     console.print(f"  erugin list {path}", markup=False, soft_wrap=True)
     return OK
 
 
 def template() -> str:
-    """The text of a scenario that runs as it is."""
+    """Return the text of an example scenario."""
     return files(__name__.rpartition(".")[0]).joinpath(TEMPLATE).read_text(encoding="utf-8")
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that was not there, whole or not at all.
+    """Write a new file, atomically.
 
     Args:
-        path: of the file.
-        text: what is written.
+        path: path of the file.
+        text: content of the file.
 
     Raises:
-        ModelError: if it is there, or cannot be written.
+        ModelError: if it exists, or cannot be written.
     """
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
@@ -74,6 +74,6 @@ def write_new(path: Path, text: str) -> None:
                 path.unlink(missing_ok=True)
                 raise
     except FileExistsError as error:
-        raise ModelError(f"{str(path)!r} is there already, and stays as it is: give another name") from error
+        raise ModelError(f"{str(path)!r} already exists and was not changed: choose another name") from error
     except OSError as error:
         raise ModelError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

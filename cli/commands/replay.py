@@ -1,4 +1,4 @@
-"""``erugin replay``: one run of a study again, with its motion and its pictures."""
+"""``erugin replay``: repeat one run of a study, with its motion and pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...symbolic.errors import ModelError, StudyError
 from ..command import INTERRUPTED, OK, STOPPED, Commands, require_writable
-from ..motion_output import SAVED, keep_motion, status_lines
+from ..motion_output import SAVED, status_lines, write_motion
 
 if TYPE_CHECKING:
     from ...scenarios import Results
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-9
-"""Share of a metric by which another machine's, or another version's, may differ."""
+"""Relative difference of a metric that other machines or versions may cause."""
 
 
 def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "run one run of a study again, compare its metrics with the results, and draw its pictures"
-    more = f"{said}. The study's file is executed if it is still what it was; the copy in the results with --trust only"
-    parser = commands.add_parser("replay", help=said, description=more, allow_abbrev=False)
+    summary = "repeat one run of a study, compare its metrics with the results, and draw its pictures"
+    more = f"{summary}. The study's file is executed if it is unchanged; the copy in the results only with --trust"
+    parser = commands.add_parser("replay", help=summary, description=more, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results")
     parser.add_argument("--task", type=int, metavar="K", help="number of the task")
     parser.add_argument(
@@ -43,23 +43,23 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
-    parser.add_argument("--trust", action="store_true", help="execute the copy of the code that is kept in the results")
+    parser.add_argument("--trust", action="store_true", help="execute the copy of the code in the results")
     parser.set_defaults(run=run)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Run one run again.
+    """Repeat one run.
 
     Args:
-        console: for what was found.
-        errors: for what goes wrong.
+        console: console for the comparison.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
-        0; 1 if its metrics are not those of the results, or a picture could not be written; 130 after Ctrl-C.
+        0; 1 if its metrics differ from the results, or a picture could not be written; 130 after Ctrl-C.
 
     Raises:
-        EruginError: if there is no such run, or it cannot be built again.
+        EruginError: if there is no such run, or it cannot be built.
     """
     from ...scenarios import Results
     from ...scenarios.study.manifest import differences, environment
@@ -95,34 +95,34 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     code = OK
     if worst is not None:
         changed = differences(results.manifest, environment())
-        why = f": {changed}" if changed else ", although versions and machine are the same: look at the scenario's code"
-        errors.print(f"NOT the numbers of the results, by up to {worst}{why}", markup=False, soft_wrap=True)
+        why = f": {changed}" if changed else ", although versions and machine are the same: check the scenario's code"
+        errors.print(f"NOT the numbers of the results, differences up to {worst}{why}", markup=False, soft_wrap=True)
         code = STOPPED
-    return max(code, keep_motion(console, errors, _pictures(again, motion), motion, out, save=chosen.save))
+    return max(code, write_motion(console, errors, _pictures(again, motion), motion, out, save=chosen.save))
 
 
 def _number(results: Results, task: int | None, number: int | None) -> int:
-    """Of the run that is meant."""
+    """Return the number of the requested run."""
     if number is None and task is None:
-        raise ModelError("say which run: --task K for the first of a task, or --run R")
+        raise ModelError("a run is required: --task K for the first of a task, or --run R")
     try:
         if number is None:
             assert task is not None
-            # Runs of a task follow each other.
+            # The runs of a task are consecutive.
             first = results.plan.task(task)
             return first.offset + first.first
         found = results.plan.task_of(number)
     except IndexError as error:
         raise StudyError(str(error)) from error
     if task is not None and task != found:
-        raise ModelError(f"run {number} is of task {found}, not of task {task}")
+        raise ModelError(f"run {number} belongs to task {found}, not to task {task}")
     return number
 
 
 def _compare(console: Console, results: Results, row: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
-    """Show both, and tell by how much they differ at most, as a phrase; None if they agree."""
+    """Print both sets of metrics; return their largest difference as a phrase, or None if they agree."""
     table = Table("metric", "results", "again", "unit", box=None, pad_edge=False)
-    worst, said = 0.0, None
+    worst, phrase = 0.0, None
     for name in (*results.metrics, "status"):
         if name not in found or row.get(name) is None:
             continue
@@ -131,12 +131,12 @@ def _compare(console: Console, results: Results, row: Mapping[str, Any], found: 
         table.add_row(*map(Text, (name, f"{before:.9g}", f"{now:.9g}", unit)))
         difference = _difference(before, now)
         if difference > max(worst, ROUNDING):
-            worst, said = difference, f"{difference:.2g} of {name}"
+            worst, phrase = difference, f"{difference:.2g} of {name}"
     console.print(table)
     exact = all(_same(row.get(name), found[name]) for name in found if name != "ending" and row.get(name) is not None)
-    if said is None:
-        console.print("the numbers are those of the results" + (", bit for bit" if exact else ", but for rounding"))
-    return said
+    if phrase is None:
+        console.print("the numbers are those of the results" + (", bit for bit" if exact else ", up to rounding"))
+    return phrase
 
 
 def _same(before: object, now: object) -> bool:
@@ -144,7 +144,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _difference(before: float, now: float) -> float:
-    """As a share of the larger."""
+    """Return the difference relative to the larger value."""
     if before == now or (math.isnan(before) and math.isnan(now)):
         return 0.0
     if not (math.isfinite(before) and math.isfinite(now)):
@@ -153,7 +153,7 @@ def _difference(before: float, now: float) -> float:
 
 
 def _pictures(again: Rerun, motion: Trajectory) -> Mapping[str, Draw]:
-    """The scenario's own, unless they may be of what its own controller has and this one has not."""
+    """Return the scenario's pictures, unless they may require its own controller and this is another one."""
     from ...views.stroboscope import default_pictures
     from .run import pictures_of
 

@@ -1,4 +1,4 @@
-"""``erugin report``: one page about the results of a study."""
+"""``erugin report``: write one page about the results of a study."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "write one page about the results of a study, which can be read without a network"
-    parser = commands.add_parser("report", help=said, description=said, allow_abbrev=False)
+    summary = "write one self-contained page about the results of a study"
+    parser = commands.add_parser("report", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("results", help="folder of the results, also while the study runs")
     parser.add_argument("--out", metavar="FILE", help=f"the page (default: {PAGE} in the folder of the results)")
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="of intervals (default: 0.95)")
@@ -30,8 +30,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     """Write the page.
 
     Args:
-        console: for what was written.
-        errors: for what goes wrong.
+        console: console for the name of the written file.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
@@ -47,7 +47,7 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     results = Results.open(folder)
     target = folder / PAGE if chosen.out is None else Path(chosen.out)
     require_writable(target.parent)
-    with console.status("reckoning"):
+    with console.status("computing"):
         write_report(results, target, confidence=chosen.confidence, path=folder)
     missing = len(results.missing)
     told = f"; {missing:,} of {results.manifest['tasks']:,} tasks are not done yet" if missing else ""

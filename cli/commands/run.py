@@ -1,4 +1,4 @@
-"""``erugin run``: a scenario, or all of them, with measures and pictures."""
+"""``erugin run``: run a scenario, or all of them, with measures and pictures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ...simulation.phased_trajectory import PhasedTrajectory
 from ...simulation.trajectory import SimulationError, SimulationInterrupted
 from ...symbolic.errors import EruginError, message_with_notes
 from ..command import BAD_INPUT, INTERRUPTED, OK, STOPPED, Commands, pairs_of, require_writable
-from ..motion_output import SAVED, is_ok, keep_motion, measured_table, status_lines
+from ..motion_output import SAVED, is_ok, measured_table, status_lines, write_motion
 
 
 def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "run a scenario, tell what is measured of it, and draw its pictures"
-    parser = commands.add_parser("run", help=said, description=said, allow_abbrev=False)
-    parser.add_argument("name", nargs="?", help="a scenario of 'erugin list', or a Python file of your own")
+    summary = "run a scenario, print its measures, and draw its pictures"
+    parser = commands.add_parser("run", help=summary, description=summary, allow_abbrev=False)
+    parser.add_argument("name", nargs="?", help="a scenario of 'erugin list', or your own Python file")
     parser.add_argument("--scenario", metavar="NAME", help="which scenario of the file, if it has several")
     parser.add_argument(
         "--set",
@@ -37,18 +37,18 @@ def register(commands: Commands) -> None:
         help="a setting or parameter of 'erugin list NAME'; may be repeated",
     )
     parser.add_argument("--out", default="out", metavar="DIR", help="folder for the pictures (default: out)")
-    parser.add_argument("--no-pictures", action="store_true", help="measure only, and draw nothing")
+    parser.add_argument("--no-pictures", action="store_true", help="print measures only, without pictures")
     parser.add_argument("--save", action="store_true", help=f"save the motion too, as {SAVED}")
-    parser.add_argument("--all", action="store_true", help="all scenarios of the catalogue, a folder for each")
+    parser.add_argument("--all", action="store_true", help="run all scenarios of the catalogue, with a folder for each")
     parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
-    """Run what was chosen.
+    """Run the chosen scenario, or all of them.
 
     Args:
-        console: for measures and progress.
-        errors: for what goes wrong.
+        console: console for measures and progress.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
@@ -60,11 +60,11 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     out = Path(chosen.out)
     if chosen.all:
         if chosen.name is not None or chosen.scenario is not None or chosen.set:
-            chosen.refuse("--all runs every scenario with its own settings: no name, --scenario or --set goes with it")
+            chosen.refuse("--all runs every scenario with its default settings: omit the name, --scenario and --set")
         return _run_all(console, errors, out, draw=not chosen.no_pictures, save=chosen.save)
     word: str | None = chosen.name
     if word is None:
-        chosen.refuse("give a scenario of 'erugin list', a Python file, or --all")
+        chosen.refuse("a scenario of 'erugin list', a Python file, or --all is required")
         return BAD_INPUT
     given, kept = pairs_of("--set", chosen.set), {"draw": not chosen.no_pictures, "save": chosen.save}
     return run_scenario(console, errors, choose_scenario(word, chosen.scenario), given, out, **kept)[0]
@@ -83,16 +83,16 @@ def run_scenario(
     """Run one scenario.
 
     Args:
-        console: for measures and progress.
-        errors: for what goes wrong.
+        console: console for measures and progress.
+        errors: console for errors.
         chosen: the scenario.
         given: settings and parameters by name.
         out: folder for the pictures.
-        draw: whether there are any.
-        save: whether the motion is saved too.
+        draw: True to draw pictures.
+        save: True to save the motion, too.
 
     Returns:
-        An exit code, and what was measured.
+        An exit code, and the measured values.
 
     Raises:
         EruginError: for bad input.
@@ -104,30 +104,30 @@ def run_scenario(
             require_writable(out)
         motion, code = _simulate(console, errors, setup)
         if len(motion) < 2:
-            errors.print("there are too few samples for pictures")
+            errors.print("the motion has too few samples for pictures")
             return code, ()
         measured = setup.measure(motion)
-    # With other settings nothing is expected of a run, unless its law gave way.
-    judged = code == OK and (not given or not is_ok(motion))
+    # Expected values are those of the default settings; but a run that is not OK is always compared with them.
+    checked = code == OK and (not given or not is_ok(motion))
     if measured:
-        console.print(measured_table(measured, judged=judged))
+        console.print(measured_table(measured, checked=checked))
     for line in (*status_lines(motion), _told(motion)):
         console.print(line, markup=False, soft_wrap=True)
-    if judged and not all(one.as_expected for one in measured):
+    if checked and not all(one.as_expected for one in measured):
         code = STOPPED
     if not (draw or save):
         return code, measured
     with locate_errors(chosen.file):
         pictures: Mapping[str, Draw] = pictures_of(setup, motion) if draw else {}
-        return max(code, keep_motion(console, errors, pictures, motion, out, save=save)), measured
+        return max(code, write_motion(console, errors, pictures, motion, out, save=save)), measured
 
 
 def pictures_of(setup: Setup, motion: Motion) -> Mapping[str, Draw]:
-    """The setup's pictures, or a plot and an animation of the motion if it has none.
+    """Return the setup's pictures, or a plot and an animation of the motion if it has none.
 
     Args:
-        setup: what was run.
-        motion: what came of it.
+        setup: the setup.
+        motion: the motion.
     """
     if setup.pictures:
         return setup.pictures
@@ -155,9 +155,9 @@ def _run_all(console: Console, errors: Console, out: Path, *, draw: bool, save: 
         if codes[scenario.name] == INTERRUPTED:
             return INTERRUPTED
     failed = [name for name, code in codes.items() if code != OK]
-    console.print(f"\n{len(codes) - len(failed)} of {len(codes)} scenarios ran, and are as expected")
+    console.print(f"\n{len(codes) - len(failed)} of {len(codes)} scenarios ran as expected")
     if failed:
-        errors.print(f"not so: {', '.join(failed)}", markup=False, soft_wrap=True)
+        errors.print(f"not as expected: {', '.join(failed)}", markup=False, soft_wrap=True)
     return max(codes.values(), default=OK)
 
 
@@ -171,15 +171,15 @@ def _simulate(console: Console, errors: Console, setup: Setup) -> tuple[Motion, 
             return motion, OK
         except (SimulationError, PhasedSimulationError) as error:
             errors.print("[red]stopped[/]", end=" ")
-            errors.print(f"{error} What was computed is kept.", markup=False, soft_wrap=True)
+            errors.print(f"{error} The motion so far is kept.", markup=False, soft_wrap=True)
             return error.trajectory, STOPPED
         except (SimulationInterrupted, PhasedSimulationInterrupted) as interrupt:
-            errors.print(f"{interrupt}; what was computed is kept", markup=False)
+            errors.print(f"{interrupt}; the motion so far is kept", markup=False)
             return interrupt.trajectory, INTERRUPTED
 
 
 def _told(motion: Motion) -> str:
-    """How long the motion was, and how long it took."""
+    """Return the durations of the motion and of its computation, and the ending."""
     segments = motion.segments if isinstance(motion, PhasedTrajectory) else (motion,)
     wall, span = sum(segment.wall_time for segment in segments), float(motion.t[-1] - motion.t[0])
     return f"{span:.3f} s simulated in {wall:.3f} s, {span / max(wall, 1e-9):.0f} times real time; {motion.ending}"

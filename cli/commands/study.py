@@ -1,4 +1,4 @@
-"""``erugin study``: all runs of a study of a user's file, on this machine or a Dask cluster."""
+"""``erugin study``: run all runs of a study in a user's file, on this machine or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def register(commands: Commands) -> None:
     """Add the command's parser.
 
     Args:
-        commands: of the program's parser.
+        commands: collection of the program's commands.
     """
-    said = "run a study: every point, seed and controller, with results on disk that survive any end"
-    parser = commands.add_parser("study", help=said, description=said, allow_abbrev=False)
+    summary = "run a study: every point, seed and controller, with results on disk that survive interruptions"
+    parser = commands.add_parser("study", help=summary, description=summary, allow_abbrev=False)
     parser.add_argument("file", help="a Python file with study = Study(…)")
     parser.add_argument("--out", metavar="DIR", help="folder for the results (default: out/NAME of the study)")
-    parser.add_argument("--resume", action="store_true", help="go on with results of the same study in that folder")
-    parser.add_argument("--workers", type=int, metavar="N", help="tasks at a time (default: one per core)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, such as tcp://10.0.0.1:8786")
-    parser.add_argument("--dry-run", action="store_true", help="tell what would be run, and how long it would take")
-    parser.add_argument("--yes", action="store_true", help="run it however many runs it has")
+    parser.add_argument("--resume", action="store_true", help="continue the results of the same study in that folder")
+    parser.add_argument("--workers", type=int, metavar="N", help="number of parallel tasks (default: one per core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask cluster, such as tcp://10.0.0.1:8786")
+    parser.add_argument("--dry-run", action="store_true", help="print the size and the expected duration of the study")
+    parser.add_argument("--yes", action="store_true", help="run it without a limit on the number of runs")
     parser.set_defaults(run=run)
 
 
@@ -43,8 +43,8 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     """Run the study of a file.
 
     Args:
-        console: for what was asked.
-        errors: for what goes wrong.
+        console: console for results.
+        errors: console for errors.
         chosen: words of the command line.
 
     Returns:
@@ -53,13 +53,13 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
     Raises:
         EruginError: for bad input.
     """
-    from ...scenarios import Study, StudyInterrupted  # late, for what they need is not always there
+    from ...scenarios import Study, StudyInterrupted  # imported late, because of optional packages
     from ...scenarios.study.cluster import connected
     from ...scenarios.study.study import LIMIT, StoppedStudyError
 
     file = Path(chosen.file)
     if chosen.scheduler is not None and chosen.workers is not None:
-        raise ModelError("--workers is of this machine, and --scheduler of another: give one of them")
+        raise ModelError("--workers is for this machine, --scheduler for a cluster: use only one of them")
     workers = thread_count(None) if chosen.workers is None else whole("workers", chosen.workers)
     study = _study_of(load_file(file), file, Study)
     with locate_errors(file):
@@ -80,18 +80,18 @@ def run(console: Console, errors: Console, chosen: argparse.Namespace) -> int:
                 errors.print(str(interrupt), markup=False, soft_wrap=True)
                 return INTERRUPTED
             except KeyboardInterrupt:
-                # Before it had begun, or a second time, while what was being computed was waited for.
-                said = f"interrupted; what is done, if anything, is in {str(out)!r}: go on by --resume"
-                errors.print(said, markup=False, soft_wrap=True)
+                # Interrupted before the start, or a second time while waiting for running tasks.
+                message = f"interrupted; completed tasks, if any, are in {str(out)!r}: continue with --resume"
+                errors.print(message, markup=False, soft_wrap=True)
                 return INTERRUPTED
     failed = results.failures.num_rows
-    said = f"{out}: {results.manifest['runs']:,} runs, {failed:,} of them had to stop or could not begin"
-    console.print(said, markup=False, soft_wrap=True)
+    message = f"{out}: {results.manifest['runs']:,} runs, {failed:,} of them had to stop or could not start"
+    console.print(message, markup=False, soft_wrap=True)
     return OK
 
 
 def _study_of(module: types.ModuleType, file: Path, kind: type[Kind]) -> Kind:
-    """The study of a file: the only one, or the one that is called ``study``."""
+    """Return the study of a file: the only one, or the one named ``study``."""
     found = {name: each for name, each in vars(module).items() if isinstance(each, kind)}
     different = {id(each): each for each in found.values()}
     if len(different) == 1:
@@ -99,7 +99,7 @@ def _study_of(module: types.ModuleType, file: Path, kind: type[Kind]) -> Kind:
     if "study" in found:
         return found["study"]
     if found:
-        raise UserFileError(f"{file} has several studies, {', '.join(found)}: call the one that is meant study")
+        raise UserFileError(f"{file} has several studies, {', '.join(found)}: name the one to run study")
     raise UserFileError(f"{file} has no study: write study = Study(scenario, factors, …)")
 
 

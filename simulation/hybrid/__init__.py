@@ -1,1 +1,1 @@
-"""Motions in phases and in modes: switches, events, jumps, contacts that are made."""
+"""Motions in phases and in modes: switches, events, jumps and closing contacts."""

@@ -23,27 +23,27 @@ Array = NDArray[np.float64]
 
 
 class EventState(Enum):
-    """How an event stands where its expression is positive, or was when its mode began."""
+    """State of an event where its expression is positive, or was when its mode started."""
 
     ARMED = "it was at zero or below"
     RETURNING = "positive and falling from the start: on its way back"
-    PASSED = "it has happened and goes on as before"
+    PASSED = "it has happened and is still positive"
 
 
 class EventMonitor:
-    """The expressions of events, and their rates, along samples.
+    """Values and rates of the expressions of events along samples.
 
     Attributes:
-        events: in order; of two at one instant the first happens.
+        events: the events in order; the first wins if two happen at the same instant.
     """
 
     def __init__(self, robot: Robot, controller: Controller | None, events: Sequence[Event]) -> None:
-        """Build them.
+        """Build the kernels of values and rates.
 
         Args:
             robot: the plant of the mode.
-            controller: what drives it, or None.
-            events: of the mode.
+            controller: the controller, or None.
+            events: events of the mode.
         """
         self.events = tuple(events)
         c = robot.coordinates
@@ -67,29 +67,29 @@ class EventMonitor:
         if controller is not None:
             self._places, symbols["c"] = controller.parameters.beyond(robot.parameters)
         self._controlled = controller is not None
-        told = {"values": values, "rates": ca.densify(rates)}
-        self._kernel = Kernel("events", symbols, told, compiled=False)
+        outputs = {"values": values, "rates": ca.densify(rates)}
+        self._kernel = Kernel("events", symbols, outputs, compiled=False)
         self._start = Kernel("events_now", {k: v for k, v in symbols.items() if k != "u"}, {"values": values},
                              compiled=False)  # fmt: skip
 
     def now(self, t: float, q: Array, v: Array, p: Array, controller_p: Array) -> Array:
-        """Values at one state, shape (k,).
+        """Return the values at one state, shape (k,).
 
         Args:
             t: time [s].
             q: coordinates, shape (nq,).
             v: velocities, shape (nv,).
             p: the plant's parameters, shape (np,).
-            controller_p: the controller's, shape (number of them,).
+            controller_p: the controller's parameters, shape (number of them,).
         """
         extra = [controller_p[self._places]] if self._controlled else []
         return np.atleast_1d(self._start(t, q, v, p, *extra)[0])
 
     def along(self, run: Trajectory) -> tuple[Array, Array]:
-        """Values and rates at the samples of a run, shape (N, k) each.
+        """Return values and rates at the samples of a run, shape (N, k) each.
 
         Args:
-            run: of the mode.
+            run: run of the mode.
         """
         extra = [run.controller_p[None, self._places]] if self._controlled else []
         u = run.u if self._controlled else np.zeros((len(run), 0))
@@ -98,23 +98,23 @@ class EventMonitor:
 
 
 def initial_state(value: float, rate: float, rate_before: float | None, *, jumped: bool = False) -> EventState | None:
-    """How an event stands where its mode begins; None if it happens at once.
+    """Return the state of an event at the start of its mode; None if it happens at once.
 
     Args:
-        value: of its expression there.
-        rate: of its expression there.
-        rate_before: before the jump, of the event that has just happened; None of any other.
-        jumped: whether there was one.
+        value: value of its expression at the start.
+        rate: rate of its expression at the start.
+        rate_before: for the event that has just happened, the rate before the jump; otherwise None.
+        jumped: True if that event had a jump.
     """
     if not value > 0.0:
         return EventState.ARMED
-    # What is left of a rate that a jump has taken away is rounding: neither on its way back nor going on.
+    # A rate within rounding of zero after a jump counts neither as returning nor as rising.
     rest = 0.0 if rate_before is None else 1e-9 * abs(rate_before)
     if rate < -rest:
         return EventState.RETURNING
     if rate_before is None:
         return None
-    # A rate of zero without a jump, as of what has just turned round, was not taken away by anything.
+    # A zero rate without a jump, as at a turning point, is not the result of a jump.
     return EventState.PASSED if rate > rest or (rate >= rate_before and not jumped) else None
 
 
@@ -123,10 +123,10 @@ class EventCandidate:
     """A step in which an event may happen.
 
     Attributes:
-        index: of the sample at which the step begins.
-        state: how the event stands there.
-        guess: length of the part of the step after which it is to be looked at, as a share of the step; None if the
-            values at both ends tell that it happens.
+        index: index of the sample at which the step starts.
+        state: state of the event at that sample.
+        guess: fraction of the step after which to evaluate the event; None if the values at both ends show that it
+            happens.
     """
 
     index: int
@@ -137,24 +137,24 @@ class EventCandidate:
 def first_candidate(
     times: Array, values: Array, rates: Array, state: EventState, begin: int = 0
 ) -> EventCandidate | None:
-    """The first step in which an event happens, or may happen between the samples; None if there is none.
+    """Return the first step in which an event happens, or may happen between the samples, or None.
 
-    A cubic through values and rates at both ends tells of what rises and falls again within a step.
+    A cubic through values and rates at both ends detects an expression that rises and falls again within a step.
 
     Args:
-        times: of the samples, shape (N,) [s].
-        values: of the event's expression, shape (N,).
-        rates: of the event's expression, shape (N,).
-        state: how the event stands at the sample ``begin``.
-        begin: the first step that is looked at.
+        times: times of the samples, shape (N,) [s].
+        values: values of the event's expression, shape (N,).
+        rates: rates of the event's expression, shape (N,).
+        state: state of the event at the sample ``begin``.
+        begin: index of the first step to check.
     """
     i, n = begin, len(times) - 1
     with np.errstate(invalid="ignore"):
         bump = (values[:-1] <= 0.0) & (values[1:] <= 0.0) & (rates[:-1] > 0.0) & (rates[1:] < 0.0)
-    asked = (values[1:] > 0.0) | bump
+    possible = (values[1:] > 0.0) | bump
     while i < n:
         if state is EventState.ARMED:
-            found = np.flatnonzero(asked[i:])
+            found = np.flatnonzero(possible[i:])
             if not found.size:
                 return None
             i += int(found[0])
@@ -179,18 +179,18 @@ def first_candidate(
 
 
 def extreme(v0: float, r0: float, v1: float, r1: float, h: float, *, highest: bool) -> tuple[float, float]:
-    """Where within a step the cubic through values and rates at its ends is extreme, as a share of the step, and there.
+    """Return the extreme of the cubic through values and rates at the ends of a step, and its value.
 
     Args:
-        v0: value at the begin.
-        r0: rate at the begin.
+        v0: value at the start.
+        r0: rate at the start.
         v1: value at the end.
         r1: rate at the end.
         h: length of the step.
-        highest: whether the maximum is asked for, or the minimum.
+        highest: True for the maximum, False for the minimum.
 
     Returns:
-        A share in (0, 1) and the cubic's value; the middle, and NaN, if it has no such extreme inside.
+        The fraction of the step in (0, 1) and the cubic's value; 0.5 and NaN if there is no such extreme inside.
     """
     d = v1 - v0
     a, b, c = h * (r0 + r1) - 2.0 * d, 3.0 * d - h * (2.0 * r0 + r1), h * r0
@@ -215,51 +215,51 @@ def extreme(v0: float, r0: float, v1: float, r1: float, h: float, *, highest: bo
 ValueAndRate = tuple[float, float]
 """Value and rate of an event's expression at one instant."""
 Probe = Callable[[float], ValueAndRate]
-"""Value and rate after a part of the step, from a step of that length."""
+"""Function that returns value and rate after part of the step, from a step of that length."""
 REFINEMENTS = 4
-"""Times that a peak between samples is sought more closely, if the cubic says that it is above zero."""
+"""Number of refinements of a peak between samples while the cubic predicts that it is above zero."""
 
 
 def locate_event(
-    look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, suspicion: EventCandidate, tolerance: float
+    evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, candidate: EventCandidate, tolerance: float
 ) -> float | None:
-    """Length of the step's part after which an event happens; None if it does not happen in it.
+    """Return the length of the part of the step after which an event happens; None if it does not.
 
     Args:
-        look: takes the step anew.
-        length: of the step [s].
-        begin: value and rate at its begin.
+        evaluate: function that repeats the step with another length.
+        length: length of the step [s].
+        begin: value and rate at its start.
         end: value and rate at its end.
-        suspicion: how the event stands at the begin, and where to look first.
-        tolerance: of the time [s].
+        candidate: state of the event at the start, and where to evaluate it first.
+        tolerance: accuracy of the time [s].
     """
 
     def value(x: float) -> float:
-        return look(x)[0]
+        return evaluate(x)[0]
 
-    if suspicion.guess is None:
+    if candidate.guess is None:
         return first_positive(value, (0.0, begin[0]), (length, end[0]), tolerance)
-    if suspicion.state is EventState.ARMED:
-        return _over_a_peak(look, length, begin, end, suspicion.guess, tolerance)
-    place = suspicion.guess * length
-    at = look(place)
+    if candidate.state is EventState.ARMED:
+        return _over_a_peak(evaluate, length, begin, end, candidate.guess, tolerance)
+    place = candidate.guess * length
+    at = evaluate(place)
     if at[0] <= 0.0:
         return first_positive(value, (place, at[0]), (length, end[0]), tolerance)
-    if suspicion.state is EventState.PASSED or end[1] < 0.0:
+    if candidate.state is EventState.PASSED or end[1] < 0.0:
         return None
-    return _turn(look, length, begin, end, tolerance)
+    return _turn(evaluate, length, begin, end, tolerance)
 
 
 def _over_a_peak(
-    look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, guess: float, tolerance: float
+    evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, guess: float, tolerance: float
 ) -> float | None:
-    """What rises above zero and falls below it within the step."""
+    """Return the first instant above zero of an expression that rises and falls within the step."""
     low, high, at_low, at_high = 0.0, length, begin, end
     for _ in range(REFINEMENTS):
         place = low + guess * (high - low)
-        at = look(place)
+        at = evaluate(place)
         if at[0] > 0.0:
-            return first_positive(lambda x: look(x)[0], (0.0, begin[0]), (place, at[0]), tolerance)
+            return first_positive(lambda x: evaluate(x)[0], (0.0, begin[0]), (place, at[0]), tolerance)
         if at[1] > 0.0:
             low, at_low = place, at
         else:
@@ -270,12 +270,12 @@ def _over_a_peak(
     return None
 
 
-def _turn(look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, tolerance: float) -> float:
-    """Where what was on its way back turns round, or where it rises through zero after all."""
+def _turn(evaluate: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, tolerance: float) -> float:
+    """Return the instant at which a returning expression turns round, or at which it rises through zero after all."""
     below: list[float] = []
 
     def rate(x: float) -> float:
-        value, speed = look(x)
+        value, speed = evaluate(x)
         if value <= 0.0:
             below.append(x)
         return speed
@@ -286,4 +286,4 @@ def _turn(look: Probe, length: float, begin: ValueAndRate, end: ValueAndRate, to
     if not below:
         return turned
     place = max(below)
-    return first_positive(lambda x: look(x)[0], (place, look(place)[0]), (length, end[0]), tolerance)
+    return first_positive(lambda x: evaluate(x)[0], (place, evaluate(place)[0]), (length, end[0]), tolerance)

@@ -1,4 +1,4 @@
-"""What an event does to coordinates and velocities."""
+"""Jumps of coordinates and velocities at an event."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ...symbolic.errors import ModelError, NotFiniteError, require_name
 
 Array = NDArray[np.float64]
 PreparedJump = Callable[[float, Array, Array, Array], "JumpResult"]
-"""The state after a jump, from t [s], q and v before it, shapes (nq,) and (nv,), and the plant's p, shape (np,)."""
+"""Function that maps t [s], q and v before, shapes (nq,) and (nv,), and the plant's p, shape (np,), to the result."""
 
 
 @dataclass(frozen=True, eq=False)
 class JumpResult:
-    """The state after a jump.
+    """State after a jump.
 
     Attributes:
         q: coordinates, shape (nq,).
         v: velocities, shape (nv,).
-        impact: what happened, if it was an impact.
+        impact: the impact, or None if the jump was not an impact.
     """
 
     q: Array
@@ -36,34 +36,35 @@ class JumpResult:
 
 
 class Jump(ABC):
-    """A map of the state in an instant."""
+    """An instantaneous map of the state."""
 
     @abstractmethod
     def prepare(self, robot: Robot) -> PreparedJump:
-        """The map for a plant, built once for all its events; it raises an EruginError where there is no state after.
+        """Build the map for a plant, once for all its events; it raises an EruginError where no state exists after.
 
         Args:
             robot: the plant of the mode that ends.
 
         Raises:
-            ModelError: if it does not fit the plant.
+            ModelError: if the jump does not fit the plant.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Rebound(Jump):
-    """An impact without friction where a gap closes: Newton's law φ̇⁺ = −e φ̇⁻ by an impulse along the gap's gradient.
+    """Frictionless impact at a closing gap: Newton's law φ̇⁺ = −e φ̇⁻ by an impulse along the gap's gradient.
 
-    M (v⁺ − v⁻) = n Λ + Aᵀ Λ_A with n = (∂φ/∂q N)ᵀ and A v⁺ = A v⁻, the natural constraints kept; so the energy lost at
-    a wall at rest is (1 − e²)(φ̇⁻)² / (2 nᵀ M̂ n), with M̂ the mobility. Where the gap opens or stays, nothing happens.
+    M (v⁺ − v⁻) = n Λ + Aᵀ Λ_A with n = (∂φ/∂q N)ᵀ and A v⁺ = A v⁻, so that natural constraints stay satisfied; the
+    energy lost at a wall at rest is (1 − e²)(φ̇⁻)² / (2 nᵀ M̂ n), with M̂ the mobility. A gap that opens or stays
+    constant has no impact.
 
     Attributes:
         gap: φ, a scalar in the plant's t, q and p that closes at zero.
-        restitution: e in [0, 1], a number, or an expression in the plant's parameters, so that it can be varied.
-        name: of the impulse.
+        restitution: e in [0, 1], a number, or an expression in the plant's parameters.
+        name: name of the impulse.
 
     Raises:
-        ModelError: for no scalar, no name, or a restitution outside [0, 1].
+        ModelError: for a gap that is not a scalar, an empty name, or a restitution outside [0, 1].
     """
 
     gap: ca.SX
@@ -81,7 +82,7 @@ class Rebound(Jump):
             raise ModelError(f"restitution of {self.name!r} must be a number or a scalar, got {self.restitution!r}")
 
     def prepare(self, robot: Robot) -> PreparedJump:
-        """The impact of a plant."""
+        """Build the impact for a plant."""
         c, e = robot.coordinates, ca.SX(self.restitution)
         robot.require_own_symbols(f"the gap of {self.name!r}", self.gap)
         robot.require_own_symbols(f"restitution of {self.name!r}", e)
@@ -90,38 +91,38 @@ class Rebound(Jump):
         if ca.depends_on(e, ca.vertcat(c.t, c.q, c.v, c.a, robot.u)):
             raise ModelError(f"restitution of {self.name!r} must be a number or an expression in parameters")
         along = (ca.jacobian(self.gap, c.q) @ c.N).T
-        answer = robot.mobility(along)[0]
-        asked = ca.vertcat(c.rate(self.gap), ca.dot(along, answer), e, robot.kinetic_energy, answer)
+        response = robot.mobility(along)[0]
+        expressions = ca.vertcat(c.rate(self.gap), ca.dot(along, response), e, robot.kinetic_energy, response)
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
-            found = np.atleast_1d(robot.evaluate(asked, t=t, q=q, v=v, p=p))
-            speed, given, share, before = (float(x) for x in found[:4])
-            if not np.isfinite(found).all() or not given > 0.0:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+            found = np.atleast_1d(robot.evaluate(expressions, t=t, q=q, v=v, p=p))
+            speed, mobility, share, before = (float(x) for x in found[:4])
+            if not np.isfinite(found).all() or not mobility > 0.0:
                 raise NotFiniteError(
-                    f"at t = {t:g}: no impulse along {self.name!r} moves its gap: what it does there is {given:g} per "
-                    "N s"
+                    f"at t = {t:g}: no impulse along {self.name!r} changes the rate of its gap: an impulse of 1 N s "
+                    f"changes it by {mobility:g}"
                 )
             _require_share(share, f"restitution of {self.name!r}")
-            impulse = (1.0 + share) * max(-speed, 0.0) / given
+            impulse = (1.0 + share) * max(-speed, 0.0) / mobility
             after = v + found[4:] * impulse
             energy = float(robot.evaluate(robot.kinetic_energy, t=t, q=q, v=after, p=p))
             size = np.array([impulse])
             return JumpResult(q, after, Impact(after, size, {self.name: size.copy()}, before, energy, {}, 1))
 
-        return leap
+        return apply
 
 
 @dataclass(frozen=True, eq=False)
 class Strike(Jump):
-    """Feet that strike without sliding and give back a share of their normal impulses: :func:`~erugin.robots.impact`.
+    """Impact of feet without sliding, with restitution of their normal impulses: :func:`~erugin.robots.impact`.
 
     Attributes:
-        robot: the plant with these contacts on, as :func:`~erugin.robots.with_contacts` makes it.
-        contacts: those that strike, at least one.
+        robot: the plant with these contacts on, as :func:`~erugin.robots.with_contacts` returns it.
+        contacts: the contacts that strike, at least one.
         restitution: Poisson's ratio, in [0, 1].
 
     Raises:
-        ModelError: for no robot, what is no contact or not on, or a restitution outside [0, 1].
+        ModelError: for an argument that is not a Robot, a contact that is not on, or a restitution outside [0, 1].
     """
 
     robot: Robot
@@ -132,78 +133,78 @@ class Strike(Jump):
         """Check the contacts."""
         if not isinstance(self.robot, Robot):
             raise ModelError(
-                f"a Strike needs a Robot with its contacts on, as standing(...) makes it, got {self.robot!r}"
+                f"robot of a Strike must be a Robot with its contacts on, as built by standing(...), got {self.robot!r}"
             )
         object.__setattr__(self, "contacts", contact_tuple(self.contacts))
         if not self.contacts:
-            raise ModelError("a Strike needs at least one contact, got none")
+            raise ModelError("a Strike must have at least one contact, got none")
         for contact in self.contacts:
             contact_rows(self.robot, contact)
         _require_share(self.restitution, "restitution of a Strike")
 
     def prepare(self, robot: Robot) -> PreparedJump:
-        """The impact of a plant."""
+        """Build the impact for a plant."""
         if self.robot.coordinates is not robot.coordinates:
-            raise ModelError(f"a Strike needs {robot.name} with contacts on, made from that robot by standing(...)")
+            raise ModelError(f"robot of a Strike must be {robot.name} with contacts on; build it by standing(...)")
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
             known = dict(zip(robot.parameters.names, p.tolist(), strict=True))
             own = {name: known[name] for name in self.robot.parameters.names if name in known}
             own |= contact_positions(self.robot, self.contacts, q, t=t, p=own)
-            blow = impact(self.robot, q, v, self.contacts, restitution=self.restitution, t=t, p=own)
-            return JumpResult(q, blow.velocity.copy(), blow)
+            result = impact(self.robot, q, v, self.contacts, restitution=self.restitution, t=t, p=own)
+            return JumpResult(q, result.velocity.copy(), result)
 
-        return leap
+        return apply
 
 
 @dataclass(frozen=True, eq=False)
 class StateMap(Jump):
-    """A map of one's own: q⁺ and v⁺ as expressions in t, q⁻, v⁻ and parameters.
+    """A user-defined map: q⁺ and v⁺ as expressions in t, q⁻, v⁻ and parameters.
 
     Attributes:
-        q: coordinates after, shape (nq,); as they were if not given.
-        v: velocities after, shape (nv,); as they were if not given.
+        q: coordinates after, shape (nq,); unchanged by default.
+        v: velocities after, shape (nv,); unchanged by default.
 
     Raises:
-        ModelError: for neither of them.
+        ModelError: if neither is given.
     """
 
     q: ca.SX | None = None
     v: ca.SX | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a map of nothing."""
+        """Check that one of them is given."""
         if self.q is None and self.v is None:
-            raise ModelError("a StateMap that maps nothing: give q=, v= or both")
+            raise ModelError("a StateMap requires q=, v= or both")
 
     def prepare(self, robot: Robot) -> PreparedJump:
-        """The map of a plant."""
+        """Build the map for a plant."""
         c = robot.coordinates
         for word, given, size in (("q", self.q, c.nq), ("v", self.v, c.nv)):
             if given is None:
                 continue
             if not isinstance(given, ca.SX) or given.shape != (size, 1):
-                raise ModelError(f"a StateMap of {robot.name} needs {word} of shape ({size},) as SX, got {given!r}")
+                raise ModelError(f"{word} of a StateMap of {robot.name} must be SX of shape ({size},), got {given!r}")
             robot.require_own_symbols(f"{word} of a StateMap", given)
             if ca.depends_on(given, ca.vertcat(c.a, robot.u)):
                 raise ModelError(
                     f"a StateMap may use time, coordinates, velocities and parameters, got {word} = {given}"
                 )
 
-        def leap(t: float, q: Array, v: Array, p: Array) -> JumpResult:
+        def apply(t: float, q: Array, v: Array, p: Array) -> JumpResult:
             states = [q, v]
             for i, (word, given) in enumerate((("q", self.q), ("v", self.v))):
                 if given is None:
                     continue
                 states[i] = np.atleast_1d(robot.evaluate(given, t=t, q=q, v=v, p=p))
                 if not np.isfinite(states[i]).all():
-                    raise NotFiniteError(f"at t = {t:g}: the map gives {word} = {states[i]}")
+                    raise NotFiniteError(f"at t = {t:g}: the StateMap returns {word} = {states[i]}")
             return JumpResult(states[0], states[1])
 
-        return leap
+        return apply
 
 
 def _require_share(value: float, what: str) -> None:
-    """Raise ModelError for no number between 0 and 1."""
+    """Raise ModelError for a value that is not a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) <= 1.0:
         raise ModelError(f"{what} must be a number between 0 and 1, got {value!r}")

@@ -1,4 +1,4 @@
-"""A phase of a motion and its start: positions of its contacts, the impact that makes them, consistent velocities."""
+"""A phase of a motion and its start: positions of its contacts, the impact that closes them, consistent velocities."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ Velocities = Literal["keep", "consistent"]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One stretch of a motion.
+    """One phase of a motion.
 
-    What the ground does is reported, not enforced: whether it would have to pull, or a foot would slip, is seen in
-    :func:`~erugin.robots.contact_force`, which may end the phase by ``until``, and in the motion's ``impacts``.
+    Unilateral contact is reported, not enforced: :func:`~erugin.robots.contact_force`, which may end the phase by
+    ``until``, and the motion's ``impacts`` show whether the ground would have to pull, or a foot would slip.
 
     Attributes:
-        controller: what drives it; None for a free motion.
-        until: when it ends: a time [s]; or a scalar expression in the plant's t, q, v, p and the controller's
-            parameters, at the instant from which on it is positive; or None, with the motion.
-        velocities: ``"keep"``, or ``"consistent"``: an impulse brings them onto the controller's program at its start,
-            see :func:`~erugin.controllers.consistent_velocity`.
-        name: shown in messages.
-        controller_p: the controller's parameters: nominal, overridden by name, or the whole vector.
-        robot: the plant in this phase, with the coordinates of the motion's, such as one on another foot; the motion's
-            own if not given.
-        contacts: of that plant, all that are on. A contact that was not on in the phase before is made at the start of
-            this one, by an impact without rebound; that of the first phase stand from the beginning. The places where
-            they stand are set, for plant and controller, and are not to be passed.
+        controller: the controller; None for free motion.
+        until: end of the phase: a time [s]; or a scalar expression in the plant's t, q, v, p and the controller's
+            parameters, which ends it when it becomes positive; or None, to end with the motion.
+        velocities: ``"keep"``, or ``"consistent"``: at its start an impulse makes them satisfy the controller's
+            program, see :func:`~erugin.controllers.consistent_velocity`.
+        name: name of the phase in messages.
+        controller_p: the controller's parameters: a mapping from names that overrides nominal values, or the whole
+            vector.
+        robot: the plant in this phase, with the same coordinates as the motion's plant, which is the default; for
+            example one that stands on another foot.
+        contacts: all contacts of that plant that are on. A contact that was not on in the previous phase is closed at
+            the start of this one, by an impact without rebound; those of the first phase are closed from the start.
+            Their positions are set automatically, for plant and controller, and must not be passed.
 
     Raises:
-        ModelError: for something that is no controller, an end that is none of these, velocities to be made consistent
-            without a program, or contacts that are not on, or twice.
+        ModelError: for a controller that is not a Controller, an unsupported ``until``, consistent velocities without a
+            program, or contacts that are not on, or repeated.
     """
 
     controller: Controller | None
@@ -58,17 +59,16 @@ class Phase:
     contacts: tuple[Contact, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the words, the end and the contacts."""
+        """Check the fields."""
         require_name("a phase", self.name)
         if self.controller is not None and not isinstance(self.controller, Controller):
-            raise ModelError(f"what drives {self.name!r} must be a Controller or None, got {self.controller!r}")
+            raise ModelError(f"controller of {self.name!r} must be a Controller or None, got {self.controller!r}")
         if self.velocities not in get_args(Velocities):
             words = ", ".join(map(repr, get_args(Velocities)))
             raise ModelError(f"velocities of {self.name!r} must be one of {words}, got {self.velocities!r}")
         if self.velocities == "consistent" and not isinstance(self.controller, ProgramController):
             raise ModelError(
-                f"velocities of {self.name!r} can be made consistent with the program of a ProgramController only, got "
-                f"{self.controller!r}"
+                f"velocities='consistent' of {self.name!r} requires a ProgramController, got {self.controller!r}"
             )
         if isinstance(self.until, ca.SX):
             if self.until.shape != (1, 1):
@@ -82,14 +82,14 @@ class Phase:
             names = ", ".join(repr(contact.name) for contact in self.contacts)
             raise ModelError(f"contacts of {self.name!r} must differ, got {names}")
         if self.contacts and self.robot is None:
-            raise ModelError(f"{self.name!r} has contacts, but no robot on which they are on: robot=standing(...)")
+            raise ModelError(f"contacts of {self.name!r} require a robot with these contacts on: robot=standing(...)")
         for contact in self.contacts:
             assert self.robot is not None
             contact_rows(self.robot, contact)
 
     @property
-    def law_values(self) -> dict[str, float]:
-        """Parameters of its controller that are not nominal, by name."""
+    def controller_values(self) -> dict[str, float]:
+        """Values of its controller's parameters that are not nominal, by name."""
         if self.controller is None or self.controller_p is None:
             return {}
         if isinstance(self.controller_p, Mapping):
@@ -99,23 +99,23 @@ class Phase:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Names of the parameters that say where its contacts stand."""
+        """Names of the parameters for the positions of its contacts."""
         return tuple(name for contact in self.contacts for name in contact.position_names)
 
     def plant(self, robot: Robot) -> Robot:
-        """The plant in this phase.
+        """Return the plant in this phase.
 
         Args:
-            robot: the motion's.
+            robot: the motion's plant.
 
         Raises:
-            ModelError: if its coordinates are others than the motion's.
+            ModelError: if its coordinates differ from the motion's.
         """
         if self.robot is None:
             return robot
         if self.robot.coordinates is not robot.coordinates:
             raise ModelError(
-                f"the plant of {self.name!r} must have the coordinates of {robot.name}: make it from that robot, by "
+                f"the plant of {self.name!r} must have the coordinates of {robot.name}: build it from that robot, by "
                 "standing, with_inputs or dataclasses.replace"
             )
         return self.robot
@@ -123,18 +123,18 @@ class Phase:
 
 Array = NDArray[np.float64]
 ContactPositions = Mapping[Contact, Mapping[str, float]]
-"""The contacts that are on, each with its place."""
+"""Contacts that are on, each with its position."""
 
 
 def require_free_contact_parameters(phases: Iterable[Phase], p: Values) -> None:
-    """Refuse parameters among which the places of contacts cannot be put, or are already.
+    """Raise ModelError for parameters that conflict with the positions of contacts.
 
     Args:
-        phases: in order.
+        phases: the phases, in order.
         p: the plant's parameters.
 
     Raises:
-        ModelError: for a whole vector where contacts bring parameters of their own, or a place that is passed.
+        ModelError: for a whole vector if contacts add parameters, or for a position of a contact.
     """
     for phase in phases:
         found = list(phase.places)
@@ -144,33 +144,33 @@ def require_free_contact_parameters(phases: Iterable[Phase], p: Values) -> None:
                 continue
             if not isinstance(given, Mapping):
                 raise ModelError(
-                    f"{word} must be given by name: the contacts of phase {phase.name!r} bring the parameters "
+                    f"{word} must be a mapping from names: the contacts of phase {phase.name!r} add the parameters "
                     f"{', '.join(own)}; got a vector"
                 )
             passed = [name for name in own if name in given]
             if passed:
                 raise ModelError(
-                    f"{word} must be without {', '.join(passed)}: where the contacts of phase {phase.name!r} stand, "
-                    "the motion tells"
+                    f"{word} must not contain {', '.join(passed)}: the motion sets the positions of the contacts of "
+                    f"phase {phase.name!r}"
                 )
 
 
 def make_contacts(
     robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, before: ContactPositions | None
 ) -> tuple[ContactPositions, Impact | None]:
-    """Where the contacts of a phase stand, and the blow by which those were made that did not stand before.
+    """Return the positions of a phase's contacts, and the impact that closed those that were not on before.
 
     Args:
-        robot: the motion's.
-        phase: which begins.
+        robot: the motion's plant.
+        phase: the phase that starts.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities before, shape (nv,).
-        p: the plant's parameters without places.
-        before: what stood in the phase before; None at the start of the motion, when nothing is made by a blow.
+        p: the plant's parameters, without positions of contacts.
+        before: contacts that were on in the previous phase; None at the start of the motion, where no impact occurs.
 
     Returns:
-        The contacts that are on from now on; and the impact, None if none was made.
+        The contacts that are on from now on; and the impact, or None.
 
     Raises:
         ModelError: if the rows contradict each other in the impact.
@@ -180,31 +180,31 @@ def make_contacts(
     plant, known = phase.plant(robot), dict(p) if isinstance(p, Mapping) else {}
     old = {contact: place for contact, place in (before or {}).items() if contact in phase.contacts}
     made = [contact for contact in phase.contacts if contact not in old]
-    stands = {**old, **{contact: contact_positions(plant, [contact], q, t=t, p=known) for contact in made}}
+    contacts = {**old, **{contact: contact_positions(plant, [contact], q, t=t, p=known) for contact in made}}
     if before is None or not made:
-        return stands, None
-    return stands, impact(plant, q, v, made, t=t, p=known | contact_parameters(stands))
+        return contacts, None
+    return contacts, impact(plant, q, v, made, t=t, p=known | contact_parameters(contacts))
 
 
-def contact_parameters(stands: ContactPositions) -> dict[str, float]:
-    """The places of all contacts that are on, by the names of their parameters.
+def contact_parameters(contacts: ContactPositions) -> dict[str, float]:
+    """Return the positions of all contacts that are on, by the names of their parameters.
 
     Args:
-        stands: the contacts.
+        contacts: the contacts.
     """
-    return {name: value for place in stands.values() for name, value in place.items()}
+    return {name: value for place in contacts.values() for name, value in place.items()}
 
 
 def with_contact_parameters(
     phase: Phase, p: Values, controller_p: Values, found: Mapping[str, float]
 ) -> tuple[Values, Values]:
-    """Parameters of plant and controller with the places of contacts among them.
+    """Return the parameters of plant and controller with the positions of contacts among them.
 
     Args:
-        phase: whose controller it is.
-        p: the plant's.
-        controller_p: the controller's.
-        found: the places by name; the controller gets those that it has.
+        phase: the phase with the controller.
+        p: the plant's parameters.
+        controller_p: the controller's parameters.
+        found: the positions by name; the controller gets those that it has.
     """
     if not found:
         return p, controller_p
@@ -215,26 +215,26 @@ def with_contact_parameters(
 
 
 class NoVelocityError(Exception):
-    """No velocities are consistent with a program, or with contacts that are made."""
+    """No velocities are consistent with a program, or with closing contacts."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseStart:
-    """A phase at its start.
+    """Start of a phase.
 
     Attributes:
-        v: velocities behind blow and jump, shape (nv,).
-        p: the plant's parameters with the places of contacts.
-        controller_p: the controller's parameters, likewise.
-        stands: the contacts that are on.
-        impact: the blow by which contacts were made, or None.
-        jump: what brought the velocities onto the program, or None.
+        v: velocities after impact and jump, shape (nv,).
+        p: the plant's parameters with the positions of contacts.
+        controller_p: the controller's parameters with the positions of contacts.
+        contacts: contacts that are on.
+        impact: impact that closed contacts, or None.
+        jump: jump that made the velocities satisfy the program, or None.
     """
 
     v: Array
     p: Values
     controller_p: Values
-    stands: ContactPositions
+    contacts: ContactPositions
     impact: Impact | None
     jump: ConsistentVelocity | None
 
@@ -249,38 +249,38 @@ def start_phase(
     controller_p: Values,
     before: ContactPositions | None,
 ) -> PhaseStart:
-    """Begin a phase.
+    """Start a phase.
 
     Args:
-        robot: the motion's.
-        phase: which one.
+        robot: the motion's plant.
+        phase: the phase.
         t: time [s].
         q: coordinates, shape (nq,).
         v: velocities before, shape (nv,).
-        p: parameters of the phase's plant, without places of contacts.
-        controller_p: parameters of its controller, likewise.
-        before: the contacts that were on in the phase before; None at the start of the motion.
+        p: parameters of the phase's plant, without positions of contacts.
+        controller_p: parameters of its controller, without positions of contacts.
+        before: contacts that were on in the previous phase; None at the start of the motion.
 
     Raises:
-        NoVelocityError: if contacts contradict each other in the impact, or the program allows no velocities near.
+        NoVelocityError: if contacts contradict each other in the impact, or no velocities near satisfy the program.
     """
     try:
-        stands, blow = make_contacts(robot, phase, t, q, v, p, before)
-        v = v if blow is None else blow.velocity
-        plant_p, controller_p = with_contact_parameters(phase, p, controller_p, contact_parameters(stands))
+        contacts, closing = make_contacts(robot, phase, t, q, v, p, before)
+        v = v if closing is None else closing.velocity
+        plant_p, controller_p = with_contact_parameters(phase, p, controller_p, contact_parameters(contacts))
         jump = None
         if phase.velocities == "consistent":
             jump = _jump(phase.plant(robot), phase, t, q, v, plant_p, controller_p)
             v = jump.velocity
     except EruginError as error:
         raise NoVelocityError(str(error)) from error
-    return PhaseStart(v, plant_p, controller_p, stands, blow, jump)
+    return PhaseStart(v, plant_p, controller_p, contacts, closing, jump)
 
 
 def _jump(
     robot: Robot, phase: Phase, t: float, q: Array, v: Array, p: Values, controller_p: Values
 ) -> ConsistentVelocity:
-    """The impulse acts on the plant: what it shares with the model has the plant's values."""
+    """Consistent velocities of the plant: shared parameters take the plant's values."""
     assert isinstance(phase.controller, ProgramController)
     parameters = phase.controller.parameters
     numbers = dict(zip(parameters.names, parameters.values(controller_p), strict=True))

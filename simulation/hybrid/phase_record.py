@@ -1,4 +1,4 @@
-"""What a motion in phases has come to so far: how a phase begins, and what is handed back if it fails."""
+"""Record of a motion in phases so far: the start of a phase, and the errors that carry the motion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .phase import ContactPositions, NoVelocityError, Phase, start_phase, with_c
 
 Array = NDArray[np.float64]
 RunSegment = Callable[[Array, Values, Values], Trajectory]
-"""One stretch, from the velocities at its start and the parameters of plant and controller."""
+"""Function that runs one segment, from the velocities at its start and the parameters of plant and controller."""
 
 
 class PhasedSimulationError(EruginError, RuntimeError):
@@ -27,16 +27,16 @@ class PhasedSimulationError(EruginError, RuntimeError):
 
     Attributes:
         trajectory: the segments so far, the last up to and including the sample at which it stopped.
-        status: why.
+        status: the reason.
     """
 
     def __init__(self, message: str, trajectory: PhasedTrajectory, status: Status) -> None:
-        """Attach what was computed.
+        """Attach the segments so far.
 
         Args:
-            message: in which phase, when and why it stopped.
+            message: phase, time and reason of the stop.
             trajectory: the segments so far.
-            status: the reason in one word.
+            status: the reason as a status.
         """
         super().__init__(message)
         self.trajectory = trajectory
@@ -51,10 +51,10 @@ class PhasedSimulationInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, message: str, trajectory: PhasedTrajectory) -> None:
-        """Attach what was computed.
+        """Attach the segments so far.
 
         Args:
-            message: in which phase and when.
+            message: phase and time of the interruption.
             trajectory: the segments so far.
         """
         super().__init__(message)
@@ -62,21 +62,21 @@ class PhasedSimulationInterrupted(KeyboardInterrupt):
 
 
 class PhaseRecord:
-    """The segments of a motion, one after the other.
+    """The segments of a motion, in order.
 
     Attributes:
-        word: what messages call a stretch, ``"phase"`` or ``"mode"``.
-        events: by which each segment ended, by name; None where none ended it.
+        word: name for a segment in messages, ``"phase"`` or ``"mode"``.
+        events: name of the event that ended each segment; None where none did.
     """
 
     def __init__(self, robot: Robot, p: Values, word: str, shared: Collection[str] = ()) -> None:
-        """Nothing has moved.
+        """Start with no segments.
 
         Args:
-            robot: the motion's.
-            p: the plant's parameters without places of contacts.
-            word: what messages call a stretch.
-            shared: names among p that a plant need not have, because that of another stretch has them.
+            robot: the motion's plant.
+            p: the plant's parameters without positions of contacts.
+            word: name for a segment in messages.
+            shared: names in p that a plant may lack because the plant of another segment has them.
         """
         self.word, self._robot, self._p, self._shared = word, robot, p, shared
         self._segments: list[Trajectory] = []
@@ -84,13 +84,13 @@ class PhaseRecord:
         self._jumps: list[ConsistentVelocity | None] = []
         self._impacts: list[Impact | None] = []
         self.events: list[str | None] = []
-        self._stands: ContactPositions | None = None
+        self._contacts: ContactPositions | None = None
 
     def motion(self, ending: str, accumulation: float | None = None) -> PhasedTrajectory:
-        """The motion so far.
+        """Return the motion so far.
 
         Args:
-            ending: why it ends here.
+            ending: reason for which it ends here.
             accumulation: time at which its events accumulate, if they do [s].
         """
         events = tuple(self.events) + (None,) * (len(self._segments) - len(self.events))
@@ -98,60 +98,62 @@ class PhaseRecord:
         return PhasedTrajectory(*parts, ending, tuple(self._impacts), events, accumulation)
 
     def add(
-        self, phase: Phase, t: float, q: Array, v: Array, run: RunSegment, blow: Impact | None = None
+        self, phase: Phase, t: float, q: Array, v: Array, run: RunSegment, impact: Impact | None = None
     ) -> Trajectory:
-        """Begin a phase and run it.
+        """Start a phase and run it.
 
         Args:
-            phase: which one.
+            phase: the phase.
             t: time of its start [s].
-            q: coordinates there, shape (nq,).
-            v: velocities before it, shape (nv,).
-            run: runs it.
-            blow: an impact that ended the stretch before, if any.
+            q: coordinates at the start, shape (nq,).
+            v: velocities before the start, shape (nv,).
+            run: function that runs it.
+            impact: impact that ended the previous segment, if any.
 
         Returns:
             The new segment.
 
         Raises:
-            PhasedSimulationError: if it cannot begin, or fails; the segments so far are attached.
-            PhasedSimulationInterrupted: on Ctrl-C, likewise.
-            EruginError: if the very first phase is refused.
+            PhasedSimulationError: if it cannot start, or fails; the segments so far are attached.
+            PhasedSimulationInterrupted: on Ctrl-C; the segments so far are attached.
+            EruginError: if the first phase cannot start.
         """
-        jump, before, said = None, len(self._segments), f"{self.word} {phase.name!r}"
+        jump, before, label = None, len(self._segments), f"{self.word} {phase.name!r}"
         self._names.append(phase.name)
         try:
             p = plant_values(phase.plant(self._robot), self._p, self._shared)
-            start = start_phase(self._robot, phase, t, q, v, p, phase.controller_p, self._stands)
-            self._stands, jump, blow = start.stands, start.jump, start.impact or blow
+            start = start_phase(self._robot, phase, t, q, v, p, phase.controller_p, self._contacts)
+            self._contacts, jump, impact = start.contacts, start.jump, start.impact or impact
             segment = run(start.v, start.p, start.controller_p)
         except SimulationError as error:
-            self._append(error.trajectory, jump, blow)
-            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), error.status) from error
+            self._append(error.trajectory, jump, impact)
+            raise PhasedSimulationError(f"{label}: {error}", self.motion(str(error)), error.status) from error
         except SimulationInterrupted as error:
-            self._append(error.trajectory, jump, blow)
-            raise PhasedSimulationInterrupted(f"{said}: {error}", self.motion("interrupted")) from error
+            self._append(error.trajectory, jump, impact)
+            raise PhasedSimulationInterrupted(f"{label}: {error}", self.motion("interrupted")) from error
         except (NoVelocityError, EruginError) as error:
             if isinstance(error, EruginError) and not before:
                 raise
             self._names.pop()
-            raise PhasedSimulationError(f"{said}: {error}", self.motion(str(error)), Status.FAILED) from error.__cause__
-        self._append(segment, jump, blow)
+            raise PhasedSimulationError(
+                f"{label}: {error}", self.motion(str(error)), Status.FAILED
+            ) from error.__cause__
+        self._append(segment, jump, impact)
         return segment
 
-    def _append(self, segment: Trajectory, jump: ConsistentVelocity | None, blow: Impact | None) -> None:
+    def _append(self, segment: Trajectory, jump: ConsistentVelocity | None, impact: Impact | None) -> None:
         self._segments.append(segment)
         self._jumps.append(jump)
-        self._impacts.append(blow)
+        self._impacts.append(impact)
 
 
 def plant_values(plant: Robot, p: Values, shared: Collection[str]) -> Values:
-    """Parameters without those that only plants of other stretches have.
+    """Return the parameters without those that only plants of other segments have.
 
     Args:
-        plant: of the stretch.
-        p: the motion's.
-        shared: names that a plant need not have.
+        plant: plant of the segment.
+        p: parameters of the motion's plant.
+        shared: names that a plant may lack.
     """
     if not isinstance(p, Mapping):
         return p
@@ -159,16 +161,16 @@ def plant_values(plant: Robot, p: Values, shared: Collection[str]) -> Values:
 
 
 def require_values(phase: Phase, simulator: Simulator, p: Values, word: str = "phase") -> None:
-    """Say what is wrong with parameters before anything has moved.
+    """Check parameters before the motion starts.
 
     Args:
-        phase: whose controller, contacts and parameters they are.
-        simulator: of its plant and controller.
-        p: the plant's parameters without places of contacts.
-        word: what messages call a stretch.
+        phase: the phase with the controller, its contacts and parameters.
+        simulator: simulator of its plant and controller.
+        p: the plant's parameters without positions of contacts.
+        word: name for a segment in messages.
 
     Raises:
-        ParameterError, ShapeError: if they are no parameters of plant and controller.
+        ParameterError, ShapeError: if they are not parameters of plant and controller.
     """
     found = dict.fromkeys(phase.places, 0.0)
     try:

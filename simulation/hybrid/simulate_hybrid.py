@@ -1,7 +1,7 @@
-"""A hybrid motion: modes that follow one another by events, any number of times.
+"""Simulation of hybrid motions: modes that follow one another by events, any number of times.
 
-A mode is run to the first event in it; events that accumulate in a finite time (Zeno's, as the bounces of a ball) are
-found by the times between them.
+A mode runs to its first event; events that accumulate in a finite time (Zeno behaviour, as the bounces of a ball) are
+detected by the times between them.
 """
 
 from __future__ import annotations
@@ -36,36 +36,37 @@ from .phase import require_free_contact_parameters
 from .phase_record import PhasedSimulationError, PhaseRecord, plant_values, require_values
 
 CROWDED_EVENTS = 100
-"""Events that are too many for the shortest time."""
+"""Number of events within the shortest time that counts as accumulation."""
 
 
 class ZenoDetector:
-    """The times of the last events.
+    """Detector of accumulating events, from the times of the last events.
 
-    Two signs: four times between events that fall as a geometric series does, the last shorter than ``shortest``; or a
-    hundred events within ``shortest``, at one instant among others. Two events that only happen to come together, after
-    others that came ever faster, are no series: the last quotient of times is then much smaller than those before.
+    It has two criteria: four intervals between events that decrease like a geometric series, the last shorter than
+    ``shortest``; or a hundred events within ``shortest``. Two events that merely coincide, after others at decreasing
+    intervals, are not a series: the last quotient of intervals is then much smaller than those before.
     """
 
     def __init__(self, shortest: float) -> None:
-        """No event yet.
+        """Start with no events.
 
         Args:
-            shortest: time between two events that is as good as none [s].
+            shortest: interval between two events that counts as zero [s].
         """
         self._shortest = shortest
         self._times: list[float] = []
         self._settled: dict[str, float] = {}
 
-    def take(self, t: float) -> float | None:
-        """Take in an event.
+    def add(self, t: float) -> float | None:
+        """Add an event.
 
         Args:
-            t: its time [s].
+            t: time of the event [s].
 
         Returns:
-            The time at which events accumulate, if they do: the limit of the geometric series of the last two times
-            between events, or else this one [s].
+            The time at which events accumulate, if they do: the limit of the geometric series of the last two
+            intervals,
+                or else this time [s].
         """
         self._times = [*self._times[-CROWDED_EVENTS + 1 :], t]
         between = [after - before for before, after in itertools.pairwise(self._times[-5:])]
@@ -79,10 +80,10 @@ class ZenoDetector:
         return None
 
     def settle(self, mode: str, t: float) -> bool:
-        """Forget the events so far, because a mode takes over; whether it may, for it has not just done so already.
+        """Forget the events because a mode follows; return False if the same mode has just followed.
 
         Args:
-            mode: its name.
+            mode: name of the mode.
             t: time [s].
         """
         allowed = not t - self._settled.get(mode, -math.inf) < self._shortest
@@ -92,18 +93,18 @@ class ZenoDetector:
 
 Array = NDArray[np.float64]
 FIRST = 8
-"""Steps that are taken before events are looked at, while one of them is on its way back."""
+"""Steps taken before events are checked, while one of them is returning."""
 
 
 @dataclass(frozen=True, eq=False)
 class EventOccurrence:
-    """An event that ended a stretch.
+    """An event that ended a segment.
 
     Attributes:
-        event: which one.
-        rate: of its expression in the last sample.
-        mode: in which it happened.
-        passed: other events of the mode that have happened before and have not been back at zero since.
+        event: the event.
+        rate: rate of its expression at the last sample.
+        mode: name of the mode in which it happened.
+        passed: other events of the mode that happened earlier and have not returned to zero since.
     """
 
     event: Event
@@ -113,38 +114,38 @@ class EventOccurrence:
 
 
 class ModeRunner:
-    """The stretches of one mode, compiled once.
+    """Runs of one mode, compiled once.
 
     Attributes:
-        mode: which one.
-        name: of the mode.
-        phase: the mode as a stretch.
-        plant: in this mode.
-        simulator: ends at the first sample at which an event's expression is positive.
-        leaps: what the jumps of its events do.
+        mode: the mode.
+        name: name of the mode.
+        phase: the mode as a phase without an end.
+        plant: the plant in this mode.
+        simulator: simulator that ends at the first sample at which an event's expression is positive.
+        jumps: prepared jumps of its events.
     """
 
     def __init__(self, robot: Robot, name: str, mode: Mode, integrator: Integrator | None) -> None:
         """Compile.
 
         Args:
-            robot: the motion's.
-            name: of the mode.
-            mode: which one.
-            integrator: fixed-step RK4 if None.
+            robot: the motion's plant.
+            name: name of the mode.
+            mode: the mode.
+            integrator: the integrator; fixed-step RK4 if None.
 
         Raises:
-            ModelError: if plant, controller and events do not fit.
+            ModelError: if plant, controller and events do not fit each other.
         """
         self.mode, self.name, self.phase, self._integrator = mode, name, mode.phase(name), integrator
-        self.leaps: dict[Event, PreparedJump] = {}
+        self.jumps: dict[Event, PreparedJump] = {}
         try:
             self.plant = self.phase.plant(robot)
             for event in mode.events:
-                # Each by itself, so that the message names it.
+                # One by one, so that the message names the event.
                 _require_fit(self.plant, mode, event)
                 if event.jump is not None:
-                    self.leaps[event] = _prepared(self.plant, event)
+                    self.jumps[event] = _prepare_jump(self.plant, event)
             rising = [event.rising for event in mode.events]
             stop = functools.reduce(ca.fmax, rising) if rising else None
             self.simulator = Simulator(self.plant, mode.controller, integrator=integrator, stop=stop)
@@ -154,7 +155,7 @@ class ModeRunner:
 
     @functools.cached_property
     def _free(self) -> Simulator:
-        """The same without a stop: goes on while an event is on its way back."""
+        """Simulator without a stop, used while an event is returning."""
         return Simulator(self.plant, self.mode.controller, integrator=self._integrator)
 
     def run(
@@ -167,47 +168,49 @@ class ModeRunner:
         controller_p: Values,
         t0: float,
         tolerance: float,
-        just: EventOccurrence | None,
+        previous: EventOccurrence | None,
     ) -> tuple[Trajectory, EventOccurrence | None]:
-        """From the start of the mode to its first event.
+        """Run the mode from its start to its first event.
 
         Args:
             q: coordinates at the start, shape (nq,).
-            v: velocities there, shape (nv,).
-            span: longest time of it [s].
+            v: velocities at the start, shape (nv,).
+            span: longest duration [s].
             step: interval of samples [s].
             p: the plant's parameters.
             controller_p: the controller's parameters.
             t0: time of the start [s].
-            tolerance: of the time of an event [s].
-            just: the event by which the mode was entered, if any.
+            tolerance: accuracy of the time of an event [s].
+            previous: event by which the mode was entered, if any.
 
         Returns:
             The samples, and the event that ended them, or None.
 
         Raises:
-            SimulationError: if the run fails before an event, or what an event looks at is no number.
+            SimulationError: if the run fails before an event, or an event's expression is NaN.
             SimulationInterrupted: on Ctrl-C.
         """
         step = min(step, span)
         plant, own = np.split(self.simulator.values(p, controller_p), [len(self.plant.parameters)])
         now = self._watch.now(t0, q, v, plant, own)
         if not (now > 0.0).any():
-            run, failure = _taken(self.simulator, q, v, span, step, p, controller_p, t0)
+            run, failure = _run_until_failure(self.simulator, q, v, span, step, p, controller_p, t0)
             found = self._first(self.simulator, run, [EventState.ARMED] * len(now), p, controller_p, tolerance, failure)
             return found or (run, None)
         steps = step_count(span, step)
         h, count = span / steps, min(FIRST, steps)
         while True:
-            run, failure = _taken(self._free, q, v, count * h, h, p, controller_p, t0)
+            run, failure = _run_until_failure(self._free, q, v, count * h, h, p, controller_p, t0)
             values, rates = self._watch.along(truncated(run, 1, ""))
-            stands = [self._standing(*each, just) for each in zip(self.mode.events, values[0], rates[0], strict=True)]
-            if None in stands:
-                k = stands.index(None)
-                event, passed = self.mode.events[k], self._passed(stands)
-                said = f"event {event.name!r} holds at once, at t = {t0:.9g} s"
-                return truncated(run, 1, said), EventOccurrence(event, float(rates[0, k]), self.name, passed)
-            states = [state for state in stands if state is not None]
+            initial = [
+                self._initial_state(*each, previous) for each in zip(self.mode.events, values[0], rates[0], strict=True)
+            ]
+            if None in initial:
+                k = initial.index(None)
+                event, passed = self.mode.events[k], self._passed(initial)
+                message = f"event {event.name!r} at once, at t = {t0:.9g} s"
+                return truncated(run, 1, message), EventOccurrence(event, float(rates[0, k]), self.name, passed)
+            states = [state for state in initial if state is not None]
             found = self._first(self._free, run, states, p, controller_p, tolerance, failure)
             if found is not None:
                 return found
@@ -225,7 +228,7 @@ class ModeRunner:
         tolerance: float,
         failure: SimulationError | None,
     ) -> tuple[Trajectory, EventOccurrence] | None:
-        """The run up to the first event, if there is one; else its failure is raised, if there is one."""
+        """Return the run up to the first event, if there is one; otherwise raise its failure, if any."""
         memory = simulator.memory
         values, rates = self._watch.along(run)
         unknown = np.isnan(values).any(axis=1)
@@ -235,7 +238,7 @@ class ModeRunner:
         def step_at(index: int) -> RepeatedStep:
             part, before = truncated(run, index + 2, ""), memory
             if memory is not None and index + 2 < len(run):
-                # What the controller remembered there is known only to a run that ends there.
+                # Only a run that ends at this sample knows the controller's memory at it.
                 h = float(run.t[1] - run.t[0])
                 part = simulator.run(
                     run.q[0], run.v[0], (index + 1) * h, step=h, p=p, controller_p=controller_p, t0=float(run.t[0])
@@ -262,8 +265,8 @@ class ModeRunner:
                 raise failure
             if known < len(run):
                 name = self.mode.events[int(np.argmax(np.isnan(values[known])))].name
-                said = f"at t = {run.t[known]:.9g} s: what event {name!r} looks at is no number"
-                raise SimulationError(said, truncated(run, known + 1, said), Status.NOT_FINITE)
+                message = f"at t = {run.t[known]:.9g} s: the expression of event {name!r} is NaN"
+                raise SimulationError(message, truncated(run, known + 1, message), Status.NOT_FINITE)
             return None
         index, length, k = best
         step, event = step_at(index), self.mode.events[k]
@@ -271,15 +274,17 @@ class ModeRunner:
         values, rates = self._watch.along(cut)
         return cut, EventOccurrence(event, float(rates[-1, k]), self.name, self._passed(states, values))
 
-    def _standing(self, event: Event, value: float, rate: float, just: EventOccurrence | None) -> EventState | None:
-        """How an event stands where the mode begins; None if it happens at once."""
-        if just is not None and just.mode == self.name and event in just.passed:
+    def _initial_state(
+        self, event: Event, value: float, rate: float, previous: EventOccurrence | None
+    ) -> EventState | None:
+        """State of an event at the start of the mode; None if it happens at once."""
+        if previous is not None and previous.mode == self.name and event in previous.passed:
             return EventState.PASSED if value > 0.0 else EventState.ARMED
-        before = just.rate if just is not None and just.event is event else None
+        before = previous.rate if previous is not None and previous.event is event else None
         return initial_state(value, rate, before, jumped=event.jump is not None)
 
     def _passed(self, states: Sequence[EventState | None], values: Array | None = None) -> tuple[Event, ...]:
-        """Events that had happened before a stretch, and have been positive along all of it."""
+        """Events that had happened before a segment, and have been positive along all of it."""
         each = zip(self.mode.events, states, strict=True)
         return tuple(
             event
@@ -290,10 +295,10 @@ class ModeRunner:
     def _length(
         self, step: RepeatedStep, k: int, suspicion: EventCandidate, values: Array, rates: Array, tolerance: float
     ) -> float | None:
-        """When within a step an event happens; None if it was a false suspicion."""
+        """Length of a step's part after which an event happens; None if it does not happen."""
 
         def look(length: float) -> tuple[float, float]:
-            found, speeds = self._watch.along(step.take(length))
+            found, speeds = self._watch.along(step.repeat(length))
             return float(found[-1, k]), float(speeds[-1, k])
 
         i = suspicion.index
@@ -301,18 +306,18 @@ class ModeRunner:
         return locate_event(look, step.length, ends[0], ends[1], suspicion, step.tolerance(tolerance))
 
 
-def _taken(
+def _run_until_failure(
     simulator: Simulator, q: Array, v: Array, span: float, step: float, p: Values, controller_p: Values, t0: float
 ) -> tuple[Trajectory, SimulationError | None]:
-    """A run, up to its failure if it fails: an event before that is all that matters."""
+    """Return a run and its failure, if it fails: an event before the failure takes precedence."""
     try:
         return simulator.run(q, v, span, step=step, p=p, controller_p=controller_p, t0=t0), None
     except SimulationError as error:
         return error.trajectory, error
 
 
-def _prepared(plant: Robot, event: Event) -> PreparedJump:
-    """What an event's jump does, with the event named if it does not fit."""
+def _prepare_jump(plant: Robot, event: Event) -> PreparedJump:
+    """Prepare an event's jump; an error names the event."""
     assert event.jump is not None
     try:
         return event.jump.prepare(plant)
@@ -321,10 +326,10 @@ def _prepared(plant: Robot, event: Event) -> PreparedJump:
 
 
 def _require_fit(plant: Robot, mode: Mode, event: Event) -> None:
-    """Raise ModelError for an event that looks at what a mode does not have."""
+    """Raise ModelError for an event with symbols that the mode does not have."""
     what, own = f"event {event.name!r}", NO_PARAMETERS
     if mode.controller is not None:
-        # Parameters that the plant has by the same name are the plant's.
+        # A parameter shared by plant and controller takes the plant's value.
         places, extra = mode.controller.parameters.beyond(plant.parameters)
         own = Parameters(tuple(mode.controller.parameters.names[i] for i in places), extra, {})
     plant.require_own_symbols(what, event.when, own)
@@ -348,44 +353,45 @@ def simulate_hybrid(
     shortest: float | None = None,
     switches: int | None = None,
 ) -> PhasedTrajectory:
-    """Simulate a plant that goes from mode to mode by events.
+    """Simulate a plant that switches between modes by events.
 
-    Events are looked for in the samples, and between two of them in the cubic through an event's value and rate at
-    both, which shows what rises above zero and falls again within a step. So it is promised: an event whose expression
-    has another sign at the next sample is never missed; one that returns within the step is found if it rises above
-    zero by more than the cubic errs, some h⁴/384 times the fourth derivative of the expression along the motion; of
-    three changes of sign within a step one is found. Of several events in a step the first in time happens.
+    Events are detected at the samples, and between two of them by the cubic through an event's value and rate at both,
+    which shows an expression that rises above zero and falls again within a step. This guarantees: an event whose
+    expression has another sign at the next sample is never missed; one that returns within the step is found if it
+    rises above zero by more than the cubic's error, about h⁴/384 times the fourth derivative of the expression along
+    the motion; of three changes of sign within a step one is found. If several events happen in a step, the first in
+    time is used.
 
-    A step that crosses an event is taken anew with shorter lengths until the sample is at most the tolerance behind the
-    instant; what the integrator errs by in a step comes on top. A mode's controller starts without memory.
+    A step that crosses an event is repeated with shorter lengths until the sample is at most the tolerance after the
+    instant; the integrator's error in a step adds to that. A mode's controller starts without memory.
 
-    Where events come together, four times between them in a row falling as a geometric series does, the last shorter
-    than ``shortest``, or a hundred within that time, the motion goes on in the mode that the event's ``zeno`` names.
-    Without one, or if that mode has taken over there already, it ends; ``accumulation`` is the time to which they
-    converge and ``ending`` says so.
+    Where events accumulate (four successive intervals between them decrease like a geometric series, the last shorter
+    than ``shortest``, or a hundred events happen within that time), the motion continues in the mode named by the
+    event's ``zeno``. Without one, or if that mode has already followed there, the motion ends; ``accumulation`` is the
+    time to which the events converge and ``ending`` reports it.
 
     Args:
         robot: the plant.
-        modes: by name.
+        modes: the modes by name.
         q0: coordinates, shape (nq,).
         v0: velocities, shape (nv,).
-        duration: longest time of the motion [s].
+        duration: longest duration of the motion [s].
         start: name of the first mode.
         step: interval of samples, and of a fixed-step integrator [s]; shorter before an event.
-        integrator: fixed-step RK4 if not given.
-        p: the plant's parameters: nominal, overridden by name, or the whole vector. A name that only plants of some
-            modes have is set in these.
+        integrator: the integrator; fixed-step RK4 by default.
+        p: the plant's parameters: a mapping from names that overrides nominal values, or the whole vector. A name that
+            only the plants of some modes have is set in these.
         t0: time of the start [s].
-        tolerance: of the time of an event [s].
-        shortest: time between events that is as good as none [s], at least ``tolerance``; 10⁴ tolerances if not given.
-        switches: events after which the motion ends if there would be one more; no limit if not given.
+        tolerance: accuracy of the time of an event [s].
+        shortest: interval between events that counts as zero [s], at least ``tolerance``; 10⁴ tolerances by default.
+        switches: largest number of events, after which the next one ends the motion; no limit by default.
 
     Returns:
         The segments, named by their modes, with the events that ended them.
 
     Raises:
         ShapeError, ModelError, ParameterError: for bad input.
-        PhasedSimulationError: if a mode fails, or a jump has no answer; the segments so far are attached.
+        PhasedSimulationError: if a mode fails, or no state exists after a jump; the segments so far are attached.
         PhasedSimulationInterrupted: on Ctrl-C; the segments so far are attached.
     """
     _require_modes(modes, start)
@@ -406,7 +412,7 @@ def simulate_hybrid(
             f"{shortest:g}: events that come together would go on for ever"
         )
     most = None if switches is None else whole("switches", switches)
-    crowd = ZenoDetector(1e4 * tolerance if shortest is None else float(shortest))
+    zeno = ZenoDetector(1e4 * tolerance if shortest is None else float(shortest))
     c = robot.coordinates
     t, q, v = float(t0), vector("q0", q0, c.nq), vector("v0", v0, c.nv)
     require_near_zero(q)
@@ -415,48 +421,48 @@ def simulate_hybrid(
     shared = _names(runners.values(), p)
     for runner in runners.values():
         require_values(runner.phase, runner.simulator, plant_values(runner.plant, p, shared), "mode")
-    record, current, just, blow = PhaseRecord(robot, p, "mode", shared), start, None, None
+    record, current, previous, impact = PhaseRecord(robot, p, "mode", shared), start, None, None
     while True:
-        stretch = _ModeRun(runners[current], t, q, end - t, step, tolerance, just)
-        segment = record.add(runners[current].phase, t, q, v, stretch, blow)
-        t, q, v, blow, just = float(segment.t[-1]), segment.q[-1], segment.v[-1], None, stretch.happened
-        if just is None:
+        run = _ModeRun(runners[current], t, q, end - t, step, tolerance, previous)
+        segment = record.add(runners[current].phase, t, q, v, run, impact)
+        t, q, v, impact, previous = float(segment.t[-1]), segment.q[-1], segment.v[-1], None, run.happened
+        if previous is None:
             return record.motion("the duration is over")
-        event = just.event
+        event = previous.event
         if event.to is None:
             record.events.append(event.name)
             return record.motion(f"event {event.name!r} ended the motion at t = {t:.9g} s")
         if len(record.events) == most:
-            return record.motion(f"{most} events have happened, and {event.name!r} at t = {t:.9g} s is one more")
+            return record.motion(f"more than switches={most} events: {event.name!r} at t = {t:.9g} s")
         record.events.append(event.name)
         if event.jump is not None:
-            q, v, blow = _after_jump(record, runners[current], segment, just)
+            q, v, impact = _after_jump(record, runners[current], segment, previous)
         if not end - t > 4 * np.spacing(abs(end)):
             return record.motion("the duration is over")
-        before, current, limit = current, event.to, crowd.take(t)
+        before, current, limit = current, event.to, zeno.add(t)
         if limit is None:
             continue
-        said = f"events come together at t = {limit:.9g} s, the last of them {event.name!r} in mode {before!r}"
+        message = f"events accumulate at t = {limit:.9g} s, the last of them {event.name!r} in mode {before!r}"
         if event.zeno is None:
-            return record.motion(f"{said}: name the mode that follows in its zeno=", limit)
-        if not crowd.settle(event.zeno, t):
-            return record.motion(f"{said}, and again after mode {event.zeno!r} has taken over there", limit)
-        current, just = event.zeno, None
+            return record.motion(f"{message}: zeno= of the event may name a mode to continue in", limit)
+        if not zeno.settle(event.zeno, t):
+            return record.motion(f"{message}, and again after mode {event.zeno!r} followed", limit)
+        current, previous = event.zeno, None
 
 
 @dataclass(eq=False)
 class _ModeRun:
-    """Runs a mode to its first event.
+    """Function that runs a mode to its first event.
 
     Attributes:
-        runner: of the mode.
+        runner: runner of the mode.
         t: time of its start [s].
-        q: coordinates there.
-        span: longest time of it [s].
+        q: coordinates at its start.
+        span: longest duration [s].
         step: interval of samples [s].
-        tolerance: of the time of an event [s].
-        just: the event by which it was entered.
-        happened: the event that ended it.
+        tolerance: accuracy of the time of an event [s].
+        previous: event by which the mode was entered, or None.
+        happened: event that ended the mode, or None.
     """
 
     runner: ModeRunner
@@ -465,33 +471,33 @@ class _ModeRun:
     span: float
     step: float
     tolerance: float
-    just: EventOccurrence | None
+    previous: EventOccurrence | None
     happened: EventOccurrence | None = None
 
     def __call__(self, v: Array, p: Values, controller_p: Values) -> Trajectory:
-        """The run, from the velocities at its start."""
-        at = self.t, self.tolerance, self.just
+        """Run the mode from the velocities at its start."""
+        at = self.t, self.tolerance, self.previous
         run, self.happened = self.runner.run(self.q, v, self.span, self.step, p, controller_p, *at)
         return run
 
 
 def _after_jump(
-    record: PhaseRecord, runner: ModeRunner, segment: Trajectory, just: EventOccurrence
+    record: PhaseRecord, runner: ModeRunner, segment: Trajectory, previous: EventOccurrence
 ) -> tuple[Array, Array, Impact | None]:
-    """The state after an event's jump."""
-    event, t = just.event, float(segment.t[-1])
+    """Return the state after an event's jump."""
+    event, t = previous.event, float(segment.t[-1])
     try:
-        jumped = runner.leaps[event](t, segment.q[-1], segment.v[-1], segment.p)
+        jumped = runner.jumps[event](t, segment.q[-1], segment.v[-1], segment.p)
     except EruginError as error:
-        said = f"event {event.name!r} at t = {t:.9g} s: {error}"
-        raise PhasedSimulationError(said, record.motion(said), Status.FAILED) from error
+        message = f"event {event.name!r} at t = {t:.9g} s: {error}"
+        raise PhasedSimulationError(message, record.motion(message), Status.FAILED) from error
     return jumped.q, jumped.v, jumped.impact
 
 
 def _names(runners: Collection[ModeRunner], p: Values) -> set[str]:
-    """The parameters of all plants; raises ParameterError for a name among p that neither they nor laws have."""
+    """Names of the parameters of all plants; ParameterError for a name in p that no plant and no controller has."""
     names = {name for runner in runners for name in runner.plant.parameters.names}
-    laws = {name for runner in runners for name in runner.simulator.law_parameters.names}
+    laws = {name for runner in runners for name in runner.simulator.controller_parameters.names}
     for name in p if isinstance(p, Mapping) else ():
         if name not in names | laws:
             raise ParameterError(unknown_name("parameter", name, names))
@@ -499,19 +505,19 @@ def _names(runners: Collection[ModeRunner], p: Values) -> set[str]:
 
 
 def _require_modes(modes: Mapping[str, Mode], start: str) -> None:
-    """Raise ModelError for what no motion can be made of."""
+    """Raise ModelError for modes from which no motion can be built."""
     if not isinstance(modes, Mapping) or not modes:
-        raise ModelError(f"a hybrid motion needs modes by name, such as {{'flight': Mode()}}, got {modes!r}")
+        raise ModelError(f"modes must be a mapping from names to modes, such as {{'flight': Mode()}}, got {modes!r}")
     for name, mode in modes.items():
         require_name("a mode", name)
         if not isinstance(mode, Mode):
-            raise ModelError(f"a hybrid motion is made of modes by name, got {name!r}: {mode!r}")
+            raise ModelError(f"modes must be a mapping from names to modes, got {name!r}: {mode!r}")
         for event in mode.events:
             for word, other in (("leads to", event.to), ("settles in", event.zeno)):
                 if other is not None and other not in modes:
-                    said = f"event {event.name!r} of mode {name!r} {word} no mode there is"
-                    raise ModelError(f"{said}: {unknown_name('mode', other, modes)}")
+                    message = f"event {event.name!r} of mode {name!r} {word} a mode that does not exist"
+                    raise ModelError(f"{message}: {unknown_name('mode', other, modes)}")
     if not isinstance(start, str):
         raise ModelError(f"start must be the name of a mode, got {start!r}")
     if start not in modes:
-        raise ModelError(unknown_name("mode to start in", start, modes))
+        raise ModelError(unknown_name("start mode", start, modes))

@@ -1,4 +1,4 @@
-"""A motion in phases: one controller after another, switched at times or on conditions."""
+"""Simulation of motions in phases: one controller after another, switched at times or on conditions."""
 
 from __future__ import annotations
 
@@ -40,29 +40,28 @@ def simulate_phases(
 ) -> PhasedTrajectory:
     """Simulate a plant under one controller after another.
 
-    A condition is looked at in the samples; where one is the first at which it is positive, the instant is sought in
-    the step before it. A condition that is positive only between two samples is not seen. A phase whose condition holds
-    from the start is a single sample; one whose time has passed is left out. The controller of a phase starts without
-    memory.
+    A condition is checked at the samples; the instant is then located in the step before the first sample at which it
+    is positive. A condition that is positive only between two samples is not detected. A phase whose condition holds
+    from the start is a single sample; one whose end time has passed is skipped. Each controller starts without memory.
 
     Args:
         robot: the plant.
-        phases: in order; when the last has ended, so has the motion.
+        phases: the phases in order; the motion ends with the last one.
         q0: coordinates, shape (nq,).
         v0: velocities, shape (nv,).
-        duration: of all phases together at most [s].
+        duration: longest duration of all phases together [s].
         step: interval of samples, and of a fixed-step integrator [s]; shorter before a switch.
-        integrator: fixed-step RK4 if not given.
-        p: the plant's parameters: nominal, overridden by name, or the whole vector.
+        integrator: the integrator; fixed-step RK4 by default.
+        p: the plant's parameters: a mapping from names that overrides nominal values, or the whole vector.
         t0: time of the start [s].
-        tolerance: of the time of a switch on a condition [s].
+        tolerance: accuracy of the time of a switch on a condition [s].
 
     Returns:
-        The segments; the last may end before the duration if its own end came, or its condition never did.
+        The segments; the motion is shorter than the duration if the last phase ends earlier.
 
     Raises:
         ShapeError, ModelError, ParameterError: for bad input.
-        PhasedSimulationError: if a phase fails, or its program allows no velocities near; the segments so far are
+        PhasedSimulationError: if a phase fails, or no velocities near satisfy its program; the segments so far are
             attached.
         PhasedSimulationInterrupted: on Ctrl-C; the segments so far are attached.
     """
@@ -90,23 +89,23 @@ def simulate_phases(
         segment = motion.add(phase, t, q, v, run)
         t, q, v = (float(segment.t[-1]) if run.crossed else last), segment.q[-1], segment.v[-1]
         if not run.crossed and isinstance(phase.until, ca.SX):
-            return motion.motion(f"the duration is over; the condition of phase {phase.name!r} has not come to hold")
+            return motion.motion(f"the duration is over; the condition of phase {phase.name!r} has never been positive")
     return motion.motion("the duration is over" if not end - t > 4 * np.spacing(abs(end)) else "the last phase is over")
 
 
 @dataclass(eq=False)
 class _PhaseRun:
-    """Runs a phase to its end.
+    """Function that runs a phase to its end.
 
     Attributes:
-        phase: which one.
-        simulator: of its plant and controller.
+        phase: the phase.
+        simulator: simulator of its plant and controller.
         t: time of its start [s].
-        q: coordinates there.
+        q: coordinates at its start.
         last: latest time of its end [s].
         step: interval of samples [s].
-        tolerance: of the time of its end [s].
-        crossed: whether its condition came to hold.
+        tolerance: accuracy of the time of its end [s].
+        crossed: True if its condition became positive.
     """
 
     phase: Phase
@@ -119,7 +118,7 @@ class _PhaseRun:
     crossed: bool = False
 
     def __call__(self, v: Array, p: Values, controller_p: Values) -> Trajectory:
-        """The run, from the velocities at its start."""
+        """Run the phase from the velocities at its start."""
         span, until = self.last - self.t, self.phase.until
         run = self.simulator.run(self.q, v, span, step=min(self.step, span), p=p, controller_p=controller_p, t0=self.t)
         if isinstance(until, ca.SX) and float(run.evaluate(until)[-1]) > 0.0:
@@ -129,25 +128,26 @@ class _PhaseRun:
 
 
 def checked_phases(phases: Iterable[Phase]) -> tuple[Phase, ...]:
-    """The phases, if they can follow each other.
+    """Return the phases as a tuple, after checking that they can follow each other.
 
     Args:
-        phases: in order.
+        phases: the phases in order.
 
     Raises:
-        ModelError: for none, something that is no phase, one without an end before others, or times that do not grow.
+        ModelError: for no phases, an entry that is not a Phase, a phase without an end before others, or times that do
+            not increase.
     """
     if not isinstance(phases, Iterable):
-        raise ModelError(f"a motion is made of a list of phases, got {phases!r}")
+        raise ModelError(f"phases must be a list of Phase objects, got {phases!r}")
     order = tuple(phases)
     if not order:
-        raise ModelError("a motion needs at least one phase, got none")
+        raise ModelError("phases must contain at least one Phase, got none")
     before: Phase | None = None
     for phase in order:
         if not isinstance(phase, Phase):
-            raise ModelError(f"a motion is made of phases, got {phase!r}")
+            raise ModelError(f"phases must be a list of Phase objects, got {phase!r}")
         if phase is not order[-1] and phase.until is None:
-            raise ModelError(f"phase {phase.name!r} has no end (until=), so that those after it would never come")
+            raise ModelError(f"phase {phase.name!r} has no end, so that later phases would never start: set its until=")
         if phase.until is None or isinstance(phase.until, ca.SX):
             continue
         if before is not None and isinstance(before.until, int | float) and not phase.until > before.until:

@@ -26,10 +26,10 @@ Array = NDArray[np.float64]
 
 
 class LegendreReport:
-    """Iterations and operations of the latest run, one entry per solved programme.
+    """Iterations and operations of the latest run, one entry per solved quadratic programme.
 
-    Pass a new one to an integrator and read it after the run. The first sample needs no solution, since its velocities
-    are given, so there is one entry less than there are samples.
+    Pass a new one to an integrator and read it after the run. The first sample requires no solution, since its
+    velocities are given, so there is one entry less than there are samples.
     """
 
     def __init__(self) -> None:
@@ -37,16 +37,16 @@ class LegendreReport:
         self._solutions: list[tuple[int, OperationCount, float]] = []
 
     def clear(self) -> None:
-        """Forget the run before."""
+        """Forget the previous run."""
         self._times.clear()
         self._solutions.clear()
 
     def add(self, t: float, solution: LegendreSolution) -> None:
-        """Take over what one solution took.
+        """Add the counts of one solution.
 
         Args:
-            t: its time [s].
-            solution: its counts and residual.
+            t: time of the solution [s].
+            solution: the solution, with counts and residual.
         """
         self._times.append(t)
         self._solutions.append((solution.iterations, solution.operations, solution.residual))
@@ -67,12 +67,12 @@ class LegendreReport:
 
     @property
     def multiplications(self) -> NDArray[np.int64]:
-        """Shape (N,)."""
+        """Multiplications of each solution, shape (N,)."""
         return np.array([operations.multiplications for _, operations, _ in self._solutions], dtype=np.int64)
 
     @property
     def additions(self) -> NDArray[np.int64]:
-        """Shape (N,)."""
+        """Additions of each solution, shape (N,)."""
         return np.array([operations.additions for _, operations, _ in self._solutions], dtype=np.int64)
 
     @property
@@ -81,7 +81,7 @@ class LegendreReport:
         return np.array([residual for _, _, residual in self._solutions])
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Return a summary in one line."""
         if not len(self):
             return "no solution yet"
         return (
@@ -95,21 +95,21 @@ class LegendreReport:
 class CanonicalEuler(Integrator):
     """q⁺ = q + h N z, p⁺ = p + h ṗ(t, q, z), where z is the maximizer of the Legendre transform at (t, q, p).
 
-    The difference scheme of [DunskayaPyatnitsky1996]_ eqs. (3.1), (3.2), for their arm (3.8). It is of order 1, and
+    The difference scheme of [DunskayaPyatnitsky1996]_ eqs. (3.1), (3.2), for their arm (3.8). It has order 1, and
     like every explicit Euler method it feeds energy into an oscillation: a fraction (ω h)² of it in each step. The
-    momenta are the state, so that what a solver leaves over does not add up; trajectories hold q and z.
+    momenta are the state, so that residuals of the solver do not accumulate; trajectories contain q and z.
 
-    Inputs, forces of a controller and reactions enter ṗ. Where there are any, they are taken from the acceleration of
-    the closed loop, which costs one factorization of M beside the Legendre transform; a free motion without natural
-    constraints does without.
+    Inputs, forces of a controller and reactions enter ṗ. If there are any, they are computed from the acceleration of
+    the closed loop, which costs one factorization of M in addition to the Legendre transform; a free motion without
+    natural constraints does not require it.
 
     Attributes:
-        solver: of the quadratic programme.
-        matrix_free: whether products K z come from ∂T/∂v instead of from the matrix, for iterative solvers and many
+        solver: solver of the quadratic programme.
+        matrix_free: True to compute products K z from ∂T/∂v instead of the matrix, for iterative solvers and many
             links.
-        start: where an iterative solver starts: ``"last"``, from the z of the step before, as in the paper;
-            ``"extrapolated"``, on the line through the two before, which spares iterations if the step is short.
-        report: takes the counts of the latest run, if given.
+        start: initial guess of an iterative solver: ``"last"``, z of the previous step, as in the paper;
+            ``"extrapolated"``, from the line through the last two, which saves iterations if the step is short.
+        report: report that receives the counts of the latest run, if given.
     """
 
     solver: LegendreSolver
@@ -118,11 +118,11 @@ class CanonicalEuler(Integrator):
     report: LegendreReport | None = None
 
     def __post_init__(self) -> None:
-        """Check the word."""
+        """Check the initial guess."""
         require_start(self.start)
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """Kernels for p, q̇ and ṗ, and for whatever the solver asks for.
+        """Build kernels for p, q̇ and ṗ, and those that the solver requires.
 
         Raises:
             ModelError: if the plant has no canonical form.
@@ -165,7 +165,7 @@ class CanonicalEuler(Integrator):
                 try:
                     advance(block, state)
                 except (NotConvergedError, NotPositiveDefiniteError) as error:
-                    # What was computed before is in the block, and stays with the error of the run.
+                    # The samples computed before the error are in the block and stay in the trajectory.
                     block.error = error
 
             return advance_or_fail
@@ -178,7 +178,7 @@ class CanonicalEuler(Integrator):
 
 
 def _kernels(canonical: CanonicalForm, free: bool) -> tuple[Kernel, Kernel]:
-    """t, q, z, p → momenta, and t, q, z, a, p → q̇, ṗ; a is not used in a free motion."""
+    """Kernels t, q, z, p → momenta, and t, q, z, a, p → q̇, ṗ; a is not used in a free motion."""
     robot = canonical.robot
     c = robot.coordinates
     place = {"t": c.t, "q": c.q, "v": c.v}

@@ -13,16 +13,17 @@ from .sundials import Multistep, MultistepProblem, MultistepSymbols
 
 @dataclass(frozen=True)
 class CVODES(Multistep):
-    """Backward differentiation for ẋ = f(t, x), for stiff motions that are long [Hindmarsh2005]_.
+    """Backward differentiation for ẋ = f(t, x), for long stiff motions [Hindmarsh2005]_.
 
-    Many cheap steps where :class:`Radau` takes few dear ones: each costs an evaluation or two, and the matrix of
-    Newton's method, ∂f/∂x from the expressions, is kept as long as it serves. The accelerations come solved for, by the
-    factor of M and of the natural constraints' rows; :class:`IDAS` has them solved for by Newton's method.
+    It takes many cheap steps where :class:`Radau` takes few expensive ones: each costs an evaluation or two, and the
+    matrix of Newton's method, ∂f/∂x from the expressions, is reused while it converges. The accelerations are solved
+    for beforehand, by the factor of M and of the natural constraints' rows; :class:`IDAS` solves for them by Newton's
+    method.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
 
     Raises:
         ModelError: for a number that is not positive.

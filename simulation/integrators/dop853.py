@@ -20,16 +20,16 @@ class DOP853(Adaptive):
     """Dormand and Prince's 8(5,3) pair; samples come from its interpolant of order 7.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
     """
 
     relative_tolerance: float = 1e-10
     absolute_tolerance: float = 1e-12
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The compiled derivative; the integrator itself starts anew with each run.
+        """Compile the derivative; each run creates a new solver.
 
         Args:
             loop: plant and controller.

@@ -12,12 +12,12 @@ from .explicit_runge_kutta import ExplicitRungeKutta
 class Euler(ExplicitRungeKutta):
     """x₊ = x + h f(t, x): order 1, one evaluation of the controller per step.
 
-    What a control loop that samples once per step does to its plant at least: for comparisons, and to see what a step
-    costs. It feeds energy into an oscillation, a fraction (ω h)² of it in each step, and needs h < 2 α/β² for a
-    perturbation equation ÿ + 2α ẏ + β² y = 0 with α ≤ β. For a motion to rely on take :class:`RK4`.
+    It shows the least that a control loop sampled once per step does to its plant: use it for comparisons, and to see
+    the effect of the step. It feeds energy into an oscillation, a fraction (ω h)² of it in each step, and requires
+    h < 2 α/β² for a perturbation equation ÿ + 2α ẏ + β² y = 0 with α ≤ β. For accurate motions use :class:`RK4`.
     """
 
     @property
     def tableau(self) -> Tableau:
-        """One stage."""
+        """Tableau with one stage."""
         return EULER

@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods with a fixed step: what they share beside their tableau."""
+"""Explicit Runge–Kutta methods with a fixed step: everything but their tableau."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ExplicitRungeKutta(Integrator):
     @property
     @abstractmethod
     def tableau(self) -> Tableau:
-        """The numbers a, b and c."""
+        """Coefficients a, b and c."""
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """One kernel for the whole step, or a Python loop around a controller without a law.
+        """Build one kernel for the whole step, or a Python loop around a controller without a symbolic law.
 
         Args:
             loop: plant and controller.
@@ -38,7 +38,7 @@ class ExplicitRungeKutta(Integrator):
         return self._fused(symbolic) if symbolic is not None else self._called(loop)
 
     def march(self, loop: ClosedLoop) -> RolloutLoop | None:
-        """The loop over steps, if plant and controller are expressions.
+        """Return the loop over steps, or None unless plant and controller are expressions.
 
         Args:
             loop: plant and controller.
@@ -49,7 +49,7 @@ class ExplicitRungeKutta(Integrator):
         s, corrected = symbolic.symbols, None
         if symbolic.correction is not None:
             corrected = symbolic.correction.call([s.t, s.x, s.p[: symbolic.robot.p.numel()]])[0]
-        return RolloutLoop(s.t, s.x, s.p, symbolic.rate, symbolic.recorded, corrected, self.tableau)
+        return RolloutLoop(s.t, s.x, s.p, symbolic.rate, symbolic.outputs, corrected, self.tableau)
 
     def amplification(self, z: complex) -> float:
         """|R(z)| = |1 + z bᵀ(E − z a)⁻¹(1, …, 1)ᵀ|.
@@ -63,8 +63,8 @@ class ExplicitRungeKutta(Integrator):
         s = loop.symbols
         k, h, t0 = ca.SX.sym("k"), ca.SX.sym("h"), ca.SX.sym("t0")
         f = ca.Function("f", [s.t, s.x, s.p], [ca.densify(loop.rate)], {"cse": True})
-        recorded = ca.Function("g", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()])
-        # The time comes from the index, so that it does not gather rounding errors.
+        recorded = ca.Function("g", [s.t, s.x, s.p], [ca.densify(e) for e in loop.outputs.values()])
+        # The time is computed from the index, so that it does not accumulate rounding errors.
         t = t0 + k * h
         after = self.tableau.step(lambda time, x: f(time, x, s.p), t, s.x, h)
         if loop.correction is not None:
@@ -72,7 +72,7 @@ class ExplicitRungeKutta(Integrator):
         kernel = Kernel(
             "runge_kutta_step",
             {"k": k, "x": s.x, "h": h, "t0": t0, "p": s.p},
-            {"next": k + 1, "after": after, **dict(zip(loop.recorded, recorded.call([t, s.x, s.p]), strict=True))},
+            {"next": k + 1, "after": after, **dict(zip(loop.outputs, recorded.call([t, s.x, s.p]), strict=True))},
         )
 
         def start(p: Array, step: float, t0: float) -> Advance:

@@ -1,4 +1,4 @@
-"""The generalized-α method for stiff closed chains: positions on the constraints, and damping of what is too fast."""
+"""The generalized-α method for stiff closed chains: exact positions on the constraints, and damping of fast modes."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from .integrator import Advance, Integrator, StartRun, step_by_step
 
 @dataclass(frozen=True, eq=False)
 class AlphaEquations:
-    """Kernels that serve every run of a loop.
+    """Kernels shared by all runs of a loop.
 
     Attributes:
         robot: the plant.
         newton: the equations of (w, λ h) and, where N is not the identity, of the mean rate of q; see :meth:`of`.
-        held: t, q, v, p → [M −Aᵀ; A 0], which answers a jump of the force.
-        asks: whether the controller's force comes from outside.
+        constrained_matrix: t, q, v, p → [M −Aᵀ; A 0], the matrix of the accelerations' response to a change of force.
+        force_in_python: True if the controller's force is computed in Python.
         rows: number of rows of A.
     """
 
     robot: Robot
     newton: StepEquations
-    held: Kernel
-    asks: bool
+    constrained_matrix: Kernel
+    force_in_python: bool
     rows: int
 
     @classmethod
     def of(cls, loop: ClosedLoop) -> AlphaEquations:
-        """Derive them.
+        """Derive the equations.
 
-        The unknown w is the displacement over h. With it all columns of the slope are of order one however short the
-        step, as in the scaling of [Bottasso2007]_, for φ is divided by h and λ multiplied.
+        The unknown w is the displacement over h. Then all columns of the slope are of order one even for short steps,
+        as in the scaling of [Bottasso2007]_, because φ is divided by h and λ multiplied.
 
         Args:
             loop: plant and controller.
@@ -49,7 +49,7 @@ class AlphaEquations:
         robot, c, symbolic = loop.robot, loop.robot.coordinates, loop.symbolic()
         A, b = robot.natural_form
         n, m, further = c.nv, A.size1(), 0 if c.are_rates else c.nq
-        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
+        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied_force
         p = robot.p if symbolic is None else symbolic.symbols.p
         z, h, alpha = ca.SX.sym("z", n + m + further), ca.SX.sym("h"), ca.SX.sym("alpha", 4)
         q0, v0, d0, a0 = (ca.SX.sym(name, k) for name, k in (("q0", c.nq), ("v0", n), ("d0", n), ("a0", n)))
@@ -67,9 +67,9 @@ class AlphaEquations:
         for constraint in robot.natural:
             residual = ca.densify(constraint.residual(c))
             last = first + residual.numel()
-            # Those of order 2 hold with the stable filter that they may have.
-            held = h * (A[first:last, :] @ d - b[first:last, :])
-            rows.append((residual / h, residual, held)[constraint.order])
+            # Constraints of order 2 include the stable filter that they may have.
+            second = h * (A[first:last, :] @ d - b[first:last, :])
+            rows.append((residual / h, residual, second)[constraint.order])
             first = last
         whole = ca.vertcat(balance, *rows)
         names = [c.t, h, c.q, c.v, d, lam, p, *outside.values()]
@@ -85,13 +85,13 @@ class AlphaEquations:
         return cls(
             robot=robot,
             newton=StepEquations.of_residual("alpha_step", inputs, residual),
-            held=Kernel("alpha_held", state, {"whole": ca.densify(answers)}, compiled=False),
-            asks=symbolic is None,
+            constrained_matrix=Kernel("alpha_held", state, {"whole": ca.densify(answers)}, compiled=False),
+            force_in_python=symbolic is None,
             rows=m,
         )
 
     def step(self, p: ca.SX, coefficients: tuple[float, float, float, float]) -> Step:
-        """One step as expressions; v̇ and a are carried along.
+        """Return one step as expressions, with v̇ and a as carried quantities.
 
         Args:
             p: symbols of the parameters of plant and controller.
@@ -117,7 +117,7 @@ class AlphaEquations:
 
 
 def after_acceleration(alpha: ca.SX, h: ca.SX, w: ca.SX, v0: ca.SX, a0: ca.SX) -> ca.SX:
-    """a₁ of w = v₀ + h ((1/2 − β) a₀ + β a₁), shape (nv,).
+    """Return a₁ from w = v₀ + h ((1/2 − β) a₀ + β a₁), shape (nv,).
 
     Args:
         alpha: α_m, α_f, β and γ.
@@ -131,9 +131,9 @@ def after_acceleration(alpha: ca.SX, h: ca.SX, w: ca.SX, v0: ca.SX, a0: ca.SX) -
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-12
-"""What an eigenvalue of a step may be off by."""
+"""Rounding error of an eigenvalue of a step."""
 JUMP = 1e-9
-"""Share of a force by which it has to change at a sample to be followed."""
+"""Relative change of a force at a sample above which it counts as a jump."""
 
 
 @dataclass(frozen=True)
@@ -142,18 +142,19 @@ class GeneralizedAlpha(Integrator):
 
     q₁ = q₀ + h w, w = v₀ + h ((1/2 − β) a₀ + β a₁), v₁ = v₀ + h ((1 − γ) a₀ + γ a₁), and a follows v̇ by
     (1 − α_m) a₁ + α_m a₀ = (1 − α_f) v̇₁ + α_f v̇₀, with α_m = (2ρ − 1)/(ρ + 1), α_f = ρ/(ρ + 1), γ = 1/2 + α_f − α_m
-    and β = (γ + 1/2)²/4 [ChungHulbert1993]_. Oscillations much faster than the step shrink by ρ in each, whatever their
-    stiffness, those that it resolves hardly at all; damping and controllers' forces are implicit too. Where velocities
-    are not the rates of the coordinates, q₁ = q₀ + h N((q₀ + q₁)/2) w, which keeps the length of a quaternion.
+    and β = (γ + 1/2)²/4 [ChungHulbert1993]_. Oscillations much faster than the step decay by ρ in each step, whatever
+    their stiffness, and those that it resolves are hardly damped; damping and controllers' forces are implicit too.
+    Where velocities are not the rates of the coordinates, q₁ = q₀ + h N((q₀ + q₁)/2) w, which preserves the length of a
+    quaternion.
 
-    The order is 2 in q, v and λ. With natural constraints of order 0, λ is off by a share of h at the start; that
-    shrinks by about ρ in each step, and so ρ = 1 is of no use there.
+    The order is 2 in q, v and λ. With natural constraints of order 0, λ has an error of order h at the start, which
+    decays by about ρ in each step; ρ = 1 is therefore unsuitable there.
 
-    Natural constraints of order 0 hold in places, not in velocities: A v is off by a share of h² that does not grow;
-    :class:`Projected` takes it away. Those of order 1, linear in v or not, hold in velocities, those of order 2 in
-    accelerations. Rows that depend on others are passed over where the robot allows them. The mass matrix may be
-    singular as long as the constraints make up for it. What a controller called from Python does is found by the
-    same iteration without its derivative; where its output jumps at a sample, so do v̇ and a.
+    Natural constraints of order 0 are satisfied in positions, not in velocities: A v has an error of order h² that
+    does not grow; :class:`Projected` removes it. Those of order 1, linear in v or not, are satisfied in velocities,
+    those of order 2 in accelerations. Dependent rows are ignored if the robot allows them. The mass matrix may be
+    singular if the constraints compensate for it. A controller called from Python is handled by the same iteration
+    without its derivative; where its output jumps at a sample, so do v̇ and a.
 
     Attributes:
         spectral_radius: ρ, from 0 for the strongest damping to 1 for none.
@@ -168,7 +169,7 @@ class GeneralizedAlpha(Integrator):
         """Check the radius."""
         if not 0.0 <= finite("spectral_radius", self.spectral_radius) <= 1.0:
             raise ModelError(
-                f"spectral_radius must lie between 0, which damps most, and 1, which does not, got "
+                f"spectral_radius must be between 0 (strongest damping) and 1 (no damping), got "
                 f"{self.spectral_radius!r}"
             )
 
@@ -181,7 +182,7 @@ class GeneralizedAlpha(Integrator):
         return alpha_m, alpha_f, (gamma + 0.5) ** 2 / 4.0, gamma
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The equations of a step and their slope, compiled."""
+        """Derive and compile the equations of a step and their slope."""
         equations, symbolic, robot = AlphaEquations.of(loop), loop.symbolic(), loop.robot
         blocks, coefficients = None, self.coefficients
         regular = robot.redundant == "refused" or not equations.rows
@@ -205,7 +206,7 @@ class GeneralizedAlpha(Integrator):
         """Spectral radius of a step, of ẏ = λ y for real z and of a damped oscillator for a complex pair."""
         alpha_m, alpha_f, beta, gamma = self.coefficients
         size = abs(z)
-        # In units in which short steps give a matrix near the identity, whose eigenvalues are then well conditioned.
+        # In these units short steps have a matrix near the identity, whose eigenvalues are well conditioned.
         if z.imag == 0.0:
             x = z.real
             left = np.array([[1.0, -x * gamma], [alpha_f - 1.0, 1.0 - alpha_m]])
@@ -245,10 +246,10 @@ class AlphaMotion:
         p: Array,
         step: float,
     ) -> None:
-        """Nothing known yet of the accelerations.
+        """Start without accelerations.
 
         Args:
-            equations: of the loop.
+            equations: equations of the loop.
             loop: plant and controller.
             coefficients: α_m, α_f, β and γ.
             p: parameters of plant and controller.
@@ -259,29 +260,30 @@ class AlphaMotion:
         self._nq, self._n, self._m = robot.coordinates.nq, robot.coordinates.nv, equations.rows
         self._further = 0 if robot.coordinates.are_rates else self._nq
         self._plant, self._rate = p[: len(robot.parameters)], loop.derivative(p)
-        self._force = loop.force(p) if equations.asks else None
+        self._force = loop.force(p) if equations.force_in_python else None
         self._untouched = loop.correction is None
-        self._newton = NewtonStep(equations.newton, self._n, robot.name, ("force", -step) if equations.asks else None)
+        outside = ("force", -step) if equations.force_in_python else None
+        self._newton = NewtonStep(equations.newton, self._n, robot.name, outside)
         given = self._newton.given
         given["h"][:], given["alpha"][:] = step, coefficients
-        given["p"][:] = self._plant if equations.asks else p
+        given["p"][:] = self._plant if equations.force_in_python else p
         self._basis, self._redundant = NaturalRowBasis(robot), robot.redundant == "least-norm"
         self._reached: Array | None = None
 
     @property
     def multipliers(self) -> Array:
-        """Of the natural rows, λ."""
+        """Multipliers λ of the natural rows, shape (rows,)."""
         return np.asarray(self._newton.z[self._n : self._n + self._m] / self._h, dtype=np.float64)
 
     def follow(self, t: float, x: Array) -> Array:
-        """The state one step later.
+        """Return the state one step later.
 
         Args:
             t: time [s].
             x: state (q, v), shape (nq + nv,).
 
         Raises:
-            NotConvergedError, SingularProgramError, NotFiniteError: if no state is found.
+            NotConvergedError, SingularProgramError, NotFiniteError: if the step has no solution.
         """
         nq, n, h, newton = self._nq, self._n, self._h, self._newton
         given, z = newton.given, newton.z
@@ -306,7 +308,7 @@ class AlphaMotion:
         return after
 
     def resume(self, t: float, x: Array, carried: Array) -> None:
-        """Go on from a state.
+        """Continue from a state.
 
         Args:
             t: time [s].
@@ -320,11 +322,11 @@ class AlphaMotion:
         self._reached = x
 
     def carried(self) -> Array:
-        """v̇ and a, shape (2 nv,)."""
+        """Return v̇ and a, shape (2 nv,)."""
         return np.concatenate([self._newton.given["d0"], self._newton.given["a0"]])
 
     def _ask(self, t: float, q: Array, v: Array, a: Array) -> Callable[[Array], Array] | None:
-        """The controller's force at the end of the step, for the unknowns."""
+        """Return the controller's force at the end of the step as a function of the unknowns, or None."""
         if self._force is None:
             return None
         force, h, n = self._force, self._h, self._n
@@ -338,7 +340,7 @@ class AlphaMotion:
         return ask
 
     def _begin(self, t: float, x: Array) -> None:
-        """Accelerations of the motion itself, a among them."""
+        """Initialize v̇ and a with the accelerations of the motion."""
         nq, given = self._nq, self._newton.given
         rate = self._rate(t, x)
         given["d0"][:] = given["a0"][:] = rate[nq:]
@@ -349,13 +351,13 @@ class AlphaMotion:
             given["force"][:] = self._force(t, x)
 
     def _jump(self, t: float, x: Array, force: Array) -> None:
-        """What the accelerations change by if the controller's output is another one from the sample on."""
+        """Update the accelerations if the controller's output changed at the sample."""
         given, n = self._newton.given, self._n
         change = force - given["force"]
         if not np.abs(change).max() > JUMP * np.abs(force).max():
             return
         q, v = x[: self._nq], x[self._nq :]
-        whole = np.atleast_2d(self._equations.held(t, q, v, self._plant)[0])
+        whole = np.atleast_2d(self._equations.constrained_matrix(t, q, v, self._plant)[0])
         right = np.concatenate([change, np.zeros(self._m)])
         moved = np.linalg.lstsq(whole, right, rcond=1e-10)[0][:n]
         given["d0"][:] += moved
@@ -364,5 +366,5 @@ class AlphaMotion:
     def _basis_at(self, t: float, q: Array, v: Array) -> Array | None:
         if not self._redundant or not self._m:
             return None
-        whole = np.atleast_2d(self._equations.held(t, q, v, self._plant)[0])
+        whole = np.atleast_2d(self._equations.constrained_matrix(t, q, v, self._plant)[0])
         return self._basis.at(t, whole[self._n :, : self._n], self._further)

@@ -1,4 +1,4 @@
-"""SUNDIALS' IDAS: backward differentiation for the equations of motion as they stand, with the reactions in them."""
+"""SUNDIALS' IDAS: backward differentiation for the equations of motion in implicit form, with the reactions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class IDAS(Multistep):
     """Backward differentiation for q̇ = N v, v̇ = a, M a + h = F + Aᵀμ, A a = b [Hindmarsh2005]_.
 
     A differential-algebraic system of index 1 in (q, v; a, μ): A a = b are the natural constraints at the level of
-    accelerations, with their perturbation equations in b, so that the motion is the one that every other integrator
-    finds. M and A enter Newton's matrix as they are, sparse, and nothing is factorized beforehand; M may be singular.
-    To hold the positions and velocities to rounding, wrap it: ``Projected(IDAS())``. The errors of a and μ are not
-    tested: they follow from q and v.
+    accelerations, with their perturbation equations in b, so that the motion is the same as with any other integrator.
+    M and A enter Newton's matrix directly and sparsely, without a prior factorization; M may be singular. To keep
+    positions and velocities on the constraints to rounding, wrap it: ``Projected(IDAS())``. The errors of a and μ are
+    not controlled: they follow from q and v.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
 
     Raises:
         ModelError: for a number that is not positive.
@@ -40,16 +40,16 @@ class IDAS(Multistep):
         return {"suppress_algebraic": True, "calc_ic": False}
 
     def _problem(self, loop: ClosedLoop) -> MultistepProblem:
-        """The equations.
+        """Build the equations.
 
         Raises:
-            ModelError: if natural rows may depend on each other: the reactions are not determined then.
+            ModelError: if natural rows may depend on each other, because the reactions are then undetermined.
         """
         robot, i = loop.robot, MultistepSymbols.of(loop)
         if robot.redundant == "least-norm":
             raise ModelError(
                 f"{robot.name}: IDAS solves for the reactions, which redundant natural constraints leave undetermined: "
-                "take CVODES, Radau or Reduced, or leave the dependent rows out with without_rows(robot, rows)"
+                "use CVODES, Radau or Reduced, or omit the dependent rows with without_rows(robot, rows)"
             )
         A, b = robot.natural_form
         a, mu = ca.SX.sym("a", robot.coordinates.nv), ca.SX.sym("mu", b.numel())

@@ -1,7 +1,7 @@
-"""Steps of an implicit integrator: Newton's method on the equations of one step, one by one or compiled in blocks.
+"""Steps of an implicit integrator: Newton's method on the equations of a step, one by one or compiled in blocks.
 
-Compiled blocks take a fixed number of iterations where they suffice. Of natural rows that may depend on each other an
-independent basis is taken.
+Compiled blocks use a fixed number of iterations where these suffice. Natural rows that may depend on each other are
+replaced by an independent basis.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from .integrator import BLOCK, Advance, StepBlock, step_by_step
 Array = NDArray[np.float64]
 NEWTON_ITERATIONS = 25
 TOLERANCE = 1e-14
-"""What may be left of a step in the coordinates, beside the largest of them or one of their units."""
+"""Largest remaining error of the coordinates in a step, relative to the largest of them or to one."""
 ROUNDING = 1e-10
-"""Changes below this share that do not shrink any more are taken for rounding errors of an ill-conditioned step."""
+"""Relative change below which an iteration that no longer converges is considered converged to rounding."""
 WORTH_COMPILING = 12_000
-"""Operations of the equations and their slope beyond which they run in the virtual machine."""
+"""Operations of the equations and their slope above which they run in CasADi's virtual machine."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepEquations:
-    """Expressions that are evaluated as numbers, and go into larger ones.
+    """Expressions that are evaluated as numbers, or inserted into larger expressions.
 
     Attributes:
-        name: of the kernel.
+        name: name of the kernel.
         inputs: symbols by name.
         outputs: expressions in them, by name.
     """
@@ -48,37 +48,37 @@ class StepEquations:
 
     @classmethod
     def of_residual(cls, name: str, inputs: Mapping[str, ca.SX], residual: ca.SX) -> StepEquations:
-        """What must vanish, and its slope in the first of the inputs.
+        """Build the residual and its slope in the first of the inputs.
 
         Args:
-            name: of the kernel.
-            inputs: the unknowns, shape (n,), then whatever else the equations use, by name.
-            residual: what must vanish, shape (n,).
+            name: name of the kernel.
+            inputs: the unknowns, shape (n,), then all other symbols of the equations, by name.
+            residual: expression that must vanish, shape (n,).
         """
         unknowns = next(iter(inputs.values()))
         return cls(name, inputs, {"residual": residual, "slope": ca.jacobian(residual, unknowns)})
 
     @functools.cached_property
     def function(self) -> ca.Function:
-        """For expressions."""
+        """Function for use in expressions."""
         outputs = [ca.densify(output) for output in self.outputs.values()]
         return ca.Function(self.name, list(self.inputs.values()), outputs, {"cse": True})
 
     @functools.cached_property
     def kernel(self) -> Kernel:
-        """For numbers; machine code if that is not too much of it."""
+        """Kernel for numbers; machine code unless it is too large."""
         worth = self.function.n_instructions() <= WORTH_COMPILING
         outputs = {key: ca.densify(output) for key, output in self.outputs.items()}
         return Kernel(self.name, self.inputs, outputs, compiled=None if worth else False)
 
 
 class NewtonStep:
-    """The equations of the steps of one run, solved one after the other.
+    """Solver of the equations of a run's steps.
 
     Attributes:
-        given: what the equations are given besides the unknowns, by name; written in place before each step.
-        z: the unknowns, shape (n,): the guess, then the solution. The first of them are velocities, by which the
-            coordinates move during the step.
+        given: inputs of the equations besides the unknowns, by name; written in place before each step.
+        z: the unknowns, shape (n,): the guess, then the solution. The first of them are velocities, which move the
+            coordinates during the step.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class NewtonStep:
         """Bind the arrays.
 
         Args:
-            equations: from :meth:`Equations.of_residual`.
-            velocities: how many of the unknowns are velocities.
+            equations: equations from :meth:`StepEquations.of_residual`.
+            velocities: number of unknowns that are velocities.
             who: the plant's name, for messages.
-            force: name of the input that is a force from outside, if there is one, and the slope in it of the first
-                equations, as many as there are velocities: a multiple of the identity.
+            force: name of the input for a force computed in Python, if any, and the slope of the first equations (as
+                many as velocities) in it: a multiple of the identity.
         """
         kernel = equations.kernel
         arrays = [np.zeros(r if c == 1 else (r, c), order="F") for r, c in kernel.inputs.values()]
@@ -114,30 +114,30 @@ class NewtonStep:
         ask: Callable[[Array], Array] | None = None,
         basis: Array | None = None,
     ) -> None:
-        """Solve for the unknowns from the guess that they hold, or if that leads nowhere from a plain one.
+        """Solve for the unknowns from the guess in ``z``, or from a plain guess if that does not converge.
 
-        A force from outside is asked for in each iteration. Its derivative is not known: a secant estimate of it, kept
-        from step to step, stands in its place, so that the iteration converges where the force is stiff; the second
-        time it is taken by differences.
+        A force computed in Python is evaluated in each iteration. Its derivative is unknown: a secant estimate, kept
+        from step to step, replaces it, so that the iteration converges where the force is stiff; the second time it is
+        estimated by differences.
 
         Args:
             t: time at the start of the step, for messages [s].
             step: h [s].
-            size: what changes of the coordinates are compared with: the largest of them.
-            plain: the other guess, shape (n,).
-            ask: the force from outside for the unknowns, if there is one.
-            basis: orthonormal columns, shape (n, k): the unknowns move within them only, and of the equations the
-                combinations by them are met. All, if not given.
+            size: largest magnitude of the coordinates, to which changes are compared.
+            plain: the second guess, shape (n,).
+            ask: function from the unknowns to the force computed in Python, if any.
+            basis: orthonormal columns, shape (n, k): the unknowns move in their span only, and only the equations'
+                combinations by them are solved. By default all are.
 
         Raises:
-            NotConvergedError: if the iteration does not end.
+            NotConvergedError: if the iteration does not converge.
             SingularProgramError: if the slope is singular.
-            NotFiniteError: if the equations hold a number that is not finite.
+            NotFiniteError: if the equations have a value that is not finite.
         """
         try:
             self._iterate(t, step, size, ask, basis)
         except (NotConvergedError, NotFiniteError, SingularProgramError):
-            # Extrapolation leads astray where a motion has just turned, and so does a secant.
+            # The extrapolated guess, or a secant, can fail where a motion has just turned.
             self.z[:] = plain
             if ask is not None:
                 self._difference(ask)
@@ -147,9 +147,9 @@ class NewtonStep:
         self, t: float, step: float, size: float, ask: Callable[[Array], Array] | None, basis: Array | None
     ) -> None:
         k, unit, before, moved, iteration = self._k, max(1.0, size), 0.0, np.inf, 0
-        # From one step to the next a force changes for other reasons too.
+        # Between steps a force also changes for other reasons than the unknowns.
         self._asked = None
-        # A secant takes some iterations before it leads anywhere.
+        # A secant needs some iterations to become useful.
         patience = 1 if ask is None else 3
         for iteration in range(NEWTON_ITERATIONS):
             if ask is not None:
@@ -160,20 +160,21 @@ class NewtonStep:
             moved = step * float(np.abs(change[:k]).max())
             if not moved < np.inf:
                 raise NotFiniteError(
-                    f"{self._who}: a number is not finite in the equations of the step after t = {t:g} s"
+                    f"{self._who}: the equations of the step after t = {t:g} s have a value that is not finite"
                 )
             rate = min(1.0, moved / before) if before > 0.0 else float(moved > 0.0)
             if moved * rate <= TOLERANCE * unit or (iteration >= patience and rate > 0.5 and moved <= ROUNDING * unit):
                 return
             if ask is None and iteration and moved > before:
-                # Where it comes to after that may be another motion: the other way in which a linkage closes.
+                # Beyond, the iteration may converge to another motion: the other configuration in which a linkage
+                # closes.
                 break
             before = moved
         raise NotConvergedError(
             f"{self._who}: after {iteration + 1} iterations of Newton's method in the step after t = {t:g} s the "
-            f"coordinates still change by {moved:.2g}, and the equations miss by "
-            f"{float(np.abs(self._residual).max()):.2g}. Take shorter steps than {step:g} s; or look for a force or a "
-            "law that jumps there, or grows without bound as at the end of a mechanism's reach"
+            f"coordinates still change by {moved:.2g}, and the residual of the equations is "
+            f"{float(np.abs(self._residual).max()):.2g}. Use steps shorter than {step:g} s; or look for a force or a "
+            "law that is discontinuous there, or grows without bound as at the end of a mechanism's reach"
         )
 
     def _change(self, t: float, basis: Array | None) -> Array:
@@ -188,12 +189,12 @@ class NewtonStep:
         except np.linalg.LinAlgError as error:
             raise SingularProgramError(
                 f"{self._who}: in the step after t = {t:g} s natural constraints depend on each other, or inertia is "
-                "missing: Newton's method has a singular matrix. Take integrator=Reduced(), which goes through "
+                "missing: the matrix of Newton's method is singular. Use integrator=Reduced(), which passes through "
                 "singular positions; shorter steps; or another start"
             ) from error
 
     def _difference(self, ask: Callable[[Array], Array]) -> None:
-        """The derivative of the force by differences, where the estimate has led nowhere."""
+        """Estimate the derivative of the force by differences, where the secant has failed."""
         here, there = ask(self.z), self.z.copy()
         for i in range(self._k):
             there[i] += 1e-6 * max(1.0, abs(self.z[i]))
@@ -202,7 +203,7 @@ class NewtonStep:
         self._secant[~np.isfinite(self._secant)] = 0.0
 
     def _take(self, force: Array) -> None:
-        """Hand a force over, and better the estimate of its derivative by the change since the last one (Broyden)."""
+        """Set the force, and update the estimate of its derivative from the last change (Broyden)."""
         assert self._force is not None
         held = self.given[self._force[0]]
         at = self.z[: self._k]
@@ -216,47 +217,47 @@ class NewtonStep:
 
 
 BLOCK_ITERATIONS = 3
-"""From a guess that is off by h²: by h⁴, h⁸ and h¹⁶."""
+"""Number of iterations: a guess with an error of h² becomes accurate to h⁴, h⁸ and h¹⁶."""
 ITERATION_NOISE = 1e-12
-"""Changes of the coordinates that may grow from one iteration to the next."""
+"""Relative changes of the coordinates that may grow from one iteration to the next."""
 WORTH_FUSING = 6_000
-"""Operations of a step beyond which a compiler takes seconds, which only many runs would save again."""
+"""Operations of a step above which compilation takes seconds, which only many runs would save again."""
 FEW, RETRY = 10, 64
-"""Compiled steps in a row below which some are taken from Python before others are tried, and at most how many."""
+"""Fewest compiled steps in a row that count as success, and most steps from Python before the next attempt."""
 
 Step = Callable[[ca.SX, ca.SX, ca.SX, ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
-"""Time, h, x and what is carried along → x and what is carried along one step later, and what :func:`iterated` says."""
+"""Time, h, x and carried quantities → x and carried quantities one step later, and the share of :func:`iterated`."""
 
 
 class ImplicitMotion(Protocol):
-    """Steps from Python, where compiled ones do not do."""
+    """Steps from Python, used where compiled ones fail."""
 
     def follow(self, t: float, x: Array) -> Array:
-        """The state one step later."""
+        """Return the state one step later."""
         ...
 
     def resume(self, t: float, x: Array, carried: Array) -> None:
-        """Go on from a state with what compiled steps carry along."""
+        """Continue from a state with the carried quantities of compiled steps."""
         ...
 
     def carried(self) -> Array:
-        """What the last step carries along."""
+        """Return the carried quantities of the last step."""
         ...
 
 
 def iterated(
     equations: Callable[[ca.SX], list[ca.SX]], guess: ca.SX, velocities: int, step: ca.SX, places: ca.SX
 ) -> tuple[ca.SX, ca.SX]:
-    """The unknowns after some of Newton's iterations, and a share that is at most ``TOLERANCE`` if they suffice.
+    """Return the unknowns after a few Newton iterations, and a share that is at most ``TOLERANCE`` if they suffice.
 
-    No row is exchanged in the elimination: where that does harm, the iterations do not suffice.
+    The elimination does not pivot: where pivoting is necessary, the iterations do not suffice.
 
     Args:
-        equations: the unknowns → residual and slope.
-        guess: of the unknowns, shape (n,).
-        velocities: how many of them are velocities.
+        equations: function from the unknowns to residual and slope.
+        guess: initial guess of the unknowns, shape (n,).
+        velocities: number of unknowns that are velocities.
         step: h [s].
-        places: coordinates that changes are compared with.
+        places: coordinates to which changes are compared.
     """
     z, before, rate, grown = guess, ca.SX(0), ca.SX(1), ca.SX(0)
     size, moved = ca.fmax(1, largest(places)), ca.SX(0)
@@ -272,14 +273,14 @@ def iterated(
 
 
 def largest(column: ca.SX) -> ca.SX:
-    """Largest absolute element."""
+    """Return the largest absolute element."""
     return ca.mmax(ca.fabs(column))
 
 
 def is_worth_fusing(equations: StepEquations) -> bool:
-    """Whether a step may be small enough to be compiled, told by the equations of one iteration alone.
+    """True if a step may be small enough to be compiled, judging by the equations of one iteration.
 
-    Elimination makes the graph of a step grow with the cube of the unknowns: a large one is not even written down.
+    Elimination makes the graph of a step grow with the cube of the number of unknowns: a large one is not even built.
 
     Args:
         equations: residual and slope of an iteration.
@@ -295,17 +296,19 @@ class ImplicitBlocks:
 
         Args:
             loop: plant and controller.
-            step: as expressions.
-            carried: how many numbers are carried along.
+            step: the step as expressions.
+            carried: number of carried quantities.
         """
         self._loop, self._carried = loop, carried
         s = loop.symbols
         index, h, t0, along = ca.SX.sym("k"), ca.SX.sym("h"), ca.SX.sym("t0"), ca.SX.sym("carried", carried)
-        # The time comes from the index, so that it does not gather rounding errors.
+        # The time is computed from the index, so that it does not accumulate rounding errors.
         t = t0 + index * h
         after, carried_after, left = step(t, h, s.x, along)
-        told = ca.Function("told", [s.t, s.x, s.p], [ca.densify(e) for e in loop.recorded.values()], {"cse": True})
-        recorded = dict(zip(loop.recorded, told.call([t, s.x, s.p]), strict=True))
+        recorded_at = ca.Function(
+            "told", [s.t, s.x, s.p], [ca.densify(e) for e in loop.outputs.values()], {"cse": True}
+        )
+        recorded = dict(zip(loop.outputs, recorded_at.call([t, s.x, s.p]), strict=True))
         self._inputs = {"k": index, "x": s.x, "carried": along, "h": h, "t0": t0, "p": s.p}
         self._outputs = {"next": index + 1, "after": after, "along": carried_after, **recorded, "left": left}
         whole = ca.Function("whole", list(self._inputs.values()), list(self._outputs.values()), {"cse": True})
@@ -320,14 +323,14 @@ class ImplicitBlocks:
         motion: Callable[[], ImplicitMotion],
         begin: Callable[[float, Array], Array],
     ) -> Advance:
-        """An advance by compiled blocks, and from Python where their iterations do not suffice.
+        """Return an advance by compiled blocks, and from Python where their iterations do not suffice.
 
         Args:
             p: parameters of plant and controller.
             step: h [s].
             t0: time of the first sample [s].
-            motion: makes the steps from Python.
-            begin: what is carried along at the start, from its time and state.
+            motion: function that creates the steps from Python.
+            begin: function from time and state of the start to the carried quantities.
         """
         if self._kernel is None:
             self._kernel = Kernel("implicit_step", self._inputs, self._outputs)
@@ -342,7 +345,7 @@ class ImplicitBlocks:
         single: Advance | None = None
 
         def compiled(block: StepBlock, state: Array) -> int:
-            """Samples that a loop adds to the block."""
+            """Advance by compiled steps; return the number of samples added to the block."""
             at, wanted = block.filled, len(block) - block.filled
             index[0], x[:] = block.first + at, state
             carried = along.copy()
@@ -364,7 +367,7 @@ class ImplicitBlocks:
             return n
 
         def take(block: StepBlock, state: Array) -> None:
-            """One step from Python."""
+            """Take one step from Python."""
             nonlocal called, single
             if called is None or single is None:
                 called = motion()
@@ -403,38 +406,38 @@ class ImplicitBlocks:
 
 
 NOTHING = 1e-7
-"""Share of the largest singular value below which a combination of rows is taken to vanish."""
+"""Share of the largest singular value below which a combination of rows counts as zero."""
 
 
 class NaturalRowBasis:
     """Orthonormal combinations of the rows A in one run, as many as were independent at its start.
 
-    Where the rank is r everywhere, r combinations that are independent in a place have the same zeros near it as all
-    rows, and multipliers among them are those of least norm.
+    Where the rank is r everywhere, r combinations that are independent at one position have the same zeros near it as
+    all rows, and multipliers of these combinations are those of least norm.
     """
 
     def __init__(self, robot: Robot) -> None:
-        """Nothing seen yet.
+        """Start with no rows.
 
         Args:
-            robot: whose rows they are; without ``redundant="least-norm"`` all of them are independent.
+            robot: robot with the rows; without ``redundant="least-norm"`` all of them are independent.
         """
         self._robot = robot
         self._rank: int | None = None
 
     def at(self, t: float, rows: Array, further: int = 0) -> Array | None:
-        """Basis of (velocities, multipliers, further unknowns), shape (nv + m + k, nv + r + k).
+        """Return a basis of (velocities, multipliers, further unknowns), shape (nv + m + k, nv + r + k).
 
         Args:
             t: time, for messages [s].
             rows: A, shape (m, nv).
-            further: k, unknowns that have nothing to do with the rows.
+            further: k, number of unknowns unrelated to the rows.
 
         Returns:
-            None where all rows are independent.
+            The basis, or None where all rows are independent.
 
         Raises:
-            SingularProgramError: if the rank is not what it was at the start.
+            SingularProgramError: if the rank differs from that at the start.
             NotFiniteError: if a row is not finite.
         """
         m, n = rows.shape
@@ -450,14 +453,14 @@ class NaturalRowBasis:
             self._rank = rank
         if rank != self._rank:
             raise SingularProgramError(
-                f"{self._robot.name}: at t = {t:g} s {rank} natural rows are independent, and {self._rank} were at the "
-                "start: a singular position, or loops that have opened. Take integrator=Reduced(), which goes through "
+                f"{self._robot.name}: at t = {t:g} s {rank} natural rows are independent, but {self._rank} were at the "
+                "start: a singular position, or loops that have opened. Use integrator=Reduced(), which passes through "
                 "singular positions; shorter steps; or another start"
             )
         if rank == m:
             return None
         basis = np.zeros((n + m + further, n + rank + further))
         basis[:n, :n], basis[n + m :, n + rank :] = np.eye(n), np.eye(further)
-        # Rows of the equations are combined as they are measured: by their lengths.
+        # The equations' rows are combined with the same weights, by the rows' lengths.
         basis[n : n + m, n : n + rank] = left[:, :rank] / lengths[:, None]
         return basis

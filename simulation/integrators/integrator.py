@@ -1,4 +1,4 @@
-"""The abstract integrator: how a closed loop goes from one sample to the next."""
+"""Abstract integrator, which advances a closed loop from one sample to the next."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ ENDS: tuple[type[BaseException], ...] = (
     NotConvergedError,
     KeyboardInterrupt,
 )
-"""What a controller called from Python raises to end a run; anything else of Erugin's is a mistake of the user's."""
+"""Errors of a controller called from Python that end a run; any other error of Erugin is a mistake of the user."""
 BLOCK = 100
-"""Steps per block: few enough for a progress bar and Ctrl-C, many enough that Python between them costs nothing."""
+"""Steps per block: few enough for a progress bar and Ctrl-C, many enough to make the overhead of Python negligible."""
 
 
 @dataclass(eq=False)
 class StepBlock:
-    """Room for samples of consecutive steps of one closed loop; row i belongs to the start of step first + i.
+    """Storage for samples of consecutive steps of one closed loop; row i belongs to the start of step first + i.
 
     Attributes:
         first: index of the first step.
-        last: whether the last row is the last sample of the run: no step is taken after it.
+        last: True if the last row is the last sample of the run, after which no step is taken.
         states: x at each start, shape (n, nx).
-        recorded: what is recorded at each start, shape (n, size) each.
-        after: x at the end of the last step that was taken, shape (nx,).
-        filled: number of samples that are there.
-        error: what a controller called from Python raised in the step after the last sample, if anything.
+        recorded: recorded values at each start, by key, shape (n, size) each.
+        after: x at the end of the last step, shape (nx,).
+        filled: number of samples written.
+        error: error raised by a controller called from Python in the step after the last sample, or None.
     """
 
     first: int
@@ -59,30 +59,30 @@ class StepBlock:
 
     @classmethod
     def of(cls, window: SampleWindow) -> StepBlock:
-        """The room of a window's first lane."""
+        """Build the block for a window's first lane."""
         lane = int(window.lanes[0])
         recorded = {key: room[lane] for key, room in window.data.items()}
         return cls(window.first, window.last, window.states[lane], recorded, window.states[lane, 0])
 
     def __len__(self) -> int:
-        """Number of samples that are wanted at most."""
+        """Largest number of samples."""
         return len(self.states)
 
 
 Advance = Callable[[StepBlock, Array], None]
-"""Fills a block from the state at its first step, or a part of it, and leaves the state after that."""
+"""Function that fills a block, or a part of it, from the state at its first step and stores the state after it."""
 
 
 StartRun = Callable[[Array, float, float], Advance]
-"""Parameters of plant and controller, step h and time of the first sample → what advances a run."""
+"""Function of parameters of plant and controller, step h and time of the first sample that returns an advance."""
 
 
 class Integrator(Picklable, ABC):
-    """A way to integrate ẋ = f(t, x). One file each; the driver knows only this base."""
+    """A method to integrate ẋ = f(t, x). Simulators depend on this base class only."""
 
     @abstractmethod
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """Build, once, whatever serves every run of ``loop``.
+        """Build, once, everything that all runs of ``loop`` share.
 
         Returns:
             A function that starts a run from the parameters p of plant and controller, the step h [s] and the time of
@@ -90,7 +90,7 @@ class Integrator(Picklable, ABC):
         """
 
     def march(self, loop: ClosedLoop) -> RolloutLoop | None:
-        """The loop over steps for whole runs in machine code; None for a method or a loop that has no such.
+        """Return the loop over steps for runs in machine code; None if the method or the loop does not support it.
 
         Args:
             loop: plant and controller.
@@ -99,13 +99,13 @@ class Integrator(Picklable, ABC):
 
     @property
     def passes_dependent_rows(self) -> bool:
-        """Whether it integrates where natural constraints are dependent: redundant ones, and singular positions."""
+        """True if it integrates where natural constraints are dependent: redundant ones, and singular positions."""
         return False
 
     def amplification(self, z: complex) -> float:
-        """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y with z = λ h; more than 1 is unstable.
+        """Return |R(z)|, the factor of one step h on a solution of ẏ = λ y with z = λ h; more than 1 is unstable.
 
-        A method that chooses its own steps has none, and returns 0.
+        A method that chooses its own steps has no such factor, and returns 0.
         """
         return 0.0
 
@@ -115,9 +115,9 @@ class Adaptive(Integrator):
     """A method that chooses its own steps.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
 
     Raises:
         ModelError: for a number that is not positive.
@@ -135,8 +135,8 @@ class Adaptive(Integrator):
 
 
 TOO_MANY_STEPS = (
-    "it takes more steps from one sample to the next than it may: allow more with max_steps, take a looser tolerance, "
-    "or look for a motion that leaves every bound"
+    "it exceeds max_steps internal steps between two samples: increase max_steps, use looser tolerances, or look for a "
+    "motion that diverges"
 )
 
 
@@ -147,13 +147,13 @@ def step_by_step(
     correct: Callable[[float, Array], Array] | None = None,
     t0: float = 0.0,
 ) -> Advance:
-    """An advance that calls Python in every step, and ends its block early when the run ends or the controller fails.
+    """Return an advance that calls Python in every step, and stops when the run ends or the controller fails.
 
     Args:
-        observe: what is recorded at t and x.
-        follow: the state one step after t and x.
+        observe: function that returns what is recorded at t and x.
+        follow: function that returns the state one step after t and x.
         step: h [s].
-        correct: applied to the state after each step; nothing if not given.
+        correct: correction applied to the state after each step, if any.
         t0: time of the first sample [s].
     """
 
@@ -163,7 +163,7 @@ def step_by_step(
             t, wanted = t0 + (block.first + i) * step, not (block.last and i + 1 == len(block))
             try:
                 recorded = observe(t, x)
-                # Kept now: what was observed stays, whatever happens in the step after it.
+                # Stored now, so that the sample is kept whatever happens in the step after it.
                 block.states[i] = x
                 for key, value in recorded.items():
                     block.recorded[key][i] = value

@@ -1,4 +1,4 @@
-"""Any other integrator with the state projected back onto the natural constraints after every step."""
+"""Projection of any other integrator's state back onto the natural constraints after every step."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from .rk4 import RK4
 
 
 def projection(robot: Robot) -> ca.Function:
-    """A function (t, x, p) → x of the state x = (q, v), shape (nq + nv,), with the robot's parameters p.
+    """Build the function (t, x, p) → x that projects the state x = (q, v), shape (nq + nv,); p: the robot's parameters.
 
-    Positions: q moves by N δ with δ = −M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ φ, Φ = φ_q N, until the constraints of order 0 hold; of all
-    ways back it is to first order the least in the metric of the mass matrix. Velocities: v moves likewise until φ̇ = 0
-    and the constraints of order 1 hold there, as an impact without work of the reactions would change it: the kinetic
+    Positions: q moves by N δ with δ = −M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ φ, Φ = φ_q N, until the constraints of order 0 are satisfied;
+        to
+    first order this is the shortest way in the metric of the mass matrix. Velocities: v moves likewise until φ̇ = 0 and
+    the constraints of order 1 are satisfied, as an impact without work of the reactions would change it: the kinetic
     energy falls by that of the change, ½ Δvᵀ M Δv, where the constraints do not move and are linear in v [Bayo1996]_.
 
-    What is left of φ is of the third power of its miss: after one step of Newton's method it is ½ φ_qq [N δ, N δ], to
-    this power, and a second step takes that away without evaluating φ anew (Chebyshev's method, [Traub1964]_). Of
-    constraints that are linear in v nothing is left but rounding errors, of others what two steps leave.
+    The remaining φ is of third order in the initial φ: after one step of Newton's method it is ½ φ_qq [N δ, N δ], to
+    this order, and a second step removes that without evaluating φ again (Chebyshev's method, [Traub1964]_).
+    Constraints that are linear in v are satisfied to rounding, others to the error that two steps leave.
 
-    M, and for the positions Φ and the factor, are those of the state that is projected: near the constraints they
-    change by what is projected away. Φ for the velocities is that of the place where they are to hold.
+    M, and for the positions Φ and the factor, are evaluated at the state before the projection, which is close. Φ for
+    the velocities is evaluated at the projected position.
 
-    Rows that depend on others are passed over where the robot allows them, ``redundant="least-norm"``.
+    Dependent rows are ignored if the robot allows them, ``redundant="least-norm"``.
 
     Args:
-        robot: with natural constraints of order 0 or 1.
+        robot: robot with natural constraints of order 0 or 1.
 
     Raises:
-        ModelError: if there are none.
+        ModelError: if it has none.
     """
     c = robot.coordinates
     by_order = {order: [k for k in robot.natural if k.order == order] for order in (0, 1)}
@@ -68,12 +69,12 @@ def projection(robot: Robot) -> ca.Function:
 
 
 def _way_back(held: ConstrainedFactor, miss: ca.SX) -> ca.SX:
-    """M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ times what the rows are missed by, shape (nv,)."""
+    """Return M⁻¹Φᵀ(Φ M⁻¹Φᵀ)⁻¹ times the residual of the rows, shape (nv,)."""
     return held.factor.backward(held.weighted @ held.natural.solve(miss))
 
 
 def _curvature(phi: ca.SX, q: ca.SX, moved: ca.SX) -> ca.SX:
-    """Second derivative of φ along one displacement of q, shape (k,)."""
+    """Return the second derivative of φ along a displacement of q, shape (k,)."""
     along = ca.SX.sym("along", q.numel())
     second = ca.jtimes(ca.jtimes(phi, q, along), q, along)
     return ca.substitute(second, along, moved)
@@ -84,29 +85,29 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Projected(Integrator):
-    """x₊ = Π(x̂₊), x̂₊ from a step of another method, Π the projection on the natural constraints in the mass metric.
+    """x₊ = Π(x̂₊), with x̂₊ from a step of another method and Π the projection on the constraints in the mass metric.
 
-    Whatever the natural constraints' perturbation equation, what is left of the positions at every sample is the third
-    power of the step's miss, and of the velocities a rounding error: the first is one as well for steps that miss by
-    less than some 1e-5 of the mechanism's size. The order of the method stays. See
+    Whatever the natural constraints' perturbation equation, the positions' error at every sample is of third order in
+    the error of the step, and the velocities' is a rounding error: the first is one as well for step errors below some
+    1e-5 of the mechanism's size. The order of the method is preserved. See
     :func:`~erugin.simulation.integrators.projected.projection`.
 
     Attributes:
-        method: takes the steps; fixed-step RK4 if not given.
+        method: integrator that takes the steps; fixed-step RK4 by default.
 
     Raises:
-        ModelError: if the method is no integrator.
+        ModelError: if the method is not an Integrator.
     """
 
     method: Integrator = field(default_factory=RK4)
 
     def __post_init__(self) -> None:
-        """Refuse what takes no steps."""
+        """Check the method."""
         if not isinstance(self.method, Integrator):
-            raise ModelError(f"Projected needs an integrator, such as RK4(), got {self.method!r}")
+            raise ModelError(f"method of Projected must be an Integrator, such as RK4(), got {self.method!r}")
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """As the method does, for a loop that is corrected after each step.
+        """Prepare the method for a loop that is corrected after each step.
 
         Raises:
             ModelError: if the plant has no natural constraints of order 0 or 1.
@@ -114,9 +115,9 @@ class Projected(Integrator):
         return self.method.prepare(loop.corrected_by(projection(loop.robot)))
 
     def march(self, loop: ClosedLoop) -> RolloutLoop | None:
-        """As the method's, with the correction after each step."""
+        """Return the method's loop over steps, with the correction after each step."""
         return self.method.march(loop.corrected_by(projection(loop.robot)))
 
     def amplification(self, z: complex) -> float:
-        """That of the method: program constraints are not projected on."""
+        """Return the amplification of the method: program constraints are not projected on."""
         return self.method.amplification(z)

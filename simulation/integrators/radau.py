@@ -18,25 +18,25 @@ from .scipy_solver import Begin, NotFiniteRateError, Rate, Solver, adaptive_run
 Array = NDArray[np.float64]
 Jacobian = Callable[[float, Array], Array]
 SHIFT = float(np.sqrt(np.finfo(np.float64).eps))
-"""Of a difference quotient: what it cuts off and what it rounds off are then about equal."""
+"""Relative step of a difference quotient, for about equal truncation and rounding errors."""
 
 
 @dataclass(frozen=True)
 class Radau(Adaptive):
     """The Radau IIA method of order 5 [HairerWanner1996]_ section IV.8; samples come from its interpolant of order 3.
 
-    It is L-stable: a spring, a gain or a perturbation equation may be as stiff as it likes, and the step follows the
-    motion. Its equations are solved by Newton's method, with ∂ẋ/∂x from the expressions of the whole loop, or by
-    difference quotients where the controller is called from Python.
+    It is L-stable: springs, gains and perturbation equations may be arbitrarily stiff, and the step follows the motion.
+    Its equations are solved by Newton's method, with ∂ẋ/∂x from the expressions of the whole loop, or by difference
+    quotients if the controller is called from Python.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
     """
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The compiled derivative, and its Jacobian; the integrator itself starts anew with each run.
+        """Build the compiled derivative and its Jacobian; each run creates a new solver.
 
         Args:
             loop: plant and controller.
@@ -46,7 +46,7 @@ class Radau(Adaptive):
         if symbolic is not None:
             s = symbolic.symbols
             slope = ca.densify(ca.jacobian(symbolic.rate, s.x))
-            # Of an arm of seven joints it would take a minute to compile, and it is wanted once in many steps.
+            # Compilation would take a minute for an arm of seven joints, and the Jacobian is used once in many steps.
             kernel = Kernel("closed_loop_slope", {"t": s.t, "x": s.x, "p": s.p}, {"slope": slope}, compiled=False)
 
         def make(p: Array, rate: Rate) -> Begin:
@@ -60,12 +60,12 @@ class Radau(Adaptive):
 
 
 def _exact(kernel: Kernel, p: Array) -> Jacobian:
-    """∂ẋ/∂x from its kernel."""
+    """Return ∂ẋ/∂x from its kernel."""
     return lambda t, x: np.atleast_2d(kernel(t, x, p)[0])
 
 
 def _quotients(rate: Rate) -> Jacobian:
-    """∂ẋ/∂x by forward differences."""
+    """Return ∂ẋ/∂x by forward differences."""
 
     def slope(t: float, x: Array) -> Array:
         here, columns = rate(t, x), np.empty((len(x), len(x)))
@@ -79,7 +79,7 @@ def _quotients(rate: Rate) -> Jacobian:
 
 
 def _finite(slope: Jacobian) -> Jacobian:
-    """The same, which gives up where SciPy would complain of the numbers that it was given."""
+    """Return the same Jacobian, which raises NotFiniteRateError where SciPy would raise an obscure error."""
 
     def checked(t: float, x: Array) -> Array:
         found = slope(t, x)

@@ -1,4 +1,4 @@
-"""Integration in generalized coordinates that are chosen along the motion; compiled as long as one chart serves."""
+"""Integration in generalized coordinates chosen along the motion; compiled while one chart is valid."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from .rk4 import RK4
 Array = NDArray[np.float64]
 
 TURNED = 0.3
-"""How far a coordinate of the tangent may go away from U, beside the greatest one that it is tied to."""
+"""Largest distance of a tangent coordinate from U, relative to the largest one coupled to it."""
 FALLEN = 1.0 / 3.0
-"""Share of a pivot at the chart down to which the chart serves, unless the zone of a singular position comes first."""
+"""Share of a pivot at the chart down to which the chart is valid, unless a singular position is near."""
 MISSED = 1e-13
-"""What places may miss beside the greatest coordinate."""
+"""Largest error of positions relative to the largest coordinate."""
 LOOPS = (BLOCK, 10, 1)
-"""Numbers of steps that are tried at a time."""
+"""Numbers of steps per attempt."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Loop:
-    """Steps in a row inside CasADi, with room for what goes in and out."""
+    """Consecutive steps inside CasADi, with storage for inputs and outputs."""
 
     count: int
     run: Callable[[], None]
@@ -54,7 +54,7 @@ class _Loop:
     left: Array
 
     def load(self, first: int, x: Array, matrices: dict[str, Array]) -> None:
-        """Set where to begin, and in which chart."""
+        """Set the state at the start, and the chart."""
         self.index[0], self.x[:] = first, x
         for key, room in self.matrices.items():
             room[...] = matrices[key].reshape(-1, 1, order="F")
@@ -64,20 +64,20 @@ class ReducedBlocks:
     """Compiled steps of one loop; the kernel is built for the sizes of the charts that occur."""
 
     def __init__(self, loop: SymbolicLoop, manifold: Manifold) -> None:
-        """Keep the expressions.
+        """Store the expressions.
 
         Args:
             loop: plant and controller.
-            manifold: of the plant.
+            manifold: constraint manifold of the plant.
         """
         self._loop, self._manifold = loop, manifold
         self._steps: dict[tuple[tuple[str, tuple[int, int]], ...], tuple[ChartStage, StepFunction] | None] = {}
 
     def start(self, branch: MotionBranch, steps: ReducedSteps, p: Array, step: float, t0: float) -> Advance:
-        """An advance that goes by compiled blocks, and step by step where no chart serves for one.
+        """Return an advance by compiled blocks, and step by step where no chart is valid for a whole step.
 
         Args:
-            branch: that the motion is on.
+            branch: branch of the motion.
             steps: single steps.
             p: parameters of plant and controller.
             step: h [s].
@@ -91,7 +91,7 @@ class ReducedBlocks:
         level = 0
 
         def serve(t: float, x: Array) -> bool:
-            """Choose the chart of a state; false near a singular position."""
+            """Choose the chart of a state; return False near a singular position."""
             nonlocal matrices
             chart = steps.chart_at(t, x)
             q, v = x[:nq], x[nq:]
@@ -105,7 +105,7 @@ class ReducedBlocks:
             return matrices is not None
 
         def compiled(block: StepBlock, x: Array) -> int:
-            """Samples that a loop adds to the block; zero if the chart does not serve for one step."""
+            """Advance by compiled steps; return the number of samples added, 0 if the chart is not valid for a step."""
             nonlocal level, matrices
             if matrices is None:
                 return 0
@@ -114,7 +114,8 @@ class ReducedBlocks:
             one.run()
             scale = 1.0 + np.abs(one.after[:nq]).max(axis=0)
             good = (one.strain[0] <= 1.0) & (one.missed[0] <= MISSED * scale)
-            # A compiled step meets as many combinations of rows as are independent; redundant ones must follow.
+            # A compiled step solves as many combinations of rows as are independent; redundant ones must be satisfied
+            # too.
             usual = np.concatenate([branch.lengths[:places], branch.lengths])[: len(one.left), None]
             allowed = MISFIT * (1.0 + np.abs(one.after).max(axis=0)) * usual
             good &= (np.abs(one.left) <= allowed).all(axis=0)
@@ -157,7 +158,7 @@ class ReducedBlocks:
                     return
 
         def take(block: StepBlock, x: Array) -> None:
-            """One step from Python."""
+            """Take one step from Python."""
             at = block.filled
             new, last = slice(at, at + 1), block.last and at + 1 == len(block)
             recorded = {key: room[new] for key, room in block.recorded.items()}
@@ -169,7 +170,7 @@ class ReducedBlocks:
         return advance
 
     def _step(self, chart: Chart) -> tuple[ChartStage, StepFunction] | None:
-        """The step for charts of this size; None where its graph would be too large."""
+        """Return the step for charts of this size; None if its graph would be too large."""
         shapes = chart_shapes(chart, self._manifold)
         key = tuple(shapes.items())
         if key not in self._steps:
@@ -200,7 +201,7 @@ class ReducedBlocks:
             "W0": chart.constrained_positions if "W0" in stage.shapes else chart.free,
             "N0": N,
         }
-        # Redundant rows are combined as they are independent here.
+        # Combinations of redundant rows that are independent here.
         for key, rows, rank in (("L", A, r), ("L0", slope @ N, r0)):
             if key in stage.shapes:
                 found[key] = np.linalg.svd(rows)[0][:, :rank].T
@@ -219,7 +220,7 @@ class ReducedBlocks:
         room = {key: np.zeros((r * c, count), order="F") for key, (r, c) in one.outputs.items()}
         given = [index, x, steps, starts, numbers, *matrices.values()]
         run = evaluation_loop(one.function, count, 2, given, list(room.values()))
-        recorded = {key: room[key] for key in self._loop.recorded}
+        recorded = {key: room[key] for key in self._loop.outputs}
         return _Loop(
             count, run, index, x, matrices, room["after"], recorded, room["strain"], room["missed"], room["left"]
         )
@@ -229,39 +230,40 @@ class ReducedBlocks:
 class Reduced(Integrator):
     """The classical Runge–Kutta method in Larin's coordinates, v = V₂ w with A V₂ = 0 [Larin1993]_.
 
-    V₂ᵀM V₂ ẇ + V₂ᵀM (V̇₂ w + v̇_p) = V₂ᵀ(Q − h), where v_p answers for constraints that move in time. Around a state,
+    V₂ᵀM V₂ ẇ + V₂ᵀM (V̇₂ w + v̇_p) = V₂ᵀ(Q − h), where v_p accounts for constraints that move in time. Around a state,
     v = U w + W σ and q = q₀ + N₀U₀ ξ + N₀W₀ η with fixed orthogonal [U W]; σ and η follow from the natural constraints,
-    by plane rotations of their rows and by Newton's method, without W being formed. Places and velocities keep them to
-    rounding, for any number of steps, without gains; the order is 4 in q and v. U is turned towards V₂ and w₊ = U₊ᵀ v
-    carried over when a coordinate of V₂ has gone away from U by more than 0.3 of the greatest in its mechanism, or when
-    what is left of a row outside those before it has fallen to a third.
+    by plane rotations of their rows and by Newton's method, without forming W. Positions and velocities satisfy them to
+    rounding, for any number of steps, without gains; the order is 4 in q and v. U is turned towards V₂, with w₊ = U₊ᵀ
+    v, when a coordinate of V₂ differs from U by more than 0.3 of the largest in its mechanism, or when the part of a
+    row that is independent of those before has fallen to a third.
 
-    The time of a step grows with the number of loops, not with its cube, as long as each row ties few coordinates
-    together. Steps of up to twelve thousand operations are compiled; larger ones run in the virtual machine.
+    The time of a step grows linearly with the number of loops, not with its cube, if each row couples few coordinates.
+    Steps of up to twelve thousand operations are compiled; larger ones run in CasADi's virtual machine.
 
-    Redundant rows are harmless as long as they follow from the others; where they do not, the run ends by name. The
-    mass matrix may be singular as long as V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on
-    the branch that it came on; see :mod:`erugin.robots.manifold.singular_positions`. Mechanisms that no row ties
-    together pass theirs each by itself. It may start in one if its velocities tell the branch. Steps near them are
-    taken from Python. Lengths of a tenth of a metre and more are looked at there: curves that turn within a centimetre
-    want other units, and are told as lost in metres. Energy is not kept by construction: its error is that of a method
-    of order 4.
+    Redundant rows are harmless as long as they follow from the others; where they do not, the run ends with an error.
+    The mass matrix may be singular if V₂ᵀM V₂ is not. The motion passes singular positions, where A loses rank, on the
+    branch on which it arrived; see :mod:`erugin.robots.manifold.singular_positions`. Mechanisms that no row couples
+    pass theirs independently. It may start in one if its velocities determine the branch. Steps near them are taken
+    from Python. Such
+    positions are resolved for lengths of a tenth of a metre and more: curves that turn within a centimetre need other
+    units, otherwise the branch is lost. Energy is not conserved by construction: its error is that of a method of order
+    4.
 
     Without natural constraints it is :class:`RK4`.
 
     Attributes:
-        halvings: how often a step may be halved where the tangent turns too fast for it.
+        halvings: number of times that a step may be halved where the tangent turns too fast for it.
     """
 
     halvings: int = 6
 
     @property
     def passes_dependent_rows(self) -> bool:
-        """True: it needs no independent rows."""
+        """True: independent rows are not required."""
         return True
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The equations of the constraints; the kernel of a step follows with the first run, which tells the rank.
+        """Build the equations of the constraints; the first run builds the kernel of a step, which depends on the rank.
 
         Raises:
             ModelError: for natural constraints of order 2.
@@ -284,5 +286,5 @@ class Reduced(Integrator):
         return start
 
     def amplification(self, z: complex) -> float:
-        """That of :class:`RK4`."""
+        """Return that of :class:`RK4`."""
         return RK4().amplification(z)

@@ -1,6 +1,6 @@
 """One step in reduced coordinates: as expressions in one chart, and stage by stage on every branch.
 
-The second goes near and through singular positions.
+The second form is used near and through singular positions.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 
 
 class ReducedStages:
-    """What the steps of every run of a loop share."""
+    """Data shared by the steps of all runs of a loop."""
 
     def __init__(self, loop: ClosedLoop, halvings: int) -> None:
-        """Prepare M and h.
+        """Build the kernel of M and h.
 
         Args:
             loop: plant and controller.
-            halvings: how often a step may be halved.
+            halvings: number of times that a step may be halved.
         """
         robot, c = loop.robot, loop.robot.coordinates
         self.loop, self.halvings = loop, halvings
@@ -45,10 +45,10 @@ class ReducedStages:
         self.dynamics = Kernel("reduced_dynamics", inputs, outputs, compiled=False)
 
     def start(self, branch: MotionBranch, p: Array) -> ReducedSteps:
-        """The steps of one run.
+        """Return the steps of one run.
 
         Args:
-            branch: that it is on.
+            branch: branch of the motion.
             p: parameters of plant and controller.
         """
         return ReducedSteps(self, branch, self.loop.force(p))
@@ -58,17 +58,17 @@ class ReducedSteps:
     """The steps of one run.
 
     Attributes:
-        branch: that the motion is on.
-        chart: of the last step; None before the first.
+        branch: branch of the motion.
+        chart: chart of the last step; None before the first.
     """
 
     def __init__(self, shared: ReducedStages, branch: MotionBranch, force: Callable[[float, Array], Array]) -> None:
-        """Begin without a chart.
+        """Start without a chart.
 
         Args:
-            shared: what runs share.
-            branch: that the motion is on.
-            force: of the controller, as a function of time and state.
+            shared: data shared by runs.
+            branch: branch of the motion.
+            force: force of the controller, as a function of time and state.
         """
         self._shared, self._force = shared, force
         self._nq = shared.loop.robot.coordinates.nq
@@ -76,7 +76,7 @@ class ReducedSteps:
         self.chart: Chart | None = None
 
     def chart_at(self, t: float, x: Array) -> Chart:
-        """The chart of a state, continuing the one before.
+        """Return the chart of a state, continuing the previous one.
 
         Args:
             t: time [s].
@@ -90,9 +90,9 @@ class ReducedSteps:
         return self.chart
 
     def observer(self, p: Array) -> Callable[[float, Array], dict[str, Array]]:
-        """What is recorded at t and x, in singular positions too.
+        """Return the function of t and x that returns what is recorded, in singular positions too.
 
-        There the expressions of laws and of accelerations are 0/0: the output is what the controller says, and the
+        There the expressions of laws and of accelerations are 0/0: the output is then the controller's, and the
         deviation that of the acceleration along the branch.
 
         Args:
@@ -104,7 +104,7 @@ class ReducedSteps:
             return observe
         nq, own = self._nq, p[len(loop.robot.parameters) :]
 
-        def told(t: float, x: Array) -> dict[str, Array]:
+        def record(t: float, x: Array) -> dict[str, Array]:
             values = observe(t, x)
             if not np.isfinite(x).all():
                 return values
@@ -113,16 +113,17 @@ class ReducedSteps:
             if not is_near_singularity(self.branch, chart, t, q, v):
                 return values
             if controller.robot.natural and controller.law is not None:
-                seen = controller.observe(t, q, v, own)
-                values |= {"output": seen.output, "pivots": seen.pivots, "relative_pivots": seen.relative_pivots}
+                observed = controller.observe(t, q, v, own)
+                values |= {"output": observed.output, "pivots": observed.pivots}
+                values["relative_pivots"] = observed.relative_pivots
             if values["deviation"].size:
                 values["deviation"] = controller.deviation(t, q, v, self._slope(chart, t, x)[nq:], own)
             return values
 
-        return told
+        return record
 
     def follow(self, t: float, x: Array, step: float) -> Array:
-        """The state one step later.
+        """Return the state one step later.
 
         Args:
             t: time [s].
@@ -130,7 +131,7 @@ class ReducedSteps:
             step: h [s].
 
         Raises:
-            SingularProgramError: if the branch is lost however short the step.
+            SingularProgramError: if the branch is lost even with the shortest step.
             NotFiniteError: if a force or a mass is NaN or infinite.
         """
         if not np.isfinite(x).all():
@@ -167,7 +168,7 @@ class ReducedSteps:
         force = self._force(t, np.concatenate([q, v])) - h
         if not (np.isfinite(M).all() and np.isfinite(force).all()):
             raise NotFiniteError(
-                f"{self.branch.manifold.robot.name}: a force or a mass is not finite at t = {t:g} s, q = "
+                f"{self.branch.manifold.robot.name}: the force or the mass matrix is not finite at t = {t:g} s, q = "
                 f"{np.array2string(q, precision=4)}"
             )
         a = acceleration_along(here, M, force, self.branch.manifold.robot.name)
@@ -178,25 +179,26 @@ class ReducedSteps:
 Shapes = Mapping[str, tuple[int, int]]
 
 NEWTON = 4
-"""Steps on the places of a stage with the slope where it starts, h² beside the branch: h⁴, h⁶, h⁸, h¹⁰."""
+"""Newton steps on the positions of a stage, with the slope of its start, h² from the branch: h⁴, h⁶, h⁸, h¹⁰."""
 WORTH_FUSING = 12_000
-"""Operations of a step up to which it becomes one graph for the C compiler, whose time grows faster than they do.
+"""Operations of a step up to which it becomes one graph for the C compiler, whose time grows faster than linearly.
 
-A larger step calls its stage five times in the virtual machine: what both take grows with the stage alone."""
+A larger step calls its stage five times in the virtual machine, where the cost grows with the stage alone."""
 LARGEST = 200_000
-"""Operations of a factorization beyond which no graph is built: rows far from sparse are LAPACK's, step by step."""
+"""Operations of a factorization above which no graph is built: dense rows are left to LAPACK, step by step."""
 
 
 def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
-    """Shapes of what a step takes from its chart; what it does not need is left out.
+    """Return the shapes of a step's inputs from its chart; unnecessary ones are omitted.
 
-    ``U`` and ``U0`` are the free directions of velocities and places, ``W`` and ``W0`` the held ones where these are
-    fewer, ``N0`` the kinematic matrix, ``L`` and ``L0`` combinations of redundant rows, ``floor`` and ``floor0`` what
-    the pivots of A and φ_q N₀ must not fall below, and ``room`` how far each coordinate of the tangent may go from U.
+    ``U`` and ``U0`` are the free directions of velocities and positions, ``W`` and ``W0`` the constrained ones where
+    these are fewer, ``N0`` the kinematic matrix, ``L`` and ``L0`` combinations of redundant rows, ``floor`` and
+    ``floor0`` lower bounds of the pivots of A and φ_q N₀, and ``room`` the largest distance of a tangent coordinate
+    from U.
 
     Args:
-        chart: any of the run.
-        manifold: of the plant.
+        chart: any chart of the run.
+        manifold: constraint manifold of the plant.
     """
     (nv, k), nq = chart.free.shape, len(chart.lift)
     r, r0 = chart.rank, chart.position_rank
@@ -218,11 +220,11 @@ def chart_shapes(chart: Chart, manifold: Manifold) -> Shapes:
 
 
 def factored_operations(manifold: Manifold, shapes: Shapes) -> int:
-    """About how many operations the factorization of A takes in a stage, from its pattern alone.
+    """Estimate the number of operations of the factorization of A in a stage, from its pattern alone.
 
     Args:
-        manifold: of the plant.
-        shapes: of the chart's matrices.
+        manifold: constraint manifold of the plant.
+        shapes: shapes of the chart's matrices.
     """
     A = ca.sparsify(manifold.A)
     if "L" in shapes:
@@ -234,14 +236,14 @@ def factored_operations(manifold: Manifold, shapes: Shapes) -> int:
 
 
 class ChartStage:
-    """What a step calls for each of its stages: the state put back on the constraints, and its rate.
+    """Functions that a step calls for each of its stages: projection on the constraints, and the rate.
 
     Attributes:
-        shapes: of what comes from the chart, see :func:`chart_shapes`.
-        follow: (t, x, p, chart) → state, its rate, strain. A strain above one says that the chart does not serve: G has
-            left its room beside U, or a pivot has fallen below its floor.
-        pivots: (t, x, p, chart) → those of A, and of φ_q N₀.
-        ends: (t, x, p, chart) → how far places are off φ = 0; φ and ρ if rows are redundant, else nothing.
+        shapes: shapes of the chart's matrices, see :func:`chart_shapes`.
+        follow: (t, x, p, chart) → state, its rate, strain. With a strain above one the chart is not valid: G is too far
+            from U, or a pivot is below its floor.
+        pivots: (t, x, p, chart) → pivots of A, and of φ_q N₀.
+        ends: (t, x, p, chart) → distance of the positions from φ = 0; φ and ρ if rows are redundant, otherwise empty.
     """
 
     def __init__(self, loop: SymbolicLoop, manifold: Manifold, shapes: Shapes) -> None:
@@ -249,8 +251,8 @@ class ChartStage:
 
         Args:
             loop: closed loop of the plant.
-            manifold: of the plant.
-            shapes: of the chart's matrices.
+            manifold: constraint manifold of the plant.
+            shapes: shapes of the chart's matrices.
         """
         s, c = loop.symbols, loop.robot.coordinates
         self._manifold, self._state, self.shapes = manifold, s.x, shapes
@@ -286,19 +288,19 @@ class ChartStage:
         return along.solve(self._at(self._given["L0"] @ phi if "L0" in self._given else phi, q))
 
     def _lifted(self, matrix: ca.SX, *, right: bool = False) -> ca.SX:
-        """N₀ times the matrix, or the matrix times N₀."""
+        """Return N₀ times the matrix, or the matrix times N₀."""
         if "N0" not in self._given:
             return matrix
         N0 = self._given["N0"]
         return matrix @ N0 if right else N0 @ matrix
 
     def _at(self, expression: ca.SX, q: ca.SX, v: ca.SX | None = None) -> ca.SX:
-        """An expression at another state."""
+        """Return an expression at another state."""
         nq = q.numel()
         return ca.substitute(expression, self._state, ca.vertcat(q, self._state[nq:] if v is None else v))
 
     def _rates(self, loop: SymbolicLoop, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX, _Along, list[ca.SX]]:
-        """The state with admitted velocities; (N v, a) with a = G ẇ + γ and GᵀM G ẇ = Gᵀ(f − h − M γ)."""
+        """Return the state with admissible velocities; (N v, a) with a = G ẇ + γ and GᵀM G ẇ = Gᵀ(f − h − M γ)."""
         manifold, robot, given = self._manifold, loop.robot, self._given
         c, U = robot.coordinates, given["U"]
         rows = (manifold.A, manifold.velocity_residual, manifold.b)
@@ -308,13 +310,13 @@ class ChartStage:
         along = _Along.of(self._at(A, q, v), U, W)
         strains = list[ca.SX]()
         for _ in range(1 if linear else NEWTON):
-            # Twice with the same factors: once leaves rounding errors of the velocities themselves.
+            # Twice with the same factors, because one step leaves rounding errors of the velocities themselves.
             for _ in range(2):
                 v = v - along.solve(self._at(rho, q, v))
             strains.append(ca.mmax(given["floor"] / along.factors.pivots))
             along = along if linear else _Along.of(self._at(A, q, v), U, W)
         G, drift = along.tangent, along.solve(self._at(b, q, v))
-        M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied, c.N))
+        M, h, f, N = (self._at(e, q, v) for e in (ca.sparsify(robot.mass_matrix), robot.bias, loop.applied_force, c.N))
         w_rate = Ldl.of(G.T @ (M @ G)).solve(G.T @ (f - h - M @ drift))
         strains.append(ca.mmax(ca.sum2(ca.fabs(G - U)) / given["room"]))
         return ca.vertcat(q, v), ca.vertcat(N @ v, G @ w_rate + drift), along, strains
@@ -322,10 +324,10 @@ class ChartStage:
 
 @dataclass(frozen=True, eq=False)
 class _Along:
-    """Solutions of A δ = r with Uᵀδ = 0.
+    """Solver of A δ = r with Uᵀδ = 0.
 
     Attributes:
-        factors: of A, or of A W where W has fewer columns than U.
+        factors: factors of A, or of A W if W has fewer columns than U.
         tangent: G, shape (nv, k): A G = 0 and UᵀG = E.
         free: U, shape (nv, k).
         held: W, shape (nv, r), or None.
@@ -352,12 +354,12 @@ class _Along:
 
 @dataclass(frozen=True, eq=False)
 class StepFunction:
-    """A step, for loops inside CasADi.
+    """A step as a function for loops inside CasADi.
 
     Attributes:
-        function: (k, x, h, t0, p, chart) → k + 1, x one step later, what is recorded at its start, strain, missed and
+        function: (k, x, h, t0, p, chart) → k + 1, x one step later, recorded values at its start, strain, missed and
             left.
-        outputs: shapes of what comes out, by name.
+        outputs: shapes of the outputs, by name.
     """
 
     function: ca.Function
@@ -365,20 +367,20 @@ class StepFunction:
 
     @classmethod
     def of(cls, loop: SymbolicLoop, stage: ChartStage) -> StepFunction:
-        """Classical Runge–Kutta in (ξ, w), and what is recorded at its start.
+        """Build a classical Runge–Kutta step in (ξ, w), with the recorded values at its start.
 
         A stage moves (q, v) by its slopes, then back to φ = 0 and ρ = 0 at right angles to U only: in the chart that is
-        the classical method for ξ and w. ``strain`` is the greatest of all stages, ``missed`` how far the places at the
-        end are off, and ``left`` φ and ρ there if some rows are redundant, else nothing.
+        the classical method for ξ and w. ``strain`` is the largest of all stages, ``missed`` the distance of the
+        positions at the end from φ = 0, and ``left`` φ and ρ there if some rows are redundant, otherwise empty.
 
         Args:
             loop: closed loop of the plant.
-            stage: of the chart's sizes.
+            stage: stage for the chart's sizes.
         """
         s = loop.symbols
-        recorded = _function("recorded", [s.t, s.x, s.p], list(loop.recorded.values()))
+        recorded = _function("recorded", [s.t, s.x, s.p], list(loop.outputs.values()))
         shapes = {"k": (1, 1), "x": s.x.shape, "h": (1, 1), "t0": (1, 1), "p": s.p.shape, **stage.shapes}
-        keys = ["next", "after", *loop.recorded, "strain", "missed", "left"]
+        keys = ["next", "after", *loop.outputs, "strain", "missed", "left"]
         size = 5 * stage.follow.n_instructions() + stage.ends.n_instructions() + recorded.n_instructions()
         if size <= WORTH_FUSING:
             symbols = {name: ca.SX.sym(name, *shape) for name, shape in shapes.items()}
@@ -410,14 +412,14 @@ def _step(  # the same for one graph and for calls
         strains.append(strain)
         return slope
 
-    # The time comes from the index, so that it does not gather rounding errors.
+    # The time is computed from the index, so that it does not accumulate rounding errors.
     t = t0 + k * h
-    # Once more at the end, to put the state there back on the constraints.
+    # Once more at the end, to project the final state on the constraints.
     rate(t + h, rk4_step(rate, t, x, h))
     ends: list[Any] = stage.ends.call([t + h, reached, p, *chart])
-    told: list[Any] = recorded.call([t, x, p])
+    recorded_values: list[Any] = recorded.call([t, x, p])
     worst = ca.mmax(cast(ca.SX, ca.vertcat(*strains)))
-    return [k + 1, reached, *told, worst, *ends]
+    return [k + 1, reached, *recorded_values, worst, *ends]
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:

@@ -14,5 +14,5 @@ class RK4(ExplicitRungeKutta):
 
     @property
     def tableau(self) -> Tableau:
-        """Weights 1/6, 1/3, 1/3 and 1/6."""
+        """Tableau with weights 1/6, 1/3, 1/3 and 1/6."""
         return CLASSICAL

@@ -1,4 +1,4 @@
-"""SciPy's adaptive methods, sample by sample."""
+"""Runs of SciPy's adaptive methods, sample by sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rate = Callable[[float, Array], Array]
 
 
 class Solver(Protocol):
-    """What is used of a SciPy solver; its own stubs know complex states only."""
+    """Interface of a SciPy solver; its own stubs support complex states only."""
 
     t: float
     t_old: float | None
@@ -27,29 +27,29 @@ class Solver(Protocol):
     status: str
 
     def step(self) -> str | None:
-        """Take one step of its own length."""
+        """Take one step of the solver's choice."""
         ...
 
     def dense_output(self) -> Callable[[float], Array]:
-        """The interpolant of the last step."""
+        """Return the interpolant of the last step."""
         ...
 
 
 class NotFiniteRateError(Exception):
-    """A Jacobian is not finite, so that an implicit method has nothing to solve with: the solver gives up."""
+    """A Jacobian is not finite, so that an implicit method cannot continue."""
 
 
 Begin = Callable[[float, Array, float], Solver]
-"""t, x and a bound of time → a solver that starts there and goes no further than the bound."""
+"""Function of t, x and a time bound that returns a solver which starts there and does not pass the bound."""
 
 
 def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_steps: int) -> StartRun:
-    """What starts a run with a solver that chooses its own steps; samples come from its interpolant.
+    """Return a function that starts a run with an adaptive solver; samples come from its interpolant.
 
     Args:
         loop: plant and controller.
-        make: parameters p of plant and controller, and ẋ as a function of t and x → what begins a solver.
-        max_steps: of the solver between two samples.
+        make: function of the parameters p and of ẋ(t, x) that returns a function which creates solvers.
+        max_steps: largest number of the solver's steps between two samples.
     """
 
     def start(p: Array, step: float, t0: float) -> Advance:
@@ -58,10 +58,10 @@ def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_ste
 
         def follow(t: float, x: Array) -> Array:
             nonlocal solver
-            # A corrected state, or a memory that has changed, make it another motion than the one the solver is on:
-            # it starts anew, and with a memory goes no further than the sample.
+            # A corrected state, or a changed memory, leaves the solver's motion: a new solver starts there, and with a
+            # memory it does not pass the sample.
             try:
-                if loop.remembers:
+                if loop.has_memory:
                     solver = begin(t, x, t + step)
                 elif solver is None or loop.correction is not None:
                     solver = begin(t, x, np.inf)
@@ -75,9 +75,9 @@ def adaptive_run(loop: ClosedLoop, make: Callable[[Array, Rate], Begin], max_ste
 
 
 def _reach(solver: Solver, t: float, max_steps: int) -> Array:
-    """The state at t; NaN once the solver has given up."""
+    """Return the state at t, or NaN if the solver has failed."""
     steps = 0
-    # SciPy repeats a step without a length for ever.
+    # SciPy repeats a step of zero length forever.
     while solver.t < t and solver.status == "running" and math.isfinite(solver.h_abs):
         if steps == max_steps:
             raise NotConvergedError(f"{type(solver).__name__} gave up: {TOO_MANY_STEPS}")

@@ -1,4 +1,4 @@
-"""SUNDIALS' multistep methods through CasADi, some samples at a time: what CVODES and IDAS share."""
+"""SUNDIALS' multistep methods through CasADi, several samples at a time: common parts of CVODES and IDAS."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ _LOCK = threading.RLock()
 
 
 class StderrFilter(io.TextIOBase):
-    """A stream that swallows what one thread writes, and passes on what others do.
+    """A stream that discards what one thread writes, and passes on what other threads write.
 
     Attributes:
-        heard: whether that thread is passed on as well.
+        passes: True to pass on the text of that thread too.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        """Stand before a stream.
+        """Wrap a stream.
 
         Args:
-            stream: takes what is passed on.
+            stream: stream to which text is passed on.
         """
-        self.heard = False
+        self.passes = False
         self._stream, self._thread = stream, threading.get_ident()
 
     def write(self, text: str) -> int:
-        """Swallow, or pass on.
+        """Discard the text, or pass it on.
 
         Args:
-            text: what is written.
+            text: the text.
         """
-        if self.heard or threading.get_ident() != self._thread:
+        if self.passes or threading.get_ident() != self._thread:
             return self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush what was passed on."""
+        """Flush the wrapped stream."""
         self._stream.flush()
 
 
 @contextmanager
 def silenced_stderr() -> Generator[StderrFilter]:
-    """Swallow what this thread writes to ``sys.stderr`` meanwhile; one thread at a time."""
+    """Discard what this thread writes to ``sys.stderr`` inside the context; one thread at a time."""
     with _LOCK:
         before = sys.stderr
         stream = StderrFilter(before)
@@ -74,17 +74,17 @@ class CallbackForce(ca.Callback):
     """(t, x) → generalized force, shape (nv,), with derivatives by difference quotients.
 
     Attributes:
-        act: what is called; set before each use.
-        error: what it raised; from then on the force is NaN, for nothing can be raised through CasADi.
-        silence: what keeps CasADi's own words off the screen, which the controller's pass.
+        act: function to call; set before each use.
+        error: error that it raised; from then on the force is NaN, because errors cannot be raised through CasADi.
+        silence: filter that suppresses CasADi's output but passes on the controller's.
     """
 
     def __init__(self, nx: int, nv: int) -> None:
-        """Tell CasADi the sizes.
+        """Create a callback for given sizes.
 
         Args:
-            nx: numbers of a state.
-            nv: numbers of a force.
+            nx: size of the state.
+            nv: size of the force.
         """
         ca.Callback.__init__(self)
         self._nx, self._nv = nx, nv
@@ -94,26 +94,26 @@ class CallbackForce(ca.Callback):
         self.construct("called_force", {"enable_fd": True, "fd_method": "forward"})
 
     def get_n_in(self) -> int:
-        """Time and state."""
+        """Return the number of inputs: time and state."""
         return 2
 
     def get_n_out(self) -> int:
-        """The force."""
+        """Return the number of outputs: the force."""
         return 1
 
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        """A number, or a full column.
+        """Return the pattern of a scalar or a dense column.
 
         Args:
-            i: which input.
+            i: index of the input.
         """
         return ca.Sparsity.dense(1 if i == 0 else self._nx, 1)
 
     def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        """A full column.
+        """Return the pattern of a dense column.
 
         Args:
-            i: which output.
+            i: index of the output.
         """
         return ca.Sparsity.dense(self._nv, 1)
 
@@ -124,20 +124,20 @@ class CallbackForce(ca.Callback):
             arg: t and x.
         """
         if self.error is None and self.act is not None and self.silence is not None:
-            self.silence.heard = True
+            self.silence.passes = True
             try:
                 return [ca.DM(self.act(float(arg[0]), arg[1].full()[:, 0]))]
             except BaseException as error:
-                # Told again when CasADi has come back.
+                # Raised again when CasADi has returned.
                 self.error = error
             finally:
-                self.silence.heard = False
+                self.silence.passes = False
         return [ca.DM(np.full(self._nv, np.nan))]
 
 
 REASONS = {
     "TOO_MUCH_WORK": TOO_MANY_STEPS,
-    "TOO_MUCH_ACC": "its tolerances are below what rounding errors allow: take looser ones",
+    "TOO_MUCH_ACC": "its tolerances are below rounding errors: use looser ones",
     "ERR_FAIL": "its error stays above the tolerance at the shortest step: look for a singular position or a jump",
     "CONV_FAIL": "Newton's method does not converge at the shortest step: look for a singular position or a jump",
     "SETUP_FAIL": "the matrix of Newton's method is singular: look for dependent rows",
@@ -146,7 +146,7 @@ REASONS = {
     "RES": "the accelerations are not finite there",
     "NO_RECOVERY": "the accelerations are not finite there",
 }
-"""What a part of SUNDIALS' own word for a failure means, and what to try."""
+"""Explanation and remedy by part of SUNDIALS' error code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class MultistepProblem:
         x: state, shape (nx,).
         z: algebraic unknowns, shape (nz,).
         p: parameters of the plant, and of the controller if it is an expression.
-        force: generalized force of a controller that is called from Python, F, shape (nv,), or nothing.
+        force: generalized force F of a controller that is called from Python, shape (nv,), or empty.
         rate: f.
         rest: g, shape (nz,).
         guess: z at the start, in the other symbols.
@@ -184,43 +184,43 @@ class Sundials:
         loop: ClosedLoop,
         options: Mapping[str, object],
     ) -> None:
-        """Keep the equations as functions.
+        """Store the equations as functions.
 
         Args:
             solver: CasADi's name of the method.
-            problem: what is integrated.
+            problem: the equations.
             loop: plant and controller.
-            options: of the method, as CasADi calls them.
+            options: options of the method, with CasADi's names.
         """
         self._solver, self._loop = solver, loop
         self._options = {**options, "show_eval_warnings": False, "disable_internal_warnings": True}
         k, n = problem, problem.p.numel()
-        s, told = ca.SX.sym("s"), ca.SX.sym("told", n + 2)
-        # IDAS takes ẋ = 0 for granted at its start, and where that is wrong its own remedy fails now and then. In
-        # another time s, with t = t₀ + h s²/(s + 1), it is right: dt/ds = 0 there, and t goes on with s.
+        s, given = ca.SX.sym("s"), ca.SX.sym("given", n + 2)
+        # IDAS assumes ẋ = 0 at its start, and where that is wrong its own correction sometimes fails. In another time
+        # s, with t = t₀ + h s²/(s + 1), the assumption is right, because dt/ds = 0 at s = 0.
         self._warped = k.z.numel() > 0
-        time = told[n] + told[n + 1] * (s * s / (s + 1) if self._warped else s)
-        pace = told[n + 1] * (s * (s + 2) / ((s + 1) * (s + 1)) if self._warped else 1.0)
+        time = given[n] + given[n + 1] * (s * s / (s + 1) if self._warped else s)
+        pace = given[n + 1] * (s * (s + 2) / ((s + 1) * (s + 1)) if self._warped else 1.0)
         motion = ca.Function("motion", [k.t, k.x, k.z, k.p, k.force], [k.rate, k.rest], {"cse": True})
-        rate, rest = motion.call([time, k.x, k.z, told[:n], k.force])
-        self._time = ca.Function("time", [s, told], [time])
+        rate, rest = motion.call([time, k.x, k.z, given[:n], k.force])
+        self._time = ca.Function("time", [s, given], [time])
         self._equations = ca.Function(
-            "equations", [s, k.x, k.z, told, k.force], [ca.densify(rate * pace), ca.densify(rest)], {"cse": True}
+            "equations", [s, k.x, k.z, given, k.force], [ca.densify(rate * pace), ca.densify(rest)], {"cse": True}
         )
         self._guess = ca.Function("guess", [k.t, k.x, k.p, k.force], [ca.densify(k.guess)], {"cse": True})
         self._called = CallbackForce(k.x.numel(), k.force.numel()) if k.force.numel() else None
         self._built: dict[int, ca.Function] = {}
 
     def start(self, p: Array, step: float, t0: float) -> Advance:
-        """What advances a run.
+        """Return the advance of a run.
 
-        A symbolic loop goes from one block of samples to the next without starting anew in between. If that fails, or
-        the state is corrected, or the controller is called from Python, it starts anew at each sample, and stops at the
+        A symbolic loop continues from one block of samples to the next without a restart. If that fails, or the state
+        is corrected, or the controller is called from Python, the method restarts at each sample, and stops at the
         next.
 
         Args:
             p: parameters of plant and controller.
-            step: between samples [s].
+            step: interval between samples [s].
             t0: time of the first sample [s].
         """
         act = None if self._called is None else self._loop.force(p)
@@ -228,7 +228,7 @@ class Sundials:
         ahead: list[Array] = []
 
         def reach(t: float, x: Array, count: int) -> Array:
-            """The states at the next samples, shape (count, nx)."""
+            """Return the states at the next samples, shape (count, nx)."""
             force = np.zeros(0)
             if self._called is not None and act is not None:
                 self._called.act, self._called.error = act, None
@@ -237,7 +237,7 @@ class Sundials:
             guess = self._guess.call([t, x, numbers[:-2], force])[0]
             integrate = self._integrator(count)
             try:
-                # IDAS tells its errors to the screen, whatever its options.
+                # IDAS prints its errors whatever its options.
                 with silenced_stderr() as silent:
                     if self._called is not None:
                         self._called.silence = silent
@@ -261,14 +261,14 @@ class Sundials:
                 try:
                     ahead.extend(reach(t0 + block.first * step, state, count))
                 except NotConvergedError:
-                    # Sample by sample, what there is before the failure is kept.
+                    # Sample by sample, the samples before the failure are kept.
                     ahead.clear()
             one_by_one(block, state)
 
         return advance
 
     def _integrator(self, count: int) -> ca.Function:
-        """Over so many samples: SUNDIALS in CasADi has its times built in, so that they are counted in steps."""
+        """Return the integrator for a number of samples: CasADi fixes the times of SUNDIALS, here counted in steps."""
         if count not in self._built:
             counts = np.arange(1.0, count + 1.0)
             times = (counts + np.sqrt(counts * (counts + 4.0))) / 2.0 if self._warped else counts
@@ -278,20 +278,20 @@ class Sundials:
         return self._built[count]
 
     def _expressions(self) -> Mapping[str, ca.SX]:
-        s, x, z, told, force = self._equations.sx_in()
-        rate, rest = self._equations.call([s, x, z, told, force])
-        problem = {"t": s, "x": x, "p": told, "ode": rate}
+        s, x, z, given, force = self._equations.sx_in()
+        rate, rest = self._equations.call([s, x, z, given, force])
+        problem = {"t": s, "x": x, "p": given, "ode": rate}
         return problem | {"z": z, "alg": rest} if self._warped else problem
 
     def _calls(self, called: CallbackForce) -> Mapping[str, ca.MX]:
-        s, x, z, told = (ca.MX.sym(f"in_{i}", self._equations.size1_in(i)) for i in range(4))
-        force = called.call([self._time.call([s, told])[0], x])[0]
-        rate, rest = self._equations.call([s, x, z, told, force])
-        problem = {"t": s, "x": x, "p": told, "ode": rate}
+        s, x, z, given = (ca.MX.sym(f"in_{i}", self._equations.size1_in(i)) for i in range(4))
+        force = called.call([self._time.call([s, given])[0], x])[0]
+        rate, rest = self._equations.call([s, x, z, given, force])
+        problem = {"t": s, "x": x, "p": given, "ode": rate}
         return problem | {"z": z, "alg": rest} if self._warped else problem
 
     def _raised(self) -> BaseException | None:
-        """What the controller raised in the last call."""
+        """Return the error of the controller in the last call, if any."""
         return None if self._called is None else self._called.error
 
     def _failure(self, error: RuntimeError) -> NotConvergedError:
@@ -304,22 +304,22 @@ class Sundials:
 
 @dataclass(frozen=True)
 class Multistep(Adaptive):
-    """Backward differentiation formulas of order 1 to 5, with steps of their own [Hindmarsh2005]_.
+    """Backward differentiation formulas of order 1 to 5, with adaptive steps [Hindmarsh2005]_.
 
-    The order begins at 1 wherever it starts anew: every hundred samples, and at each sample where the state is
-    projected or the controller is called from Python, whose derivative is a difference quotient then.
+    The order starts at 1 after each restart: every hundred samples, and at each sample if the state is projected or the
+    controller is called from Python, whose derivative is then a difference quotient.
 
     Attributes:
-        relative_tolerance: of the local error.
-        absolute_tolerance: of the local error.
-        max_steps: of its own between two samples.
+        relative_tolerance: relative tolerance of the local error.
+        absolute_tolerance: absolute tolerance of the local error.
+        max_steps: largest number of internal steps between two samples.
 
     Raises:
         ModelError: for a number that is not positive.
     """
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The equations; the first run of a length builds what integrates over it.
+        """Build the equations; the first run of a length builds its integrator.
 
         Args:
             loop: plant and controller.
@@ -338,12 +338,12 @@ class Multistep(Adaptive):
 
     @property
     def _options(self) -> dict[str, object]:
-        """Further options."""
+        """Additional options."""
         return {}
 
     @abstractmethod
     def _problem(self, loop: ClosedLoop) -> MultistepProblem:
-        """The equations that are integrated."""
+        """Return the equations to integrate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,8 +354,8 @@ class MultistepSymbols:
         t: time.
         x: state, shape (nx,).
         p: parameters of the plant, and of the controller if it is an expression.
-        unknown: the force of a controller that is called from Python, shape (nv,), or nothing.
-        force: what acts on the plant, in these symbols, shape (nv,).
+        unknown: force of a controller that is called from Python, shape (nv,), or empty.
+        force: force on the plant in these symbols, shape (nv,).
     """
 
     t: ca.SX
@@ -366,7 +366,7 @@ class MultistepSymbols:
 
     @classmethod
     def of(cls, loop: ClosedLoop) -> MultistepSymbols:
-        """Those of a loop.
+        """Build the symbols of a loop.
 
         Args:
             loop: plant and controller.
@@ -374,6 +374,6 @@ class MultistepSymbols:
         symbolic, c = loop.symbolic(), loop.robot.coordinates
         if symbolic is not None:
             s = symbolic.symbols
-            return cls(s.t, s.x, s.p, ca.SX(0, 1), symbolic.applied)
+            return cls(s.t, s.x, s.p, ca.SX(0, 1), symbolic.applied_force)
         unknown = ca.SX.sym("force", c.nv)
         return cls(c.t, ca.vertcat(c.q, c.v), loop.robot.p, unknown, unknown)

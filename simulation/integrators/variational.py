@@ -28,20 +28,20 @@ from .implicit_step import (
 from .integrator import Advance, Integrator, StartRun, step_by_step
 
 HARM = 1e-9
-"""Share by which velocities may be bettered by solving for them a second time."""
+"""Relative change of velocities by a second solution above which a step without pivoting counts as failed."""
 
 
 @dataclass(frozen=True, eq=False)
 class VariationalEquations:
-    """Expressions that serve every run of a loop.
+    """Expressions shared by all runs of a loop.
 
     Attributes:
         robot: the plant.
         newton: the equations of (v, λ) with their slope; see :meth:`of`.
         momentum: t, q, v, p → ∂L/∂v, shape (nv,).
         ends: t, q, p → [M −Aᵀ; A 0] and (a, c), with the momenta M v + a and the rows A v + c.
-        asks: whether the controller's force comes from outside.
-        places: number of rows of order 0; they come first.
+        force_in_python: True if the controller's force is computed in Python.
+        position_rows: number of rows of order 0; they come first.
         rows: number of all rows.
     """
 
@@ -49,16 +49,16 @@ class VariationalEquations:
     newton: StepEquations
     momentum: StepEquations
     ends: StepEquations
-    asks: bool
-    places: int
+    force_in_python: bool
+    position_rows: int
     rows: int
 
     @classmethod
     def of(cls, loop: ClosedLoop) -> VariationalEquations:
-        """Derive them.
+        """Derive the equations.
 
         With q_m = q₀ + h v/2 and q₁ = q₀ + h v: P(q_m, v) − h/2 G(q_m, v) = p₀ + A₀ᵀλ, φ(q₁) = 0, ψ(q_m, v) = 0, where
-        P = ∂L/∂v and G = ∂L/∂q + Q is everything that changes the momenta, reactions apart.
+        P = ∂L/∂v and G = ∂L/∂q + Q collects everything that changes the momenta except reactions.
 
         Args:
             loop: plant and controller.
@@ -71,13 +71,13 @@ class VariationalEquations:
         manifold = _manifold(robot)
         form, symbolic = canonical_form(robot), loop.symbolic()
         n, m, m0 = c.nv, len(manifold.rows), manifold.position_residual.numel()
-        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied
+        force = ca.SX.sym("force", n) if symbolic is None else symbolic.applied_force
         p = robot.p if symbolic is None else symbolic.symbols.p
         z, h, A0 = ca.SX.sym("z", n + m), ca.SX.sym("h"), ca.SX.sym("A0", m, n)
         q0, p0 = ca.SX.sym("q0", n), ca.SX.sym("p0", n)
         v, lam = z[:n, :], z[n:, :]
         outside = {"force": force} if symbolic is None else {}
-        # By a call and not by substitution: what P and G share is worked out once.
+        # By a call, not by substitution, so that common parts of P and G are computed once.
         moving = [form.momentum, form.free_rate + force, manifold.velocity_residual[m0:, :]]
         middle = ca.Function("middle", [c.t, c.q, c.v, p, *outside.values()], moving, {"cse": True})
         P, G, psi = middle.call([c.t + h / 2, q0 + h / 2 * v, v, p, *outside.values()])
@@ -95,13 +95,13 @@ class VariationalEquations:
             newton=StepEquations.of_residual("variational_step", inputs, residual),
             momentum=StepEquations("variational_momentum", {**place, "v": c.v, "p": robot.p}, {"P": form.momentum}),
             ends=StepEquations("variational_ends", {**place, "p": robot.p}, {"whole": whole, "rest": rest}),
-            asks=symbolic is None,
-            places=m0,
+            force_in_python=symbolic is None,
+            position_rows=m0,
             rows=m,
         )
 
     def step(self, p: ca.SX) -> Step:
-        """One step as expressions; the velocity at the middle of the last one is carried along.
+        """Return one step as expressions, with the velocity at the middle of the last one as carried quantity.
 
         Args:
             p: symbols of the parameters of plant and controller.
@@ -122,7 +122,7 @@ class VariationalEquations:
             right, factors = ca.vertcat(momenta, ca.SX.zeros(m)) - rest, Lu.of(whole)
             found = factors.solve(right)
             better = factors.solve(right - whole @ found)
-            # No row was exchanged: where that did harm, the step is not one.
+            # The elimination does not pivot: where that did harm, the step counts as failed.
             harm = largest(better[:n, :]) > HARM * ca.fmax(1, largest(found[:n, :]))
             return ca.vertcat(after, (found + better)[:n, :]), middle, ca.if_else(harm, np.inf, left)
 
@@ -130,25 +130,25 @@ class VariationalEquations:
 
 
 def _manifold(robot: Robot) -> Manifold:
-    """φ and ρ of natural constraints that the method takes."""
+    """Return φ and ρ of natural constraints that the method supports."""
     c = robot.coordinates
     if not c.are_rates:
         raise ModelError(
-            f"{robot.name}: Variational needs velocities that are the rates of the coordinates, q̇ = v; take "
+            f"{robot.name}: Variational requires velocities that are the rates of the coordinates, q̇ = v; use "
             "GeneralizedAlpha(), Reduced() or Projected() for quasi-velocities such as a body's angular velocity"
         )
     second = [repr(constraint.name) for constraint in robot.natural if constraint.order == 2]
     if second:
         raise ModelError(
-            f"{robot.name}: Variational takes natural constraints of order 0 and 1, not those of order 2: "
-            f"{', '.join(second)}; take RK4, DOP853 or GeneralizedAlpha"
+            f"{robot.name}: Variational supports natural constraints of order 0 and 1, but these have order 2: "
+            f"{', '.join(second)}; use RK4, DOP853 or GeneralizedAlpha"
         )
     manifold = Manifold.of(robot)
     if ca.depends_on(manifold.A, c.v):
         bent = [repr(k.name) for k in robot.natural if ca.depends_on(ca.jacobian(k.residual(c), c.v), c.v)]
         raise ModelError(
-            f"{robot.name}: Variational takes natural constraints of order 1 that are linear in the velocities, which "
-            f"{', '.join(bent)} are not; take GeneralizedAlpha(), Reduced() or Projected()"
+            f"{robot.name}: Variational requires natural constraints of order 1 to be linear in the velocities, which "
+            f"{', '.join(bent)} are not; use GeneralizedAlpha(), Reduced() or Projected()"
         )
     return manifold
 
@@ -162,20 +162,20 @@ class Variational(Integrator):
 
     In momenta, p₀ + A₀ᵀλ = −∂L_d/∂q₀ and p₁ = ∂L_d/∂q₁ + A₁ᵀμ: λ puts q₁ on the natural constraints φ = 0, μ puts the
     velocity that belongs to p₁ on φ̇ = 0, as in RATTLE, for any M(q) [MarsdenWest2001]_, [HairerLubichWanner2006]_. The
-    order is 2. Without forces but those of L the step is symplectic and its own inverse under reversal of time: the
-    energy oscillates and does not drift, and the momenta of symmetries stay what they are. Forces of controllers,
-    dissipation and all else that is not in L act at the middle of the step, half on each of its ends, by the discrete
-    principle of Lagrange and d'Alembert. Without natural constraints it is the implicit midpoint rule in (q, p).
+    order is 2. If all forces are those of L, the step is symplectic and time-reversible: the energy oscillates without
+    drift, and momenta of symmetries are conserved. Forces of controllers, dissipation and other forces outside L act at
+    the middle of the step, half on each of its ends, by the discrete Lagrange–d'Alembert principle. Without natural
+    constraints it is the implicit midpoint rule in (q, p).
 
-    Natural constraints of order 1, linear in the velocities, hold at the middle of each step and at its ends; the step
-    is reversible, but nonholonomic motions have no symplectic form to keep [Cortes2001]_. Rows that depend on others
-    have reactions of least norm where the robot allows them. Singular positions end the run by name, and so do steps in
-    which Newton's method does not converge. What a controller called from Python does in the middle of a step is found
-    by the same iteration without its derivative.
+    Natural constraints of order 1, linear in the velocities, are satisfied at the middle of each step and at its ends;
+    the step is reversible, but nonholonomic motions have no symplectic form to preserve [Cortes2001]_. Dependent rows
+    have reactions of least norm if the robot allows them. Singular positions end the run with an error, and so do steps
+    in which Newton's method does not converge. A controller called from Python is evaluated in the middle of a step by
+    the same iteration without its derivative.
     """
 
     def prepare(self, loop: ClosedLoop) -> StartRun:
-        """The equations of a step and their slope, compiled.
+        """Derive and compile the equations of a step and their slope.
 
         Raises:
             ModelError: for velocities that are not the rates of the coordinates, natural constraints of order 2 or not
@@ -199,7 +199,7 @@ class Variational(Integrator):
         return start
 
     def amplification(self, z: complex) -> float:
-        """R(z) = (1 + z/2) / (1 − z/2), that of the implicit midpoint rule."""
+        """Return |R(z)|, R(z) = (1 + z/2) / (1 − z/2), of the implicit midpoint rule."""
         return abs(2 + z) / abs(2 - z) if z != 2 else np.inf
 
 
@@ -207,36 +207,36 @@ class VariationalMotion:
     """The steps of one run, from Python."""
 
     def __init__(self, equations: VariationalEquations, loop: ClosedLoop, p: Array, step: float) -> None:
-        """Nothing known yet.
+        """Start without a state.
 
         Args:
-            equations: of the loop.
+            equations: equations of the loop.
             loop: plant and controller.
             p: parameters of plant and controller.
             step: h [s].
         """
         robot = equations.robot
         self._robot, self._h, self._untouched = robot, step, loop.correction is None
-        self._force = loop.force(p) if equations.asks else None
+        self._force = loop.force(p) if equations.force_in_python else None
         self._n, self._m, self._plant = robot.coordinates.nv, equations.rows, p[: len(robot.parameters)]
         self._momentum, self._ends = equations.momentum.kernel, equations.ends.kernel
-        outside = ("force", -step / 2) if equations.asks else None
+        outside = ("force", -step / 2) if equations.force_in_python else None
         self._newton = NewtonStep(equations.newton, self._n, robot.name, outside)
         self._newton.given["h"][:] = step
-        self._newton.given["p"][:] = self._plant if equations.asks else p
+        self._newton.given["p"][:] = self._plant if equations.force_in_python else p
         self._basis, self._still = NaturalRowBasis(robot), np.zeros(self._m)
         self._reached: Array | None = None
         self._rows_basis: Array | None = None
 
     def follow(self, t: float, x: Array) -> Array:
-        """The state one step later.
+        """Return the state one step later.
 
         Args:
             t: time [s].
             x: state (q, v), shape (2 nv,).
 
         Raises:
-            NotConvergedError, SingularProgramError, NotFiniteError: if no state is found.
+            NotConvergedError, SingularProgramError, NotFiniteError: if the step has no solution.
         """
         n, h, newton = self._n, self._h, self._newton
         q, v, z = x[:n], x[n:], newton.z
@@ -253,7 +253,7 @@ class VariationalMotion:
         )
         middle, after = z[:n], np.empty(2 * n)
         P = np.atleast_1d(self._momentum(t + h / 2, q + h / 2 * middle, middle, self._plant)[0])
-        # The half of what changes the momenta that is in P − p₀ − A₀ᵀλ once more.
+        # P − p₀ − A₀ᵀλ is half of the change of the momenta: add it once more.
         momenta = 2.0 * P - given["p0"]
         if self._m:
             momenta -= given["A0"].reshape(self._m, n).T @ z[n:]
@@ -264,14 +264,14 @@ class VariationalMotion:
         return after
 
     def _ask(self, t: float, q: Array) -> Callable[[Array], Array] | None:
-        """The controller's force at the middle of the step, for the unknowns."""
+        """Return the controller's force at the middle of the step as a function of the unknowns, or None."""
         if self._force is None:
             return None
         force, n, h = self._force, self._n, self._h
         return lambda z: force(t + h / 2, np.concatenate([q + h / 2 * z[:n], z[:n]]))
 
     def _velocity(self, t: float, whole: Array, rest: Array, momenta: Array) -> Array:
-        """v of M v + a − Aᵀμ = p and A v + c = 0."""
+        """Solve M v + a − Aᵀμ = p and A v + c = 0 for v."""
         n = self._n
         right = -rest
         right[:n] += momenta
@@ -284,14 +284,14 @@ class VariationalMotion:
         except np.linalg.LinAlgError as error:
             raise SingularProgramError(
                 f"{self._robot.name}: at t = {t:g} s natural constraints depend on each other, or inertia is missing. "
-                "Take integrator=Reduced(), which goes through singular positions; or another start"
+                "Use integrator=Reduced(), which passes through singular positions; or another start"
             ) from error
         v = np.asarray(found[:n], dtype=np.float64)
         self._keep(whole, rest, v)
         return v
 
     def resume(self, t: float, x: Array, carried: Array) -> None:
-        """Go on from a state.
+        """Continue from a state.
 
         Args:
             t: time [s].
@@ -303,7 +303,7 @@ class VariationalMotion:
         self._reached = x
 
     def carried(self) -> Array:
-        """Velocity at the middle of the last step, shape (nv,)."""
+        """Return the velocity at the middle of the last step, shape (nv,)."""
         return self._newton.z[: self._n].copy()
 
     def _begin(self, t: float, x: Array) -> None:

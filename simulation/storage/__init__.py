@@ -1,1 +1,1 @@
-"""Motions in files, as data frames and as data sets."""
+"""Storage of motions in files, and export as data frames and data sets."""

@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all.
+"""Atomic files, which are written completely or not at all.
 
-:func:`write_atomically` holds even if the power fails; :func:`seal` lets a file show whether it was changed.
+:func:`write_atomically` is safe even if the power fails; :func:`seal` makes later changes of a file detectable.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ...symbolic.errors import StudyError
 
 _MARK, _DIGITS = b"sha256:", 64
 BLANK = f"{_MARK.decode()}{'0' * _DIGITS}"
-"""Where :func:`seal` writes the digest: the file holds it once, behind any other text that begins in the same way."""
+"""Placeholder for the digest of :func:`seal`: it must follow any other text that starts with the same mark."""
 
 
 def seal(data: bytes) -> bytes:
-    """Write a digest of the whole file into its :data:`BLANK`.
+    """Return a file with its digest written into its :data:`BLANK`.
 
     Args:
-        data: the file.
+        data: content of the file.
 
     Raises:
-        ValueError: if the last ``sha256:`` of the file is not that of a blank.
+        ValueError: if the last ``sha256:`` of the file is not that of :data:`BLANK`.
     """
     place = data.rfind(_MARK)
     if place != data.rfind(BLANK.encode()):
@@ -36,10 +36,10 @@ def seal(data: bytes) -> bytes:
 
 
 def is_sealed(data: bytes) -> bool:
-    """Whether a file is, to the last bit, what :func:`seal` returned.
+    """True if a file is exactly what :func:`seal` returned.
 
     Args:
-        data: the file.
+        data: content of the file.
     """
     place = data.rfind(_MARK)
     end = place + len(BLANK)
@@ -48,11 +48,11 @@ def is_sealed(data: bytes) -> bool:
 
 
 def write_atomically(target: Path, data: bytes, place: Path) -> None:
-    """Write a file, so that at any instant it is there whole or not at all.
+    """Write a file so that at any instant it exists completely or not at all.
 
     Args:
-        target: the file; its folder is made if missing.
-        data: what it is to hold.
+        target: path of the file; its folder is created if missing.
+        data: content of the file.
         place: an existing folder of the same file system for the temporary file.
 
     Raises:
@@ -62,7 +62,7 @@ def write_atomically(target: Path, data: bytes, place: Path) -> None:
     try:
         make_folder(target.parent)
         name = place / f"{secrets.token_hex(8)}.part"
-        # Who may read it is what the user's mask says, as of any file.
+        # The user's umask decides who may read it, as for any file.
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         temporary = name
         with os.fdopen(handle, "wb") as file:
@@ -81,13 +81,13 @@ def write_atomically(target: Path, data: bytes, place: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that they are there after a power failure too.
+    """Create a folder and its parents, so that they survive a power failure.
 
     Args:
-        path: of the folder; it may be there already.
+        path: path of the folder, which may exist.
 
     Raises:
-        OSError: if it cannot be made.
+        OSError: if it cannot be created.
     """
     if not path.is_dir():
         make_folder(path.parent)
@@ -96,7 +96,7 @@ def make_folder(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Some network file systems cannot, and some folders may be written but not read; the file itself is safe by then.
+    # Some network file systems cannot sync, and some folders may be written but not read; the file itself is safe.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -106,16 +106,16 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_whole(target: Path, write: Callable[[Path], None]) -> None:
-    """Write through a temporary file beside ``target`` and rename it, so that no half-written file is ever seen.
+    """Write to a temporary file beside ``target`` and rename it, so that no partial file is ever visible.
 
     Args:
-        target: the file.
-        write: writes into the path that it is given.
+        target: path of the file.
+        write: function that writes to the path that it gets.
     """
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
     except OSError as error:
-        # Whoever asked for the target knows nothing of a temporary file.
+        # The error names the target, because the caller does not know the temporary file.
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     os.close(handle)
     temporary = Path(name)

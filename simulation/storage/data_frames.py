@@ -1,4 +1,4 @@
-"""Motions as pandas data frames, a column for each number, and as xarray data sets over named dimensions."""
+"""Motions as pandas data frames, with a column for each number, and as xarray data sets over named dimensions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 GROUPS = ("q", "v", "u", "deviation", "pivots", "active")
-"""What has several numbers for each sample."""
+"""Quantities with several values per sample."""
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names; one that occurred before gets a number: ``"name 2"``.
+    """Return the names, with a number added to repeated ones: ``"name 2"``.
 
     Args:
-        names: in order.
+        names: the names in order.
     """
     found: list[str] = []
     for name in names:
@@ -40,11 +40,11 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns_of(labels: Labels, sizes: Mapping[str, int]) -> dict[str, Columns]:
-    """Unique names and units of each group of numbers.
+    """Return unique names and units of each group of values.
 
     Args:
-        labels: of a motion.
-        sizes: how many numbers each group has for a sample; more than rows have names in a law that names none.
+        labels: labels of a motion.
+        sizes: number of values per sample in each group; a law without row names has more than there are names.
     """
     named = {"q": labels.coordinates, "v": labels.velocities, "u": labels.inputs}
     for group in GROUPS[3:]:
@@ -55,10 +55,10 @@ def columns_of(labels: Labels, sizes: Mapping[str, int]) -> dict[str, Columns]:
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """All names that occur, each once.
+    """Return all distinct names, with the unit of the first occurrence.
 
     Args:
-        parts: columns of segments.
+        parts: columns of the segments.
     """
     units: dict[str, str] = {}
     for part in parts:
@@ -68,11 +68,11 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(values: NDArray[np.generic], own: Columns, every: Columns) -> NDArray[np.generic]:
-    """Columns among others; NaN, or False, in those that are not there.
+    """Return columns inserted among others; missing ones are NaN or False.
 
     Args:
         values: shape (N, own columns).
-        own: their names.
+        own: names of these columns.
         every: names of all columns.
     """
     empty = False if values.dtype == np.bool_ else np.nan
@@ -82,29 +82,29 @@ def spread(values: NDArray[np.generic], own: Columns, every: Columns) -> NDArray
 
 
 def motion_attributes(labels: Labels, ending: str | Sequence[str], wall_time: float) -> dict[Hashable, Any]:
-    """What attributes tell of a motion.
+    """Return the attributes of a motion.
 
     Args:
-        labels: of the motion.
-        ending: why it ended; for a batch, for each lane.
-        wall_time: that it took [s].
+        labels: labels of the motion.
+        ending: reason for which it ended; for a batch, one per lane.
+        wall_time: wall-clock time of the simulation [s].
     """
     told = ending if isinstance(ending, str) else list(ending)
     return {"robot": labels.robot, "controller": labels.controller, "ending": told, "wall_time": wall_time}
 
 
 DIMENSIONS = {"q": "coordinate", "v": "velocity", "u": "input", "deviation": "row", "pivots": "row", "active": "row"}
-"""What the numbers of each group belong to."""
+"""Dimension along which the values of each group lie."""
 
 
 def dataset(motion: Trajectory) -> xarray.Dataset:
-    """Arrays such as ``q(time, coordinate)``, ``u(time, input)``, ``deviation(time, row)`` and ``energy(time)``.
+    """Return arrays such as ``q(time, coordinate)``, ``u(time, input)``, ``deviation(time, row)`` and ``energy(time)``.
 
-    The dimensions have the names as coordinates, and the units beside them, as in ``coordinate_unit``. Parameters are
+    The dimensions have names as coordinates, and units beside them, as in ``coordinate_unit``. Parameters are
     ``p(parameter)`` and ``controller_p(law_parameter)``, metrics ``metrics(metric)``.
 
     Args:
-        motion: any.
+        motion: the motion.
 
     Raises:
         MissingPackageError: without xarray.
@@ -119,12 +119,12 @@ def dataset(motion: Trajectory) -> xarray.Dataset:
 
 
 def batch_dataset(motions: Trajectories) -> xarray.Dataset:
-    """The same with ``lane`` in front: ``q(lane, sample, coordinate)``, …; times are ``t(lane, sample)``.
+    """Return the same with ``lane`` as first dimension: ``q(lane, sample, coordinate)``, …; times: ``t(lane, sample)``.
 
-    ``count``, ``failure`` and ``ending`` tell of each lane. Beyond its end samples are NaN.
+    ``count``, ``failure`` and ``ending`` describe each lane. Beyond its end samples are NaN.
 
     Args:
-        motions: any.
+        motions: the motions.
 
     Raises:
         MissingPackageError: without xarray.
@@ -148,13 +148,13 @@ def batch_dataset(motions: Trajectories) -> xarray.Dataset:
 
 
 def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
-    """The same as of a single motion, with the coordinates ``phase(time)``, a number, and ``phase_name(phase_number)``.
+    """Return the same as for a single motion, with ``phase(time)``, an index, and ``phase_name(phase_number)``.
 
-    What one phase has and another has not, such as the rows of its program, is NaN there, or False. At a switch
-    there are two samples of one time. Parameters are those of the first segment that has them; metrics are left out.
+    Quantities that some phases lack, such as the rows of another program, are NaN there, or False. At a switch there
+    are two samples of the same time. Parameters are those of the first segment that has them; metrics are omitted.
 
     Args:
-        motion: any with at least one segment.
+        motion: the motion, with at least one segment.
 
     Raises:
         MissingPackageError: without xarray.
@@ -179,7 +179,9 @@ def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
     values = {"p": dict[str, float](), "controller_p": dict[str, float]()}
     for segment in reversed(segments):
         values["p"] |= dict(zip(segment.labels.parameters, segment.p.tolist(), strict=True))
-        values["controller_p"] |= dict(zip(segment.labels.law_parameters, segment.controller_p.tolist(), strict=True))
+        values["controller_p"] |= dict(
+            zip(segment.labels.controller_parameters, segment.controller_p.tolist(), strict=True)
+        )
     arrays |= {name: np.array(list(numbers.values()), dtype=np.float64) for name, numbers in values.items()}
     arrays["metrics"] = np.zeros(0)
     labels = Labels(
@@ -190,7 +192,7 @@ def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
         inputs=columns["u"],
         rows=columns["deviation"].names,
         parameters=tuple(values["p"]),
-        law_parameters=tuple(values["controller_p"]),
+        controller_parameters=tuple(values["controller_p"]),
         energy_unit=segments[0].labels.energy_unit if segments else "J",
     )
     attributes = motion_attributes(labels, motion.ending, sum(segment.wall_time for segment in segments))
@@ -213,12 +215,12 @@ def _dataset(
     coordinates: Mapping[str, tuple[Any, ...]],
     attributes: Mapping[Hashable, Any],
 ) -> xarray.Dataset:
-    """What all kinds have in common."""
+    """Build a data set of any kind."""
     xr = import_optional("xarray", "data")
     variables: dict[str, Any] = {}
     places: dict[str, Any] = dict(coordinates)
     for group, shared in DIMENSIONS.items():
-        # A law may tell pivots of rows that it has no names for.
+        # A law may have pivots of rows without names.
         apart = shared == "row" and columns[group] != columns["deviation"]
         dimension = f"{group}_row" if apart else shared
         variables[group] = ((*samples, dimension), arrays[group].copy())
@@ -229,7 +231,7 @@ def _dataset(
     variables["status"] = (samples, arrays["status"].copy())
     for name, dimension, names in (
         ("p", "parameter", labels.parameters),
-        ("controller_p", "law_parameter", labels.law_parameters),
+        ("controller_p", "law_parameter", labels.controller_parameters),
         ("metrics", "metric", metrics),
     ):
         variables[name] = ((*lanes, dimension), arrays[name].copy())
@@ -239,12 +241,12 @@ def _dataset(
 
 
 def frame(motion: Trajectory) -> pandas.DataFrame:
-    """Columns such as ``q.theta1``, ``v.theta1``, ``u.M1``, ``deviation.path``, ``energy`` and ``status`` over ``t``.
+    """Return columns such as ``q.theta1``, ``v.theta1``, ``u.M1``, ``deviation.path`` and ``energy`` over ``t``.
 
-    ``attrs`` hold the units by column, the parameters by name, the metrics, and robot, controller and ending.
+    ``attrs`` contains the units by column, the parameters by name, the metrics, and robot, controller and ending.
 
     Args:
-        motion: any.
+        motion: the motion.
 
     Raises:
         MissingPackageError: without pandas.
@@ -257,7 +259,7 @@ def frame(motion: Trajectory) -> pandas.DataFrame:
         **motion_attributes(labels, motion.ending, motion.wall_time),
         "units": {"t": "s", **units},
         "parameters": dict(zip(labels.parameters, motion.p.tolist(), strict=True)),
-        "law_parameters": dict(zip(labels.law_parameters, motion.controller_p.tolist(), strict=True)),
+        "law_parameters": dict(zip(labels.controller_parameters, motion.controller_p.tolist(), strict=True)),
         "metrics": dict(motion.metrics),
         "notes": [list(note) for note in motion.notes],
     }
@@ -265,10 +267,10 @@ def frame(motion: Trajectory) -> pandas.DataFrame:
 
 
 def batch_frame(motions: Trajectories) -> pandas.DataFrame:
-    """The same for each lane up to its end, one below the other, over ``lane`` and ``t``.
+    """Return the same for each lane up to its end, stacked over ``lane`` and ``t``.
 
     Args:
-        motions: any.
+        motions: the motions.
 
     Raises:
         MissingPackageError: without pandas.
@@ -285,7 +287,9 @@ def batch_frame(motions: Trajectories) -> pandas.DataFrame:
         **motion_attributes(labels, motions.endings, motions.wall_time),
         "units": {"t": "s", **units},
         "parameters": {name: motions.p[:, i].tolist() for i, name in enumerate(labels.parameters)},
-        "law_parameters": {name: motions.controller_p[:, i].tolist() for i, name in enumerate(labels.law_parameters)},
+        "law_parameters": {
+            name: motions.controller_p[:, i].tolist() for i, name in enumerate(labels.controller_parameters)
+        },
         "metrics": {name: values.tolist() for name, values in motions.metrics.items()},
         "notes": [[list(note) for note in notes] for notes in motions.notes],
     }
@@ -293,12 +297,12 @@ def batch_frame(motions: Trajectories) -> pandas.DataFrame:
 
 
 def phased_frame(motion: PhasedTrajectory) -> pandas.DataFrame:
-    """The same for each segment, one below the other, with the number of the ``phase`` in front.
+    """Return the same for each segment, stacked, with the index of the ``phase`` as first column.
 
-    What one phase has and another has not, such as the rows of its program, is NaN there, or False.
+    Quantities that some phases lack, such as the rows of another program, are NaN there, or False.
 
     Args:
-        motion: any with at least one segment.
+        motion: the motion, with at least one segment.
 
     Raises:
         MissingPackageError: without pandas.

@@ -1,4 +1,4 @@
-"""The robots and controllers that loaded motions get, and whether they are those of the file."""
+"""Checks that the robots and controllers passed for a loaded motion are those of its file."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .content import FileContent
 
 Array = NDArray[np.float64]
 LOOKED_AT = 20
-"""Samples at most whose energy is compared."""
+"""Largest number of samples whose energy is compared."""
 AGREE = 1e-7
-"""What an energy may differ from that of the file, of all energies that occur."""
+"""Largest relative difference of an energy from that of the file."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelMatch:
-    """Who moved in one segment.
+    """Robot and controller of one segment.
 
     Attributes:
         robot: the plant, or None.
-        controller: what drove it, or None.
+        controller: the controller, or None.
     """
 
     robot: Robot | None
@@ -39,8 +39,8 @@ class ModelMatch:
         """Raise MotionFileError if robot or controller have other names or sizes than those of the file.
 
         Args:
-            content: of the file.
-            labels: that it holds.
+            content: content of the file.
+            labels: labels in the file.
         """
         if self.robot is None:
             return
@@ -56,65 +56,65 @@ class ModelMatch:
                 ("controller", labels.controller, own.controller),
                 ("inputs", labels.inputs, own.inputs),
                 ("rows", labels.rows, own.rows),
-                ("parameters of the controller", labels.law_parameters, own.law_parameters),
+                ("parameters of the controller", labels.controller_parameters, own.controller_parameters),
             ]
         for what, theirs, ours in pairs:
             if theirs != ours:
                 raise MotionFileError(
-                    f"{content.path}: the motion is not of what was given: its {what} are {_said(theirs)}, and the "
-                    f"given ones {_said(ours)}. Build robot and controller as they were, or load it without them"
+                    f"{content.path}: the motion is not of the given robot and controller: {what} in the file: "
+                    f"{_text(theirs)}; given: {_text(ours)}. Build them as they were, or load it without them"
                 )
 
     def labels(self, labels: Labels) -> Labels | None:
-        """Those that a motion is to keep: None if robot and controller tell all of them.
+        """Return the labels that a motion must store: None if robot and controller provide all of them.
 
         Args:
-            labels: of the file.
+            labels: labels of the file.
         """
         complete = self.robot is not None and (self.controller is not None or not labels.controller)
         return None if complete else labels
 
     def require_energy(self, content: FileContent, samples: tuple[Array, Array, Array, Array], p: Array) -> None:
-        """Raise MotionFileError if the robot has not the energies of the file: it is another one of the same names.
+        """Raise MotionFileError if the robot's energies differ from the file's: another robot with the same names.
 
         Args:
-            content: of the file.
+            content: content of the file.
             samples: t, shape (n,), q, v, and T + V, shape (n,).
             p: the plant's parameters, shape (np,).
         """
-        t, q, v, told = samples
+        t, q, v, saved = samples
         robot = self.robot
-        finite = np.isfinite(told) & np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
-        places = np.flatnonzero(finite)
-        if robot is None or not len(places):
+        finite = np.isfinite(saved) & np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+        indices = np.flatnonzero(finite)
+        if robot is None or not len(indices):
             return
-        places = places[np.unique(np.linspace(0, len(places) - 1, LOOKED_AT).astype(int))]
+        indices = indices[np.unique(np.linspace(0, len(indices) - 1, LOOKED_AT).astype(int))]
         energies = ca.vertcat(robot.kinetic_energy, robot.potential_energy)
         try:
             found = values_along(
-                robot, None, energies, t[places, None], q[places], v[places], p[None], np.zeros((1, 0))
+                robot, None, energies, t[indices, None], q[indices], v[indices], p[None], np.zeros((1, 0))
             )
         except EruginError as error:
             raise MotionFileError(f"{content.path}: {error}") from error
-        scale = float(np.abs(found).max() + np.abs(told[places]).max())
-        off = np.abs(found.sum(axis=1) - told[places])
+        scale = float(np.abs(found).max() + np.abs(saved[indices]).max())
+        off = np.abs(found.sum(axis=1) - saved[indices])
         worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
         if not off[worst] <= AGREE * scale:
             raise MotionFileError(
-                f"{content.path}: the motion is not of the robot that was given: at t = {t[places[worst]]:g} s its "
-                f"energy is {told[places[worst]]:.9g}, and that of {robot.name!r} would be {found[worst].sum():.9g}. "
+                f"{content.path}: the motion is not of the given robot: at t = {t[indices[worst]]:g} s its "
+                f"energy is {saved[indices[worst]]:.9g}, but that of {robot.name!r} is {found[worst].sum():.9g}. "
                 "Build the robot as it was, or load the motion without it"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class ModelMatches:
-    """Robots and controllers as they were given: one, or one for each segment.
+    """Robots and controllers as passed by the user: one, or one for each segment.
 
     Attributes:
-        content: of the file.
+        content: content of the file.
         robot: one for all segments, or a sequence.
-        controller: likewise.
+        controller: one for all segments, or a sequence.
     """
 
     content: FileContent
@@ -128,10 +128,10 @@ class ModelMatches:
         robot: Robot | Sequence[Robot] | None,
         controller: Controller | Sequence[Controller | None] | None,
     ) -> ModelMatches:
-        """Check what was given.
+        """Check the arguments.
 
         Args:
-            content: of the file.
+            content: content of the file.
             robot: a robot, several, or None.
             controller: a controller, several, or None.
         """
@@ -142,15 +142,15 @@ class ModelMatches:
         if not isinstance(laws, Sequence) or not all(each is None or isinstance(each, Controller) for each in laws):
             raise MotionFileError(f"controller= must be a Controller, or a list of them, got {controller!r:.80}")
         if robot is None and controller is not None:
-            raise MotionFileError("controller= needs robot=, the plant that it drove")
+            raise MotionFileError("controller= requires robot=, the plant that it controlled")
         return cls(content, robot, controller)
 
     def only(self) -> ModelMatch:
-        """Of a motion in one segment."""
+        """Return the match for a motion in one segment."""
         return self.each(1)[0]
 
     def each(self, count: int) -> list[ModelMatch]:
-        """Of each segment.
+        """Return the matches for each segment.
 
         Args:
             count: number of segments.
@@ -164,6 +164,6 @@ class ModelMatches:
         return [ModelMatch(robot, controller) for robot, controller in zip(robots, controllers, strict=True)]
 
 
-def _said(what: object) -> str:
+def _text(what: object) -> str:
     text = repr(getattr(what, "names", what))
     return text if len(text) < 300 else f"{text[:300]}…"

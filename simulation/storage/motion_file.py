@@ -1,4 +1,4 @@
-"""Motions in files, without loss and without pickles, loaded again with or without their robots."""
+"""Motion files: motions saved without loss and without pickles, loaded with or without their robots."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .npz_archive import read_archive, write_archive
 
 
 def jump_parts(jump: ConsistentVelocity, pieces: ArrayCollector) -> dict[str, object]:
-    """Header of velocities that were made consistent.
+    """Return the header of consistent velocities.
 
     Args:
-        jump: that is saved.
-        pieces: to which its arrays are added.
+        jump: the velocities to save.
+        pieces: collector of the arrays.
     """
     for name in ("velocity", "change", "impulses", "reactions", "energy_before", "energy_after", "residual"):
         pieces.add(name, getattr(jump, name))
@@ -36,10 +36,10 @@ def jump_parts(jump: ConsistentVelocity, pieces: ArrayCollector) -> dict[str, ob
 
 
 def read_jump(content: FileContent) -> ConsistentVelocity:
-    """Velocities that were made consistent.
+    """Read consistent velocities.
 
     Args:
-        content: that :func:`jump_parts` made.
+        content: content written by :func:`jump_parts`.
     """
     velocity = content.array("velocity", (None,))
     return ConsistentVelocity(
@@ -56,11 +56,11 @@ def read_jump(content: FileContent) -> ConsistentVelocity:
 
 
 def impact_parts(impact: Impact, pieces: ArrayCollector) -> dict[str, object]:
-    """Header of an impact.
+    """Return the header of an impact.
 
     Args:
-        impact: that is saved.
-        pieces: to which its arrays are added.
+        impact: the impact to save.
+        pieces: collector of the arrays.
     """
     for name in ("velocity", "impulses", "energy_before", "energy_after"):
         pieces.add(name, getattr(impact, name))
@@ -71,10 +71,10 @@ def impact_parts(impact: Impact, pieces: ArrayCollector) -> dict[str, object]:
 
 
 def read_impact(content: FileContent) -> Impact:
-    """An impact.
+    """Read an impact.
 
     Args:
-        content: that :func:`impact_parts` made.
+        content: content written by :func:`impact_parts`.
     """
     friction, constraints = content.texts("friction"), content.texts("by_constraint")
     return Impact(
@@ -89,17 +89,17 @@ def read_impact(content: FileContent) -> Impact:
 
 
 CONTROLLER_P = "law_p"
-"""Name of the array in files, from the first version of the format on."""
+"""Name of the array in files, since the first version of the format."""
 OF = {"active": np.bool_, "status": np.int64}
-"""Types of what is not a float."""
+"""Types of arrays that are not float."""
 
 
 def single_parts(motion: Trajectory, pieces: ArrayCollector) -> dict[str, object]:
-    """Header of a single motion.
+    """Return the header of a single motion.
 
     Args:
-        motion: that is saved.
-        pieces: to which its arrays are added.
+        motion: the motion to save.
+        pieces: collector of the arrays.
     """
     for name in (*SAMPLED, "p"):
         pieces.add(name, getattr(motion, name))
@@ -116,11 +116,11 @@ def single_parts(motion: Trajectory, pieces: ArrayCollector) -> dict[str, object
 
 
 def read_single(content: FileContent, owner: ModelMatch) -> Trajectory:
-    """A single motion.
+    """Read a single motion.
 
     Args:
-        content: that :func:`single_parts` made.
-        owner: who moved.
+        content: content written by :func:`single_parts`.
+        owner: robot and controller.
     """
     labels = read_labels(content)
     owner.require(content, labels)
@@ -131,7 +131,7 @@ def read_single(content: FileContent, owner: ModelMatch) -> Trajectory:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (len(labels.parameters),)),
-        controller_p=content.array(CONTROLLER_P, (len(labels.law_parameters),)),
+        controller_p=content.array(CONTROLLER_P, (len(labels.controller_parameters),)),
         wall_time=content.number("wall_time"),
         ending=content.text("ending"),
         notes=tuple(zip(content.array("note_times", (len(notes),)).tolist(), notes, strict=True)),
@@ -143,11 +143,11 @@ def read_single(content: FileContent, owner: ModelMatch) -> Trajectory:
 
 
 def batch_parts(motions: Trajectories, pieces: ArrayCollector) -> dict[str, object]:
-    """Header of motions side by side.
+    """Return the header of a batch of motions.
 
     Args:
-        motions: that are saved.
-        pieces: to which their arrays are added.
+        motions: the motions to save.
+        pieces: collector of the arrays.
     """
     for name in (*SAMPLED, "p", "count", "failure"):
         pieces.add(name, getattr(motions, name))
@@ -165,11 +165,11 @@ def batch_parts(motions: Trajectories, pieces: ArrayCollector) -> dict[str, obje
 
 
 def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
-    """Motions side by side.
+    """Read a batch of motions.
 
     Args:
-        content: that :func:`batch_parts` made.
-        owner: who moved.
+        content: content written by :func:`batch_parts`.
+        owner: robot and controller.
     """
     labels = read_labels(content)
     owner.require(content, labels)
@@ -179,7 +179,7 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
     times = iter(content.array("note_times", (sum(map(len, said)),)).tolist())
     count, endings = content.array("count", (lanes,), np.int64), content.texts("endings")
     if len(said) != lanes or len(endings) != lanes or (count < 0).any() or (count > shape[1]).any():
-        raise content.wrong(f"notes, endings and counts are not those of {lanes} lanes of {shape[1]} samples")
+        raise content.error(f"notes, endings and counts do not fit {lanes} lanes of {shape[1]} samples")
     motions = Trajectories(
         **{name: content.array(name, (*shape, *sizes[name]), OF.get(name, np.float64)) for name in SAMPLED},
         count=count,
@@ -190,7 +190,7 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (lanes, len(labels.parameters))),
-        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.law_parameters))),
+        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.controller_parameters))),
         wall_time=content.number("wall_time"),
         named=owner.labels(labels),
     )
@@ -201,11 +201,11 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
 
 
 def phased_parts(motion: PhasedTrajectory, pieces: ArrayCollector) -> dict[str, object]:
-    """Header of a motion in phases.
+    """Return the header of a motion in phases.
 
     Args:
-        motion: that is saved.
-        pieces: to which its arrays are added.
+        motion: the motion to save.
+        pieces: collector of the arrays.
     """
     if motion.accumulation is not None:
         pieces.add("accumulation", motion.accumulation)
@@ -226,11 +226,11 @@ def phased_parts(motion: PhasedTrajectory, pieces: ArrayCollector) -> dict[str, 
 
 
 def read_phased(content: FileContent, owners: ModelMatches) -> PhasedTrajectory:
-    """A motion in phases.
+    """Read a motion in phases.
 
     Args:
-        content: that :func:`phased_parts` made.
-        owners: who moved.
+        content: content written by :func:`phased_parts`.
+        owners: robots and controllers.
     """
     parts = content.parts("segments")
     segments = tuple(
@@ -238,7 +238,7 @@ def read_phased(content: FileContent, owners: ModelMatches) -> PhasedTrajectory:
     )
     names = content.texts("names")
     if len(segments) != len(parts) or len(names) != len(parts):
-        raise content.wrong(f"{len(parts)} segments are said to have the names {names}")
+        raise content.error(f"{len(parts)} segments have the names {names}")
     return PhasedTrajectory(
         segments=segments,
         names=names,
@@ -251,7 +251,7 @@ def read_phased(content: FileContent, owners: ModelMatches) -> PhasedTrajectory:
 
 
 def _sizes(content: FileContent) -> dict[str, tuple[int | None, ...]]:
-    """Of one sample of each array; None for those of the program's rows, which a law need not name."""
+    """Shapes of one sample of each array; None for the program's rows, which a law need not name."""
     labels = read_labels(content)
     sizes: dict[str, tuple[int | None, ...]] = dict.fromkeys(SAMPLED, ())
     sizes |= {"q": (len(labels.coordinates),), "v": (len(labels.velocities),), "u": (len(labels.inputs),)}
@@ -264,16 +264,16 @@ KINDS = {Trajectory: "trajectory", Trajectories: "trajectories", PhasedTrajector
 
 
 def save_motion(motion: AnyMotion, path: str | Path) -> None:
-    """Write a motion into an NPZ file with a JSON header, without loss, whole or not at all.
+    """Write a motion to an NPZ file with a JSON header, without loss and atomically.
 
-    Everything is kept but robot and controller, whose names are. ``numpy.load`` reads the arrays, too.
+    Everything is saved but robot and controller, of which only names are. ``numpy.load`` reads the arrays, too.
 
     Args:
-        motion: of any kind.
-        path: the file, which should end in ``.npz``; one that is there is replaced.
+        motion: the motion.
+        path: path of the file, which should end in ``.npz``; an existing file is replaced.
 
     Raises:
-        MotionFileError: if it cannot be written.
+        MotionFileError: if the file cannot be written.
     """
     pieces = ArrayCollector()
     if isinstance(motion, Trajectory):
@@ -283,7 +283,7 @@ def save_motion(motion: AnyMotion, path: str | Path) -> None:
     elif isinstance(motion, PhasedTrajectory):
         header = phased_parts(motion, pieces)
     else:
-        raise MotionFileError(f"a motion is a Trajectory, Trajectories or a PhasedTrajectory, got {motion!r:.80}")
+        raise MotionFileError(f"motion must be a Trajectory, Trajectories or PhasedTrajectory, got {motion!r:.80}")
     write_archive(Path(path), {"erugin": _version(), "kind": KINDS[type(motion)], "motion": header}, pieces.arrays)
 
 
@@ -293,22 +293,22 @@ def load_motion(
     robot: Robot | Sequence[Robot] | None = None,
     controller: Controller | Sequence[Controller | None] | None = None,
 ) -> AnyMotion:
-    """What a motion's ``save`` wrote, every number the same to the last bit.
+    """Load a motion written by its ``save``; every number is the same to the last bit.
 
     Without its robot a motion can be plotted, exported and saved again, but not evaluated or animated.
 
     Args:
-        path: the file.
+        path: path of the file.
         robot: the plant that moved, built as it was then; for a motion in phases whose plants differ, one for each
-            segment. Parameters have the values of the file.
-        controller: what drove it, or for a motion in phases one for each segment.
+            segment. Parameters take the values of the file.
+        controller: the controller, or for a motion in phases one for each segment.
 
     Returns:
         A Trajectory, Trajectories, or a PhasedTrajectory.
 
     Raises:
-        MotionFileError: for a file that is not one of a motion, is damaged, or was written by a newer version; for a
-            robot or controller whose names or numbers are not those of the file.
+        MotionFileError: for a file that is not a motion file, is damaged, or was written by a newer version; for a
+            robot or controller whose names or numbers differ from those of the file.
     """
     place = Path(path)
     header, arrays = read_archive(place)
@@ -322,8 +322,8 @@ def load_motion(
     elif kind == KINDS[PhasedTrajectory]:
         motion = read_phased(content.part("motion"), owners)
     else:
-        raise content.wrong(f"it holds a motion of the unknown kind {kind!r}")
-    content.require_all_taken()
+        raise content.error(f"it contains a motion of the unknown kind {kind!r}")
+    content.require_all_read()
     return motion
 
 
@@ -333,21 +333,21 @@ def load_as(
     robot: Robot | Sequence[Robot] | None,
     controller: Controller | Sequence[Controller | None] | None,
 ) -> M:
-    """:func:`load_motion` for one kind of motion.
+    """Load a motion of one kind by :func:`load_motion`.
 
     Args:
         kind: Trajectory, Trajectories or PhasedTrajectory.
-        path: the file.
+        path: path of the file.
         robot: the plant that moved.
-        controller: what drove it.
+        controller: the controller.
 
     Raises:
-        MotionFileError: if the file holds another kind.
+        MotionFileError: if the file contains another kind.
     """
     motion = load_motion(path, robot=robot, controller=controller)
     if not isinstance(motion, kind):
         raise MotionFileError(
-            f"{path}: this is a {type(motion).__name__}, not a {kind.__name__}: load_motion(path) loads any of them"
+            f"{path}: this is a {type(motion).__name__}, not a {kind.__name__}: load_motion(path) loads any kind"
         )
     return motion
 
@@ -356,5 +356,5 @@ def _version() -> str:
     try:
         return importlib.metadata.version("erugin")
     except importlib.metadata.PackageNotFoundError:
-        # From a folder of sources that was never installed.
+        # Running from a source folder that was never installed.
         return ""

@@ -69,7 +69,7 @@ def test_folder_that_is_refused(
     folder.chmod(0o777)
     monkeypatch.setenv("ERUGIN_CACHE_DIR", str(folder))
     rows = shown(capsys)
-    assert rows["folder"] == f"none: others can write to {folder}; each process compiles its kernels anew"
+    assert rows["folder"] == f"none: others can write to {folder}; each process compiles its kernels again"
     assert rows.keys() == {"folder", "compiler"}
     assert main(["cache", "clear"]) == 0
     assert capsys.readouterr().out == f"there is no cache to clear: others can write to {folder}\n"
@@ -77,7 +77,7 @@ def test_folder_that_is_refused(
 
 def test_no_room(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.setattr(cache_command, "has_free_space", lambda folder: folder != cache)
-    assert shown(capsys)["room"].startswith("none, it is full or read-only")
+    assert shown(capsys)["room"].startswith("none, the folder is full or read-only")
 
 
 def test_clearing(capsys: pytest.CaptureFixture[str], cache: Path, copier: Compiler) -> None:

@@ -95,8 +95,8 @@ def test_the_command_writes_out_the_equations(tmp_path: Path, capsys: pytest.Cap
     ("words", "message"),
     [
         (["--robot", "exoskelton"], "Did you mean 'exoskeleton'"),
-        (["--links", "0"], "start at 1, got 0"),
-        (["--up-to", "-2"], "start at 1, got -2"),
+        (["--links", "0"], "at least 1, got 0"),
+        (["--up-to", "-2"], "at least 1, got -2"),
     ],
 )
 def test_bad_words_are_refused(

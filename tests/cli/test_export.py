@@ -141,7 +141,7 @@ def test_a_law_goes_into_a_folder_of_c_which_is_not_replaced_unasked(
     assert listed == [str(out / name) for name in names]
     before = (out / "two_links.c").read_bytes()
     assert export(file, word, "--out", str(out), "--set", "gain=7") == 2
-    assert "is not empty: give another folder by --out, or replace it by --overwrite" in capsys.readouterr().err
+    assert "is not empty: choose another folder by --out, or replace it by --overwrite" in capsys.readouterr().err
     assert (out / "two_links.c").read_bytes() == before
     assert export(file, word, "--out", str(out), "--set", "gain=7", "--what", "loop", "--overwrite") == 0
     assert (out / "two_links_plant.h").exists()
@@ -160,18 +160,18 @@ def test_files_have_the_name_of_the_scenario_if_none_is_given(
     ("words", "said"),
     [
         (["--to", "dae"], "unknown format 'dae'. Known: c, casadi, fmu, mjcf, urdf."),
-        (["--to", "urdf", "--what", "law"], "urdf takes plant, not the law: say --to fmu or --to c or --to casadi"),
-        (["--to", "casadi", "--what", "loop"], "casadi takes law, not the loop: say --to fmu or --to c"),
+        (["--to", "urdf", "--what", "law"], "urdf supports plant, not the law: use --to fmu or --to c or --to casadi"),
+        (["--to", "casadi", "--what", "loop"], "casadi supports law, not the loop: use --to fmu or --to c"),
         (["--to", "fmu", "--what", "robot"], "unknown part of a motion 'robot'"),
-        (["--to", "c", "--fmi", "2.0"], "--fmi is the version of an FMU, and c has none"),
+        (["--to", "c", "--fmi", "2.0"], "--fmi requires --to fmu, got --to c"),
         (["--to", "fmu", "--fmi", "1.0"], "unknown version of FMI '1.0'"),
         (["--to", "c", "--set", "m9=1"], "unknown setting or parameter of two-links 'm9'"),
         (["--to", "c", "--set", "m1=-1"], "parameter 'm1' must be greater than zero, got -1.0"),
         (
             ["--to", "fmu", "--ignore", "pin"],
-            "--ignore leaves a part of a robot out of mjcf or urdf: fmu takes all of it",
+            "--ignore requires --to mjcf or urdf, got --to fmu",
         ),
-        (["--to", "mjcf", "--out", "."], "'.' is a folder, and mjcf is one file"),
+        (["--to", "mjcf", "--out", "."], "'.' is a folder, but mjcf is a single file"),
     ],
 )
 def test_bad_words_are_told_and_nothing_is_written(
@@ -195,10 +195,10 @@ def test_bad_words_are_told_and_nothing_is_written(
     [
         pytest.param(
             *("exoskeleton-steps", ["--c"]),
-            "is a motion in phases ('on foot A', 'on foot B'), each with a controller",
+            "is a motion in phases ('on foot A', 'on foot B'), each with its own controller",
             marks=pytest.mark.slow,
         ),
-        ("two-links-free", ["--c"], "nothing drives free: export its plant, --to fmu --what plant or --to mjcf"),
+        ("two-links-free", ["--c"], "free has no controller: export its plant, --to fmu --what plant or --to mjcf"),
         ("nothing", ["--c"], "unknown scenario 'nothing'"),
     ],
 )
@@ -221,7 +221,7 @@ def test_what_for_must_be_said(file: str, capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit) as ended:
         export(file)
     assert ended.value.code == 2
-    assert f"say for what: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
+    assert f"a format is required: --to {'|'.join(FORMATS)}" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +261,7 @@ def test_a_package_that_is_missing_is_told_with_its_command(
 
 def test_a_folder_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bridges", "--out", "nowhere"]) == 2
-    assert "--out is where --compare writes" in capsys.readouterr().err
+    assert "--out requires --compare" in capsys.readouterr().err
 
 
 def test_every_extra_is_one_of_the_project_and_brings_the_package() -> None:

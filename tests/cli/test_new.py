@@ -30,7 +30,7 @@ def test_what_is_written_runs_as_it_is(
 ) -> None:
     monkeypatch.setattr("erugin.views.film.FRAMES", 4)
     assert main(["new", "mine.py"]) == 0
-    assert capsys.readouterr().out == "mine.py is written. Next:\n  erugin run mine.py\n  erugin list mine.py\n"
+    assert capsys.readouterr().out == "mine.py has been written. Next:\n  erugin run mine.py\n  erugin list mine.py\n"
     assert files(folder) == ["mine.py"]
     assert main(["run", "mine.py"]) == 0
     output, errors = capsys.readouterr()
@@ -63,7 +63,7 @@ def test_the_template_is_short() -> None:
 def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text("mine", encoding="utf-8")
     assert main(["new", "mine.py"]) == 2
-    assert capsys.readouterr().err == "error: 'mine.py' is there already, and stays as it is: give another name\n"
+    assert capsys.readouterr().err == "error: 'mine.py' already exists and was not changed: choose another name\n"
     assert (folder / "mine.py").read_text(encoding="utf-8") == "mine"
     (folder / "link.py").symlink_to("nowhere.py")
     assert main(["new", "link.py"]) == 2
@@ -73,10 +73,10 @@ def test_nothing_is_written_over(folder: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("mine", "a scenario is a Python file, whose name ends in .py, got 'mine'"),
-        ("mine.txt", "whose name ends in .py"),
+        ("mine", "the file must end in .py, got 'mine'"),
+        ("mine.txt", "the file must end in .py"),
         ("no/folder/mine.py", "cannot write 'no/folder/mine.py': No such file or directory"),
-        (".py", "whose name ends in .py"),
+        (".py", "the file must end in .py"),
     ],
 )
 def test_names_that_do_not_do(folder: Path, capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:

@@ -83,18 +83,18 @@ def test_other_numbers_are_told_by_how_much_they_differ(
     file.write_bytes(seal(sink.getvalue().to_pybytes()))
     assert main(["replay", str(other), "--task", "0", "--out", str(tmp_path / "out")]) == 1
     output, errors = capsys.readouterr()
-    assert re.search(r"NOT the numbers of the results, by up to 0\.0099 of error_rms", errors)
+    assert re.search(r"NOT the numbers of the results, differences up to 0\.0099 of error_rms", errors)
     assert "bit for bit" not in output
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "say which run: --task K for the first of a task, or --run R"),
+        ([], "a run is required: --task K for the first of a task, or --run R"),
         (["--task", "24"], "there is no task 24: the study has 24, the first is 0"),
         (["--task", "-1"], "there is no task -1"),
         (["--run", "360"], "there is no run 360"),
-        (["--task", "2", "--run", "0"], "run 0 is of task 0, not of task 2"),
+        (["--task", "2", "--run", "0"], "run 0 belongs to task 0, not to task 2"),
     ],
 )
 def test_runs_that_are_not_there(

@@ -103,7 +103,7 @@ def test_all_scenarios_are_run(
     output, errors = capsys.readouterr()
     assert errors == ""
     assert output.count("height") == output.count("as expected\n") - 1 == 2
-    assert output.endswith("2 of 2 scenarios ran, and are as expected\n")
+    assert output.endswith("2 of 2 scenarios ran as expected\n")
     assert files(tmp_path) == ["as-expected", "in-phases"]
     # Two samples at the switch.
     assert [(tmp_path / name / "text.png").read_text() for name in files(tmp_path)] == ["21", "22"]
@@ -130,9 +130,9 @@ def test_what_is_not_as_expected_is_named_and_the_rest_is_run(
     assert all_of(monkeypatch, tmp_path, bad, as_expected) == code
     output, errors = capsys.readouterr()
     assert errors.startswith(said)
-    assert errors.endswith(f"not so: {bad.name}\n")
+    assert errors.endswith(f"not as expected: {bad.name}\n")
     assert ("NOT AS EXPECTED" in output) == (bad is too_high)
-    assert output.endswith("1 of 2 scenarios ran, and are as expected\n")
+    assert output.endswith("1 of 2 scenarios ran as expected\n")
     assert (tmp_path / "as-expected" / "text.png").exists()
 
 
@@ -154,7 +154,7 @@ def test_all_takes_nothing_else(capsys: pytest.CaptureFixture[str], words: list[
     with pytest.raises(SystemExit) as ended:
         main(["run", "--all", *words])
     assert ended.value.code == 2
-    assert "--all runs every scenario with its own settings" in capsys.readouterr().err
+    assert "--all runs every scenario with its default settings" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_run_that_meets_a_singular_position(capsys: pytest.CaptureFixture[str], 
     assert errors.startswith("stopped at t = ")
     assert "Row 'follow[1]' depends on 'follow[0]'" in errors
     assert Status.SINGULAR.sentence in errors
-    assert "What was computed is kept." in errors
+    assert "The motion so far is kept." in errors
     assert re.search(r"time at the end of the path +nan", output)
     assert re.search(r"\n5\.\d\d\d s simulated in", output)
     assert files(tmp_path) == sorted(FEW)
@@ -295,7 +295,7 @@ def test_run_that_fails_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     output, errors = capsys.readouterr()
     assert "stopped at t = 0 s" in errors
     assert Status.NOT_FINITE.sentence in errors
-    assert "there are too few samples for pictures" in errors
+    assert "the motion has too few samples for pictures" in errors
     assert "end of the path" not in output
     assert files(tmp_path) == []
 
@@ -324,7 +324,7 @@ def test_interrupted_run_keeps_what_it_has(
     assert seen == sorted(seen)
     assert 0.0 < seen[-1] < 0.5
     assert errors.startswith("interrupted at t = 1.9")
-    assert errors.endswith("what was computed is kept\n")
+    assert errors.endswith("the motion so far is kept\n")
     assert re.search(r"\n1\.9\d\d s simulated in", output)
     assert files(tmp_path) == sorted(FEW)
     for name in FEW:

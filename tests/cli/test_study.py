@@ -105,7 +105,7 @@ def test_too_many_runs_ask_for_yes(file: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_machine_or_a_cluster_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", str(PENDULUM), "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"]) == 2
-    assert "--workers is of this machine" in capsys.readouterr().err
+    assert "--workers is for this machine" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["0", "-1"])
@@ -124,4 +124,4 @@ def test_an_interrupt_at_any_time_says_where_what_is_done_is(
     assert main(["study", str(PENDULUM), "--out", str(tmp_path / "new")]) == 130
     told = capsys.readouterr().err
     assert "nothing written" not in told
-    assert f"what is done, if anything, is in '{tmp_path / 'new'}': go on by --resume" in told
+    assert f"completed tasks, if any, are in '{tmp_path / 'new'}': continue with --resume" in told

@@ -305,7 +305,7 @@ def test_a_law_that_gave_way_says_when_by_how_much_and_fails(
     assert shares is not None, output
     assert float(shares[1]) + float(shares[2]) == pytest.approx(100.0, abs=0.1)
     assert re.search(said, output), output
-    row = re.search(r"largest deviations while it was not OK: 'path' ([\d.]+) at t = ([\d.]+)", output)
+    row = re.search(r"largest deviations while not OK: 'path' ([\d.]+) at t = ([\d.]+)", output)
     assert row is not None, output
     assert float(row[1]) > 0.05
     assert "NOT AS EXPECTED" in output

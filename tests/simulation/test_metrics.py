@@ -120,11 +120,11 @@ def test_what_is_no_metric_is_refused() -> None:
     arm, program = two_link_arm(), disc_program()
     start: tuple[Any, ...] = ([0.3, 0.8], [0.0, 0.0], 0.1)
     wrong: list[tuple[str, Any]] = [
-        ("needs a scalar expression", {"it": Integral(arm.q)}),
+        ("must have a scalar expression", {"it": Integral(arm.q)}),
         ("uses alien", {"it": Integral(ca.SX.sym("alien"))}),
         ("not accelerations", {"it": Integral(arm.coordinates.a[0])}),
         ("must be a Metric", {"it": arm.q[0]}),
-        ("given by name", [Integral(arm.q[0])]),
+        ("must be a mapping from names", [Integral(arm.q[0])]),
     ]
     for said, metrics in wrong:
         with pytest.raises(ModelError, match=said):
@@ -218,10 +218,10 @@ def test_they_are_the_same_in_a_batch_of_which_some_lanes_end_early() -> None:
 
 def test_what_is_not_recorded_is_refused() -> None:
     arm = swinging_arm()
-    with pytest.raises(ModelError, match="what is recorded must be one of deviation, energy, not_ok; got 'power'"):
+    with pytest.raises(ModelError, match="a recorded signal must be one of deviation, energy, not_ok; got 'power'"):
         RecordedSignal("power")  # type: ignore[arg-type]
     metrics = {"deviation": Final(RecordedSignal("deviation"))}
-    with pytest.raises(ModelError, match="'deviation' is of deviations, but nothing drives the motion"):
+    with pytest.raises(ModelError, match="'deviation' requires deviations, but nothing drives the motion"):
         Simulator(arm, metrics=metrics)
-    with pytest.raises(ModelError, match="'deviation' is of deviations, but Called tells of no rows"):
+    with pytest.raises(ModelError, match="'deviation' requires deviations, but Called has no rows"):
         Simulator(arm, Called(program_control(arm)), metrics=metrics)

@@ -41,12 +41,12 @@ class Judged:
     def add(self, pivots: Array, relative: Array) -> NaturalFinding:
         """What is told of samples of shape (n, k), which a look at their extremes must not contradict."""
         if not self.begun:
-            self.rank.begin(relative[None, 0], ALL)
+            self.rank.start(relative[None, 0], ALL)
             self.begun = True
-        calm = self.rank.calm(pivots[None], relative[None], ALL)[0]
-        found = self.rank.judge(pivots[None], relative[None], ALL)
+        calm = self.rank.are_regular(pivots[None], relative[None], ALL)[0]
+        found = self.rank.find(pivots[None], relative[None], ALL)
         assert not calm or not (found.changed.any() or found.falls.any())
-        self.rank.remember(pivots[None], ALL)
+        self.rank.update(pivots[None], ALL)
         return found
 
 
@@ -143,7 +143,7 @@ def test_the_sentence_names_row_and_size() -> None:
     assert found.falls[0].tolist() == [False, False, False, False, True]
     said = found.sentence(0, 4)
     assert "natural row 'pin[1]' of rows" in said
-    assert "outside 'pin[0]' is 0.1 of the largest row" in said
+    assert "outside 'pin[0]', is 0.1 of the largest row" in said
     assert "falls to zero in the next step" in said
     assert "steps of 0.001 s" in said
 

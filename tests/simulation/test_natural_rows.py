@@ -60,10 +60,13 @@ def test_a_loop_closed_twice_is_refused_and_runs_without_the_spare_rows() -> Non
 
 def test_a_start_off_the_constraints_is_told_and_a_fitting_one_is_not() -> None:
     robot = mechanism(planar_manipulator([ROD] * 3), [Closure("tip", (0.9, 0.2), "pin")])
-    with pytest.warns(StartWarning, match=r"starts off its natural constraint 'pin\[[01]\]', which is .* and not 0"):
+    with pytest.warns(
+        StartWarning,
+        match=r"violates its natural constraint 'pin\[[01]\]' at the start: the residual is .* instead of 0",
+    ):
         simulate(robot, None, [0.4, -0.5, 0.3], np.zeros(3), 0.01, step=1e-3)
     start = assemble(robot, [0.4, -0.5, 0.3]).q
-    with pytest.warns(StartWarning, match="which, in its rate, is "):
+    with pytest.warns(StartWarning, match="the rate of the residual is "):
         simulate(robot, None, start, [1.0, 0.0, 0.0], 0.01, step=1e-3)
     simulate(robot, None, start, np.zeros(3), 0.01, step=1e-3)
 
@@ -296,9 +299,9 @@ def test_what_is_not_judged_is_not_recorded() -> None:
     keys = ("natural_pivots", "natural_relative_pivots")
     arm = planar_manipulator([Link(0.5, 1.0, 0.25, 0.02)] * 2)
     for robot, judged, size in ((free_arms(), True, 2), (free_arms(), False, 0), (arm, True, 0)):
-        loop = close_loop(robot, None, None, judged=judged)
+        loop = close_loop(robot, None, None, monitor_rank=judged)
         assert [loop.sizes[key] for key in keys] == [size, size]
-        called = close_loop(robot, Torque(robot, 0.0, 0.0), None, judged=judged)
+        called = close_loop(robot, Torque(robot, 0.0, 0.0), None, monitor_rank=judged)
         assert [called.sizes[key] for key in keys] == [size, size]
     motion = simulate(free_arms(), None, *upright(np.pi / 2 + 0.05, -4.0), 0.1, step=1e-3, integrator=Reduced())
     assert motion.ok

@@ -156,7 +156,7 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
     with pytest.raises(ModelError, match="stop uses alien"):
         simulate(robot, controller, q0, v0, 1.0, step=1e-3, stop=ca.SX.sym("alien"))
     with pytest.raises(
-        ModelError, match=r"3 links has \(nq, nv, nu\) = \(3, 3, 3\), but the controller is made for .*2 links"
+        ModelError, match=r"3 links has \(nq, nv, nu\) = \(3, 3, 3\), but the controller was built for .*2 links"
     ):
         simulate(three_link_arm(), controller, [0.0] * 3, [0.0] * 3, 1.0, step=1e-3)
 
@@ -169,7 +169,7 @@ def test_a_controller_that_returns_the_wrong_shape_is_named() -> None:
             return np.zeros(3)
 
     program = disc_program()
-    with pytest.raises(ModelError, match=r"Wrong\.control must return shape \(2,\), got \(3,\)"):
+    with pytest.raises(ModelError, match=r"Wrong\.control must return shape \(2,\), got shape \(3,\)"):
         simulate(program.robot, Wrong(ProgramController(program)), [0.3, 0.8], [0.0, 0.0], 0.1, step=1e-3)
 
 

@@ -31,7 +31,8 @@ def misfits(motion: Trajectory) -> tuple[float, float]:
     """Largest |φ| and |ρ| of the natural constraints over the samples."""
     manifold = Manifold.of(motion.robot)
     place, speed = (
-        float(np.abs(motion.evaluate(e)).max()) if e.numel() else 0.0 for e in (manifold.place, manifold.velocity)
+        float(np.abs(motion.evaluate(e)).max()) if e.numel() else 0.0
+        for e in (manifold.position_residual, manifold.velocity_residual)
     )
     return place, speed
 

@@ -161,19 +161,19 @@ def test_bad_questions() -> None:
     spatial = FieldView.of(solid, (0, 0, 0), (1, 1, 1))
     far = EruginField(line((0.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0, 0.0), name="path"), speed=0.8)
     still = motion()
-    with pytest.raises(ModelError, match="has 4 dimensions: pictures show two or three"):
+    with pytest.raises(ModelError, match="has 4 dimensions: pictures require two or three"):
         FieldView.of(far, [0] * 4, [1] * 4)
     with pytest.raises(ModelError, match=r"the box from .* is empty"):
         FieldView.of(own, HIGH, LOW)
-    with pytest.raises(ModelError, match="streamlines are plane, 'field' has 3 dimensions"):
+    with pytest.raises(ModelError, match="streamlines require a plane field, but 'field' has 3 dimensions"):
         field_figure(spatial, [0.0])
     with pytest.raises(ModelError, match="at least one instant"):
         field_figure(view, [])
-    with pytest.raises(ModelError, match="the animation is plane"):
+    with pytest.raises(ModelError, match="the animation requires a plane field"):
         animate_field(spatial, still, Path("never.gif"))
     with pytest.raises(ModelError, match="frames must be at least one, got 0"):
         animate_field(view, still, Path("never.gif"), frames=0)
-    with pytest.raises(ModelError, match="the picture is spatial, 'field' has 2 dimensions"):
+    with pytest.raises(ModelError, match="the picture requires a field in space, but 'field' has 2 dimensions"):
         draw_field_in_space(view, still, [0.0], Path("never.png"), path=np.zeros((2, 3)))
     with pytest.raises(ModelError, match="at least one instant"):
         draw_field_in_space(spatial, still, [], Path("never.png"), path=np.zeros((2, 3)))
@@ -184,5 +184,5 @@ def test_bad_questions() -> None:
     with pytest.raises(ShapeError, match=r"start must have shape \(2,\)"):
         move_along(own, (0.0, 0.0, 0.0), 1.0, step=0.1)
     blown = orbit(0.0, extra=lambda x, t: x * (1 - t) ** 0.5)
-    with pytest.raises(NotFiniteError, match=r"'plain' is not finite at t = 1 s, after \["):
+    with pytest.raises(NotFiniteError, match=r"'plain' is not finite at t = 1 s, after x = \["):
         move_along(blown, (1.0, 0.0), 2.0, step=0.01)

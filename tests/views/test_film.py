@@ -20,7 +20,7 @@ from erugin.simulation import Simulator, Trajectory
 from erugin.symbolic import ModelError
 from erugin.views import motion_film
 from erugin.views.film import Film, GifFrames, Pace
-from erugin.views.moving_obstacle import AROUND, free_place
+from erugin.views.moving_obstacle import AROUND, free_position
 
 from ..support.motions import arm, phased
 
@@ -196,9 +196,9 @@ def test_flat_colours_come_through_and_many_colours_do_too(tmp_path: Path) -> No
 
 def test_labels_go_where_there_is_room() -> None:
     point = np.array([1.0, 1.0])
-    assert free_place(point + AROUND, np.array([[9.0, 9.0]])).tolist() != [2.0, 1.0]
+    assert free_position(point + AROUND, np.array([[9.0, 9.0]])).tolist() != [2.0, 1.0]
     taken = np.array([point, [2.0, 1.0], [1.8, 1.6], [1.0, 1.7]])
-    place = free_place(point + AROUND, taken)
+    place = free_position(point + AROUND, taken)
     assert place[0] < 1.0
     with pytest.raises(ModelError, match=r"unknown point 'tipp'. Did you mean 'tip'"):
         Film(Simulator(arm()).run([0.3, 0.8], [0.0, 0.0], 0.02, step=1e-2), traced="tipp")

@@ -208,7 +208,7 @@ def test_a_law_of_a_wrong_shape_is_told() -> None:
             return np.zeros(3)
 
     acting = drive(Three(arm()), model_of(ARM))
-    with pytest.raises(SimulationError, match=r"Three\.control must return shape \(2,\), got \(3,\)"):
+    with pytest.raises(SimulationError, match=r"Three\.control must return shape \(2,\), got shape \(3,\)"):
         acting.step(started(acting))
 
 

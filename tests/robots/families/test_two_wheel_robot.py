@@ -106,7 +106,7 @@ def test_slip_decays_at_the_rate_of_the_perturbation_equation(rate: float | None
     options: dict[str, Any] = arguments(NUMBERS)
     robot = two_wheel_robot(**options, perturbation=None if rate is None else FirstOrder(rate))
     q0, v0 = [0.1, 0.2, 0.5, 0.0, 0.0], [0.7, -0.4, 0.9, 2.0, -3.0]
-    with pytest.warns(StartWarning, match="starts off its natural constraint"):
+    with pytest.warns(StartWarning, match="violates its natural constraint"):
         motion = simulate(robot, None, q0, v0, 0.5, step=0.05, integrator=DOP853())
     slip = ca.vertcat(*(c.residual(robot.coordinates) for c in robot.natural))
     start = robot.evaluate(slip, q=q0, v=v0)

@@ -133,7 +133,7 @@ def test_gains_of_a_closure_pull_it_together() -> None:
     gain = 7.0
     robot = mechanism(arm(2), [Closure("tip", (0.0, -0.4), rows=(1,))], perturbation=Baumgarte(gain))
     assert robot.natural[0].perturbation == Baumgarte(gain)
-    with pytest.warns(StartWarning, match="which is .* and not 0; it is pulled together"):
+    with pytest.warns(StartWarning, match="the residual is .* instead of 0 and will decay"):
         motion = simulate(robot, None, [-0.3, -0.1], [0.0, 0.0], 1.0, step=0.05, integrator=DOP853(1e-12, 1e-12))
     deviation = motion.evaluate(robot.natural[0].residual(robot.coordinates))
     assert abs(deviation[0]) > 0.01

@@ -97,7 +97,7 @@ def test_a_disc_too_near_for_a_start_from_rest_is_refused() -> None:
 
 
 def test_a_rate_too_fast_for_the_step_is_refused_and_the_side_given_once() -> None:
-    with pytest.raises(ModelError, match=r"'follow'.*Take at most 0\.00055 s"):
+    with pytest.raises(ModelError, match=r"'follow'.*Use at most 0\.00055 s"):
         scenario.prepare({"follow.rate": "5000"}).run()
     with pytest.raises(ParameterError, match="give one of them"):
         scenario.prepare({"side": "left", "field.side": "1"})

@@ -150,8 +150,8 @@ def test_what_has_no_batch_axis_is_the_same_in_all_lanes(shapes: tuple[bool, ...
     names = simulator.robot.parameters.names
     own = np.tile(simulator.robot.parameters.values(), (3, 1))
     own[:, names.index("m2")] = values
-    law = np.tile(simulator.law_parameters.values(), (3, 1))
-    law[:, simulator.law_parameters.names.index("disc.radius")] = values / 10.0
+    law = np.tile(simulator.controller_parameters.values(), (3, 1))
+    law[:, simulator.controller_parameters.names.index("disc.radius")] = values / 10.0
     given_p: Any = own if vector else {"m2": values}
     given_law: Any = law if vector else {"disc.radius": values / 10.0}
     if not shapes[2]:
@@ -307,7 +307,7 @@ def replay(
             for lane in going:
                 for key, room in (*window.data.items(), ("states", window.states)):
                     room[lane] = data[key][start + lane, at : at + window.n]
-            part.judge(window)
+            part.monitor(window)
             at, turn = at + window.n, turn + 1
             going = going[~part.ended[going]]
     return record
@@ -354,7 +354,7 @@ def test_what_is_not_kept_is_judged_all_the_same(every: int, blocks: list[int]) 
         times = sparse.times()
         for lane, count in enumerate(whole.count.tolist()):
             places = sorted({*range(0, count, every), count - 1})
-            assert sparse.kept[lane] == len(places) <= sparse.run.room
+            assert sparse.kept[lane] == len(places) <= sparse.run.capacity
             np.testing.assert_array_equal(sparse.states[lane, : len(places)], data["states"][lane, places])
             np.testing.assert_array_equal(sparse.data["output"][lane, : len(places)], data["output"][lane, places])
             np.testing.assert_allclose(times[lane, : len(places)], 0.5 + 1e-2 * np.array(places), rtol=1e-15)

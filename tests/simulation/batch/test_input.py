@@ -37,7 +37,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ShapeError, r"v0\[1, 0\] is nan, in lane 1", {"v0": [[0, 0], [np.nan, 0], [0, 0]]}),
         (ShapeError, "q0 has 3, v0 has 2", {"v0": np.zeros((2, 2))}),
         (ShapeError, "q0 has 3, controller_p has 4", {"controller_p": {"disc.radius": [0.1] * 4}}),
-        (ShapeError, r"values of p must have as many lanes.*'m1': 3, 'm2': 2", {"p": {"m1": [1] * 3, "m2": [1, 2]}}),
+        (ShapeError, r"values in p must have the same number.*'m1': 3, 'm2': 2", {"p": {"m1": [1] * 3, "m2": [1, 2]}}),
         (ShapeError, "has no lanes", {"p": {"m1": []}}),
         (ParameterError, r"'m1' must be greater than zero, got -1\.0 in lane 2", {"p": {"m1": [1.0, 2.0, -1.0]}}),
         (ParameterError, r"'m1' must be greater than zero, got nan in lane 0", {"p": {"m1": [np.nan, 2.0, -1.0]}}),
@@ -56,7 +56,7 @@ SIMULATOR = Simulator(two_link_arm(), ProgramController(disc_program(), realizat
         (ParameterError, "must be greater than zero, got 0.0 in lane 1", {"p": [[1.0] * 9, [0.0] * 9, [1.0] * 9]}),
         (ModelError, "threads must be a whole number of at least 1, got 0", {"threads": 0}),
         (ModelError, "every must be a whole number of at least 1, got 1.5", {"every": 1.5}),
-        (ModelError, "cannot go on", {"restart": False}),
+        (ModelError, "cannot continue another run", {"restart": False}),
         (ModelError, "progress must be a function of one number.*, got 3", {"progress": 3}),
     ],
 )
@@ -70,7 +70,7 @@ def test_bad_input_is_told_with_its_lane(kind: type[Exception], said: str, chang
     ("said", "given"),
     [
         ("the plant must be a Robot, got 'arm'", {"robot": "arm"}),
-        ("a Controller is needed, got 'pd'", {"controller": "pd", "stop": ca.SX(1)}),
+        ("controller must be a Controller, got 'pd'", {"controller": "pd", "stop": ca.SX(1)}),
         (r"integrator must be an Integrator, such as RK4\(\).*, got 'rk4'", {"integrator": "rk4"}),
         ("integrator must be an Integrator, .*, got <class", {"integrator": RK4}),
         ("stop must be a scalar expression, got 0.5", {"stop": 0.5}),
@@ -95,7 +95,7 @@ def test_a_start_off_natural_constraints_is_told_with_its_lane() -> None:
     robot = crank_rocker()
     q = assemble(robot, [0.5, 0.5, 1.5], fixed=["crank"]).q
     starts = np.array([q, q, q]) + np.outer([0.0, 1e-3, 1e-2], [0.0, 1.0, 0.0])
-    with pytest.warns(StartWarning, match="lane 1, first of 2 such: .* starts off its natural constraint"):
+    with pytest.warns(StartWarning, match="lane 1, first of 2 such: .* violates its natural constraint"):
         Simulator(robot).run(starts, np.zeros(3), 0.01, step=1e-3)
 
 
@@ -149,7 +149,7 @@ def test_a_mistake_in_a_controller_is_told_with_its_lane() -> None:
             return np.zeros(2 if np.asarray(q)[0] < 0.45 else 3)
 
     robot = two_link_arm()
-    with pytest.raises(ModelError, match=r"must return shape \(2,\), got \(3,\)") as caught:
+    with pytest.raises(ModelError, match=r"must return shape \(2,\), got shape \(3,\)") as caught:
         Simulator(robot, Shapeless(robot)).run(Q, V, 0.01, step=1e-3)
     assert caught.value.__notes__ == ["in lane 2 of 3"]
 

@@ -45,7 +45,8 @@ def free_arm() -> Simulator:
 @pytest.mark.compiled
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize(
-    ("owner", "name"), [(TerminationMonitor, "look"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")]
+    ("owner", "name"),
+    [(TerminationMonitor, "find_endings"), (MetricTotals, "add"), (Record, "_keep"), (Record, "_end")],
 )
 @pytest.mark.parametrize("behind", [False, True])
 def test_an_interrupt_within_bookkeeping_leaves_no_end_that_was_not_reached(
@@ -90,7 +91,7 @@ def test_a_failure_in_one_thread_ends_the_others_at_once(monkeypatch: pytest.Mon
         self.ended[:] = len(judged) > 300
 
     monkeypatch.setattr(batch_module, "CHUNK", 2)
-    monkeypatch.setattr(Record, "judge", trouble)
+    monkeypatch.setattr(Record, "monitor", trouble)
     before = threading.active_count()
     with pytest.raises(MemoryError, match="no room"):
         free_arm().run_batch(np.tile(Q, (16, 1)), [0.0, 0.0], 1.0, step=1e-3, threads=2)

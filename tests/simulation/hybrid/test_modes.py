@@ -70,7 +70,7 @@ def test_a_bouncing_ball_has_its_times_and_heights_and_ends_where_they_come_toge
     assert times[-1] - times[-2] < 1e-6 < times[-2] - times[-3]
     limit = np.sqrt(2.0 / G) * (1.0 + e) / (1.0 - e)
     assert motion.accumulation == pytest.approx(limit, abs=1e-8)
-    assert f"events come together at t = {limit:.5f}"[:-1] in motion.ending
+    assert f"events accumulate at t = {limit:.5f}"[:-1] in motion.ending
     assert set(motion.names) == {"flight"}
     assert set(motion.events) == {"floor"}
     for k, (before, after) in enumerate(zip(motion.segments[:8], motion.segments[1:9], strict=True)):
@@ -116,7 +116,7 @@ def test_a_ball_that_does_not_bounce_and_has_no_mode_to_rest_in_does_not_sink() 
         ball(), {"flight": bounce(ball())}, [1.0], [0.0], 2.0, start="flight", step=1e-2, p={"e": 0}
     )
     assert motion.accumulation == pytest.approx(np.sqrt(2.0 / G), abs=1e-9)
-    assert "events come together" in motion.ending
+    assert "events accumulate" in motion.ending
     assert motion.q.min() > -1e-8
     # On the floor from the beginning.
     motion = simulate_hybrid(ball(), {"flight": bounce(ball())}, [0.0], [0.0], 2.0, start="flight", step=1e-2)

@@ -313,9 +313,9 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Phase(None, contacts=(LEFT,)), ModelError, "contacts, but no robot on which they are on"),
-        (lambda: land(robot=strut()), ModelError, r"'left' is not active; .* Activate it with with_contacts"),
-        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not active; the natural constraints are 'left'"),
+        (lambda: Phase(None, contacts=(LEFT,)), ModelError, "require a robot with these contacts on"),
+        (lambda: land(robot=strut()), ModelError, r"'left' is not on; .* Switch it on with standing"),
+        (lambda: land(contacts=(RIGHT,)), ModelError, r"'right' is not on; its natural constraints are 'left'"),
         (lambda: land(contacts=LEFT), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=("left",)), ModelError, "contacts must be a list of Contact"),
         (lambda: land(contacts=(LEFT, LEFT)), ModelError, "contacts of 'land' must differ, got 'left', 'left'"),
@@ -325,21 +325,25 @@ STRANGER = exoskeleton([TelescopicLink(MASS, INERTIA, 0.5, STIFFNESS, REST)], ba
             ModelError,
             "plant of 'land' must have the coordinates of strut",
         ),
-        (lambda: run(land(), p=np.ones(9)), ModelError, r"p must be given by name: .* 'land' .*left\.x, left\.y"),
+        (
+            lambda: run(land(), p=np.ones(9)),
+            ModelError,
+            r"p must be a mapping from names: .* 'land' .*left\.x, left\.y",
+        ),
         (
             lambda: run(land(controller=upright(on(LEFT)), controller_p=np.ones(9))),
             ModelError,
-            r"controller_p of 'land' must be given by name",
+            r"controller_p of 'land' must be a mapping from names",
         ),
         (
             lambda: run(Phase(None, until=0.05), land(), p={"left.x": 0.0}),
             ModelError,
-            r"p must be without left\.x: where the contacts of phase 'land' stand",
+            r"p must not contain left\.x: the motion sets the positions of the contacts of phase 'land'",
         ),
         (
             lambda: run(land(controller=upright(on(LEFT)), controller_p={"left.y": 0.0})),
             ModelError,
-            r"controller_p of 'land' must be without left\.y",
+            r"controller_p of 'land' must not contain left\.y",
         ),
         (
             lambda: run(Phase(None, until=0.05), land(contacts=())),
@@ -374,7 +378,8 @@ def test_bad_contacts_are_refused_before_anything_moves(
 
 def test_a_foot_that_stands_from_the_beginning_and_moves_is_told() -> None:
     with pytest.warns(
-        StartWarning, match=r"starts off its natural constraint 'left\[0\]', which, in its rate, is 0\.3"
+        StartWarning,
+        match=r"violates its natural constraint 'left\[0\]' at the start: the rate of the residual is 0\.3",
     ):
         run(land())
 

@@ -146,7 +146,7 @@ def test_a_condition_that_holds_at_once_is_one_sample_and_one_that_never_does_is
         step=1e-2,
     )
     assert [len(segment) for segment in motion.segments] == [1, 51]
-    assert motion.ending == "the duration is over; the condition of phase 'far' has not come to hold"
+    assert motion.ending == "the duration is over; the condition of phase 'far' has never been positive"
     assert motion.switches[0] == 0.0
 
 
@@ -212,10 +212,10 @@ MASS_POINT = point_mass()
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (list, "at least one phase, got none"),
-        (lambda: [3.25], r"made of phases, got 3\.25"),
-        (lambda: Phase(None), "made of a list of phases, got Phase"),
-        (lambda: [Phase(cast("Controller", 3.25))], r"what drives 'phase' must be a Controller or None, got 3\.25"),
+        (list, "at least one Phase, got none"),
+        (lambda: [3.25], r"must be a list of Phase objects, got 3\.25"),
+        (lambda: Phase(None), "must be a list of Phase objects, got Phase"),
+        (lambda: [Phase(cast("Controller", 3.25))], r"controller of 'phase' must be a Controller or None, got 3\.25"),
         (lambda: [Phase(None, name="one"), Phase(None)], r"phase 'one' has no end"),
         (
             lambda: [Phase(None, until=1.0, name="one"), Phase(None, until=0.5, name="two")],
@@ -224,7 +224,7 @@ MASS_POINT = point_mass()
         (lambda: [Phase(None, until=MASS_POINT.q)], "until of 'phase' must be a scalar expression"),
         (lambda: [Phase(None, until=np.nan)], "until of 'phase' must be finite"),
         (lambda: [Phase(None, until=ca.SX.sym("stranger"))], "phase 'phase': stop uses stranger"),
-        (lambda: [Phase(None, velocities="consistent")], "program of a ProgramController only, got None"),
+        (lambda: [Phase(None, velocities="consistent")], "requires a ProgramController, got None"),
         (
             lambda: [Phase(None, velocities="kept")],  # type: ignore[arg-type]
             "must be one of 'keep', 'consistent', got 'kept'",

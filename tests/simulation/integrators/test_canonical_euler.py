@@ -138,7 +138,7 @@ def test_an_oscillation_gains_energy_as_every_explicit_euler_method_makes_it() -
 def test_too_long_a_step_for_the_gains_is_refused() -> None:
     program = disc_program()
     q0, v0 = start_on(program, ELBOW, at=[(program.robot.points["tip"], START)])
-    with pytest.raises(ModelError, match=r"CanonicalEuler multiplies its deviation by 3 per step. Take at most 0.25 s"):
+    with pytest.raises(ModelError, match=r"CanonicalEuler multiplies its deviation by 3 per step. Use at most 0.25 s"):
         simulate(
             program.robot, ProgramController(program), q0, v0, 1.0, step=0.5, integrator=CanonicalEuler(Cholesky())
         )

@@ -234,5 +234,5 @@ def test_redundant_rows_are_passed_over() -> None:
 
 @pytest.mark.parametrize("method", [RK4, "RK4"])
 def test_it_needs_an_integrator(method: Any) -> None:  # noqa: ANN401 - bad on purpose
-    with pytest.raises(ValueError, match=r"needs an integrator, such as RK4\(\)"):
+    with pytest.raises(ValueError, match=r"must be an Integrator, such as RK4\(\)"):
         Projected(method)

@@ -185,7 +185,7 @@ def test_redundant_rows_change_no_motion() -> None:
 
 
 def stage_of(robot: Robot, q: Array, v: Array) -> tuple[SymbolicLoop, ChartStage]:
-    loop = SymbolicLoop(robot, None, None, judged=False, metrics=ca.SX(0, 1))
+    loop = SymbolicLoop(robot, None, None, monitor_rank=False, metrics=ca.SX(0, 1))
     manifold = Manifold.of(robot)
     chart = initial_chart(MotionBranch(manifold, robot.parameters.values()), 0.0, q, v)
     return loop, ChartStage(loop, manifold, chart_shapes(chart, manifold))
@@ -290,8 +290,8 @@ def test_what_it_cannot_take_is_named() -> None:
         Simulator(dataclasses.replace(robot, natural=(jerk,)), integrator=Reduced())
     loose = dataclasses.replace(robot, natural=(holonomic(q[0], name="wall"), holonomic(q[0] - 1.0, name="other")))
     with (
-        pytest.raises(SimulationError, match=r"no position on the branch within the step; '(wall|other)' misses by"),
-        pytest.warns(UserWarning, match="starts off its natural constraint"),
+        pytest.raises(SimulationError, match=r"no place of the branch within the step; '(wall|other)' misses by"),
+        pytest.warns(UserWarning, match="violates its natural constraint"),
     ):
         simulate(loose, None, [0.0, 0.0], [0.0, 1.0], 1.0, step=0.1, integrator=Reduced())
 

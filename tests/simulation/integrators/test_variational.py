@@ -338,12 +338,12 @@ def test_projection_has_nothing_to_do_after_it() -> None:
 def test_what_it_cannot_integrate_is_refused_by_name() -> None:
     with pytest.raises(ModelError, match=r"rates of the coordinates.*GeneralizedAlpha"):
         Simulator(body().robot, integrator=Variational())
-    with pytest.raises(ModelError, match=r"linear in the velocities, which 'speed'"):
+    with pytest.raises(ModelError, match=r"to be linear in the velocities, which 'speed'"):
         Simulator(constant_speed(), integrator=Variational())
     robot = two_link_arm()
     pulled = second_order(robot.coordinates.a[0] - robot.q[1], name="pull")
     held = dataclasses.replace(robot, natural=(pulled,))
-    with pytest.raises(ModelError, match=r"not those of order 2: 'pull'"):
+    with pytest.raises(ModelError, match=r"but these have order 2: 'pull'"):
         Simulator(held, integrator=Variational())
 
 

@@ -174,7 +174,7 @@ def test_changed_content(whole: tuple[AnyMotion, Path]) -> None:
     [
         (lambda header, arrays: header.update(version=2), "version 2"),
         (lambda header, arrays: header.update(version="1"), "version '1'"),
-        (lambda header, arrays: header.update(format="something else"), "not the file of a motion"),
+        (lambda header, arrays: header.update(format="something else"), "not a motion file"),
         (lambda header, arrays: header.update(kind="film"), "unknown kind 'film'"),
         (lambda header, arrays: arrays.pop("q"), "'q' is missing"),
         (lambda header, arrays: arrays.update(q=arrays["q"][:-1]), r"'q' must be of float64 and shape \(51, 2\)"),
@@ -230,7 +230,7 @@ def test_archives_that_swell_are_refused(tmp_path: Path) -> None:
         again.filename = "other.npy"
         archive.filelist.append(again)
         archive.NameToInfo["other.npy"] = again
-    with pytest.raises(MotionFileError, match="longer than the file"):
+    with pytest.raises(MotionFileError, match="exceed the file"):
         load_motion(tmp_path / "twice.npz")
 
 
@@ -241,7 +241,7 @@ def test_sizes_that_are_not_there_are_refused(shape: str, tmp_path: Path) -> Non
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     with zipfile.ZipFile(tmp_path / "sizes.npz", "w") as archive:
         archive.writestr("q.npy", b"\x93NUMPY\x01\x00\x76\x00" + text.encode() + arrays["q"].tobytes())
-    with pytest.raises(MotionFileError, match="'q' is"):
+    with pytest.raises(MotionFileError, match=r"'q' (is|has)"):
         load_motion(tmp_path / "sizes.npz")
 
 

@@ -174,9 +174,9 @@ def test_other_robot_is_refused_by_name(other: object, said: str, tmp_path: Path
 def test_other_controller_is_refused_by_name(tmp_path: Path) -> None:
     motion("single").save(tmp_path / "run.npz")
     motion("free").save(tmp_path / "free.npz")
-    with pytest.raises(MotionFileError, match="controller= needs robot="):
+    with pytest.raises(MotionFileError, match="controller= requires robot="):
         load_motion(tmp_path / "run.npz", controller=LAW)
-    with pytest.raises(MotionFileError, match="its controller are ''"):
+    with pytest.raises(MotionFileError, match="controller in the file: ''"):
         load_motion(tmp_path / "free.npz", robot=ARM, controller=LAW)
     with pytest.raises(MotionFileError, match="must be a Controller"):
         load_motion(tmp_path / "run.npz", robot=ARM, controller="law")  # type: ignore[arg-type]
