@@ -155,8 +155,8 @@ class Rank:
 
     Attributes:
         value: number of singular values that count.
-        kept: smallest of these, as a share of the largest; 1 if there is none.
-        dropped: largest of the others, likewise; 0 if there is none.
+        kept: smallest of these, as a share of the largest; 1 if no value counts.
+        dropped: largest of the others, likewise; 0 if all count.
         full: largest rank that the shape allows.
     """
 
@@ -219,7 +219,7 @@ class Solvability:
         together: rank of [M̃; Θ̃].
         dependences: rows that depend on those before them, m − rank of them.
         loose: velocities that have neither inertia nor constraint, by name; empty if the accelerations are unique.
-        unbalanced: largest force along such a direction, as a share of the largest force; 0 if there is none.
+        unbalanced: largest force along such a direction, as a share of the largest force; 0 without such a direction.
         unique: for each row, True if its multiplier is unique, m of them.
     """
 

@@ -82,5 +82,5 @@ class Curve(Picklable, ABC):
         return None
 
     def landmarks(self, t: ca.SX) -> ca.SX | None:
-        """Points that show where a path lies, shape (n, k) [m], at time t; None if there are none."""
+        """Points that show where a path lies, shape (n, k) [m], at time t; None if the path has none."""
         return None

@@ -285,7 +285,7 @@ def _speed_bounds(field: EruginField) -> tuple[Kernel, tuple[bool, ...]]:
 
 @functools.lru_cache(maxsize=16)
 def _front_kernel(field: EruginField) -> Kernel:
-    """Kernel of the O_j with their derivatives, and of balls that contain the boundaries, NaN where there is none."""
+    """Kernel of the O_j with their derivatives, and of balls that contain the boundaries, NaN where no ball does."""
     n, x, t = field.dimension, ca.SX.sym("x", field.dimension), ca.SX.sym("t")
     O, balls = barrier_functions(field, x, t), ca.SX(0, 1)
     for curve in (*field.obstacles, *field.inside):

@@ -65,7 +65,7 @@ class Certificate(Picklable):
             unless ``function`` is the only proof.
         decay_rate: the slowest of them, min(−Re) [1/s]; infinite for an equation without state.
         lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution of the linearization; empty if
-            there is none.
+            no P exists.
         function: a Lyapunov function of the equation itself, if it is not linear with constant gains.
         settling_time: function of (value, rate) at the start that returns the time [s] after which a row has settled,
             for equations that settle in finite time; each defines what settled means. The rate is 0 for order 1.

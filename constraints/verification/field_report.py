@@ -120,7 +120,7 @@ class RowReport:
         faulty: number of points where it is above the tolerance.
         covered: number of points on it that lie beyond another barrier, where a point never comes, or, for a program
             curve, nearer to a barrier than the margin, where the barrier has precedence.
-        covered_drift: largest |df_i/dt| there [m/s]; NaN if there are none.
+        covered_drift: largest |df_i/dt| there [m/s]; NaN without such points.
         slope: smallest singular value of ∂f/∂x on it; at zero the curve has no tangent there.
         zero_gradient: points on it where a gradient vanishes, shape (k, n + 1), the time last.
         approaches: change of distances near it.

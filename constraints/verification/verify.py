@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 def find_extreme(values: Array, positions: SamplePoints, *, least: bool = False) -> Extreme:
-    """Return the largest finite value with its position and time, or the smallest; NaN if there is none.
+    """Return the largest finite value with its position and time, or the smallest; NaN if no value is finite.
 
     Args:
         values: shape (N,).
