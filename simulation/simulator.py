@@ -284,7 +284,7 @@ class Simulator:
         if key not in self._runners:
             symbolic = self._loop.symbolic()
             twins = symbolic.twins if exact and symbolic is not None else ()
-            self._runners[key] = CompiledRunner.of(replace(self._march, twins=twins), batch=batch)
+            self._runners[key] = CompiledRunner.of(replace(self._march, shared_parameters=twins), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:

@@ -100,7 +100,7 @@ class Probe:
             times: shape (N,) [s].
         """
         count = len(positions)
-        spare = self._spares.take()
+        spare = self._spares.acquire()
         x, t, evaluate, blocks = spare
         parts: list[list[Array]] = [[] for _ in blocks]
         for first in range(0, count, BLOCK):
@@ -110,7 +110,7 @@ class Probe:
             evaluate()
             for part, block in zip(parts, blocks, strict=True):
                 part.append(block[:, : last - first].copy())
-        self._spares.give(spare)
+        self._spares.release(spare)
         values: dict[str, Array] = {}
         for (key, (rows, columns)), part in zip(self.kernel.outputs.items(), parts, strict=True):
             shape = (count, rows) if columns == 1 else (count, rows, columns)

@@ -39,7 +39,7 @@ class FieldStepper:
 
     def measure(self, start: Array, count: int, step: float, values: Array, *, t0: float = 0.0) -> list[Array]:
         """Measures before each of ``count`` steps from ``start`` at ``t0``, shape (rows, count) each."""
-        loop = self._loops.take()
+        loop = self._loops.acquire()
         arguments, results, advance = loop
         time, position, steps, parameters = arguments
         time[:], position[:, 0], steps[:], parameters[:] = t0, start, step, values[:, None]
@@ -49,7 +49,7 @@ class FieldStepper:
             time[:], position[:] = results[0][:, -1:], results[1][:, -1:]
             for blocks, result in zip(found, results[2:], strict=True):
                 blocks.append(result.copy())
-        self._loops.give(loop)
+        self._loops.release(loop)
         return [np.concatenate(blocks, axis=1)[:, :count] for blocks in found]
 
 
