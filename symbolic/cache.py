@@ -32,7 +32,7 @@ _owner = type("TemporaryOwner", (), {})()
 
 
 def persistent_directory() -> Path | str:
-    """Return the folder of the persistent cache, created if needed; or the reason why there is none, as a clause.
+    """Return the folder of the persistent cache, created if needed; or the reason why it is not used, as a clause.
 
     It is ERUGIN_CACHE_DIR, else ``erugin`` in XDG_CACHE_HOME or ~/.cache. A library is code that will be run, so nobody
     else may be able to put one there: the folder belongs to this user and is closed to all others (0700), and nobody
@@ -94,7 +94,7 @@ def has_free_space(folder: Path, size: int = 4 * 2**20) -> bool:
 
 
 def _unsafe_reason(folder: Path) -> str | None:
-    """Return the reason why this folder is not used, None if there is none; create it if it does not exist."""
+    """Return the reason why this folder is not used, or None; create it if it does not exist."""
     missing: list[Path] = []
     for above in folder.parents:
         try:

@@ -74,7 +74,7 @@ class RolloutLoop:
                 raise ModelError(f"{key} must have the shape of x, {self.x.shape}, got {expression.shape}")
 
     def compile(self, lanes: int) -> CompiledRollout | str:
-        """Return the compiled loop, or the reason why there is none, as a clause.
+        """Return the compiled loop, or the reason why it cannot be compiled, as a clause.
 
         Args:
             lanes: systems side by side: 1, or as many numbers as the processor's vectors hold.

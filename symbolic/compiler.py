@@ -73,7 +73,7 @@ class Compiler:
 
 @functools.cache
 def find_compiler() -> Compiler | str:
-    """Return the compiler named by ERUGIN_CC or CC, else cc, gcc or clang; or the reason why there is none."""
+    """Return the compiler named by ERUGIN_CC or CC, else cc, gcc or clang; or the reason why none can be used."""
     text = os.environ.get("ERUGIN_CFLAGS", "")
     try:
         flags = tuple(shlex.split(text))
@@ -86,7 +86,7 @@ def find_compiler() -> Compiler | str:
         return next(working, "no C compiler was found; install gcc or clang, or name one by ERUGIN_CC")
     chosen = os.environ[variable].strip()
     if chosen.lower() == "none":
-        return f"C compilers are disabled ({variable} is none)"
+        return f"C compilers are disabled ({variable}=none)"
     try:
         words = tuple(shlex.split(chosen))
     except ValueError as error:

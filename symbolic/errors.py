@@ -109,7 +109,7 @@ def require_name(kind: str, name: object, error: type[EruginError] = ModelError)
         error: class of the error.
 
     Raises:
-        EruginError: of the class ``error``, with the value and what is allowed.
+        EruginError: an error of the class ``error``, with the value and what is allowed.
     """
     if is_name(name):
         return

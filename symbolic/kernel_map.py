@@ -23,7 +23,7 @@ def evaluate_each(kernel: Kernel, arguments: Sequence[Array], lanes: NDArray[np.
         kernel: kernel with as many inputs as there are arguments.
         arguments: one per input: shape (n, size), or (1, size) if it is the same for all samples; with ``lanes`` also
             (number of lanes, size).
-        lanes: lane of each sample, shape (n,), for arguments that are given by lane; None if there are none.
+        lanes: lane of each sample, shape (n,), for arguments that are given by lane; None without such arguments.
 
     Returns:
         One array per output, shape (n, number of its entries), matrices column by column.

@@ -1,4 +1,4 @@
-"""C text as a loaded library, or the reason why there is none."""
+"""C text as a loaded library, or the reason why it cannot be one."""
 
 from __future__ import annotations
 

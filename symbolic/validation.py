@@ -43,7 +43,7 @@ def reals(name: str, value: Any, expected: str = "real numbers") -> NDArray[np.f
     Args:
         name: name of the argument, for messages.
         value: numbers: an array, nested sequences of numbers, a number, or a DM.
-        expected: what it must be, for messages.
+        expected: description of the allowed values, for messages.
 
     Raises:
         ShapeError: for anything else.
@@ -193,7 +193,7 @@ def whole(name: str, value: float, least: int = 1, most: int = LARGEST_INTEGER, 
         value: a number.
         least: smallest value that is allowed.
         most: largest value that is allowed, which bounds what is built or repeated.
-        advice: what to try instead of a larger value.
+        advice: remedy for a value that is too large.
     """
     try:
         number = _number(value)
@@ -308,8 +308,8 @@ def require_memory(numbers: float, description: str, advice: str) -> Generator[N
 
     Args:
         numbers: number of float64 that are allocated inside.
-        description: what they are, for the message, such as "1,000,001 samples".
-        advice: what to try, such as "take a larger step".
+        description: name of the numbers, for the message, such as "1,000,001 samples".
+        advice: remedy, such as "take a larger step".
 
     Raises:
         OutOfMemoryError: if they do not fit, or if a MemoryError is raised inside.

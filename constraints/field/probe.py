@@ -140,7 +140,7 @@ class FieldProbe:
         motion: ``w`` (N, n), its Jacobian ``w_x`` (N, n, n) and its rate ``w_t`` (N, n).
         rows: the functions ``f`` (N, k), ``f_x`` (N, k, n) and ``f_t`` (N, k).
         product: f = ∏ f_i with ``f`` (N, 1), ``f_x`` (N, n), ``f_xx`` (N, n, n), ``f_t`` (N, 1), and ``P`` (N, n).
-        curvature: of every function its Hessian, ``f_xx`` (N, k n, n), one below the other.
+        curvature: Hessians of all functions, ``f_xx`` (N, k n, n), one below the other.
         flow: ``w`` (N, n) alone, and the barriers' functions ``O`` (N, number of barriers).
     """
 

@@ -23,7 +23,7 @@ class LyapunovFunction:
         derivative: dV/dt along solutions, likewise.
         state: x, symbols, shape (n,).
         time: t [s], a symbol.
-        statement: what is known of dV/dt, and whether by proof or by samples.
+        statement: sentence on the sign of dV/dt, known by proof or by samples.
         radius: largest ‖x‖ of the random states at which dV/dt was evaluated.
         samples: number of these states.
         largest_derivative: largest dV/dt at these states, relative to the sum of |∂V/∂xᵢ ẋᵢ|: −1 at best, 0 where V

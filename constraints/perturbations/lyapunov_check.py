@@ -54,7 +54,7 @@ def sampled_lyapunov_function(
         flow: the equation with numbers for gains.
         value: V, an expression in the flow's state and time.
         radius: largest ‖x‖ of the sampled states, in the unit of the deviations.
-        statement: what is known of dV/dt beyond the samples.
+        statement: sentence on the sign of dV/dt beyond the samples.
         strictly: True to require dV/dt < 0.
         until: latest sampled time [s].
 

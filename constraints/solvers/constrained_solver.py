@@ -58,7 +58,7 @@ class MotionSolution:
         force: R = Θᵀλ, shape (n,).
         motion_residual: |M a − Q − Θᵀλ|, largest component.
         rows_residual: |Θ a − β|, largest component.
-        outcome: whether the numbers are a solution, and if not, why.
+        outcome: SOLVED, or the reason why the numbers are no solution.
         message: sentence of the outcome, with the rows or velocities concerned and the amounts.
     """
 

@@ -1,5 +1,6 @@
 /* Many systems dx/dt = f(t, x, p) side by side, by an explicit Runge-Kutta method of fixed step. Defined before:
-   NX, NP, STAGES, OUTPUTS, SIZE[], and for each function its setup, which depends on p alone, and the sizes of its work areas. */
+   NX, NP, STAGES, OUTPUTS, SIZE[], and for each function its setup, which depends on p alone, and the size of its work
+   area. */
 
 static inline void gather(T *to, const double *from, long long stride, int n, const long long *lane) {
   for (int i = 0; i < n; ++i) {
