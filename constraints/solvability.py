@@ -305,9 +305,9 @@ def null_spaces(matrix: Array, tolerance: float = SINGULAR_VALUE_TOLERANCE) -> t
     shares = values / float(values.max(initial=1.0))
     rank = int((shares > tolerance).sum())
     left, right = np.asarray(U[:, rank:], dtype=np.float64), np.asarray(Vt[rank:].T, dtype=np.float64)
-    kept = float(shares[rank - 1]) if rank else 1.0
-    dropped = float(shares[rank]) if rank < len(shares) else 0.0
-    return Rank(rank, kept, dropped, min(matrix.shape)), left, right
+    smallest_kept = float(shares[rank - 1]) if rank else 1.0
+    largest_dropped = float(shares[rank]) if rank < len(shares) else 0.0
+    return Rank(rank, smallest_kept, largest_dropped, min(matrix.shape)), left, right
 
 
 def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consistency: float) -> tuple[Dependence, ...]:
@@ -356,7 +356,7 @@ def row_remainders(rows: Array, right: Array) -> tuple[Array, Array]:
         right: right sides, shape (m,).
     """
     basis, along = np.zeros_like(rows), np.zeros(len(rows))
-    rest, left = np.array(right, dtype=np.float64), np.zeros(len(rows))
+    rest, shares = np.array(right, dtype=np.float64), np.zeros(len(rows))
     lengths = np.linalg.norm(rows, axis=1)
     for i, row in enumerate(rows):
         outside = row
@@ -366,5 +366,5 @@ def row_remainders(rows: Array, right: Array) -> tuple[Array, Array]:
             outside, rest[i] = outside - parts @ basis[:i], rest[i] - parts @ along[:i]
         remainder = float(np.linalg.norm(outside))
         if remainder > REMAINDER * lengths[i]:
-            basis[i], along[i], left[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
-    return rest, left
+            basis[i], along[i], shares[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
+    return rest, shares

@@ -198,15 +198,15 @@ class GivensPlan:
         """
         met = [set(row) for row in rows]
         pattern: list[set[int]] = [{i for i, row in enumerate(met) if j in row} for j in range(columns)]
-        left, free = set(range(len(rows))), set(range(columns))
+        remaining, free = set(range(len(rows))), set(range(columns))
         steps: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
         operations = 0
 
         def fill(number: int) -> tuple[int, int]:
             return len(met[number]) * max((len(pattern[j]) for j in met[number]), default=0), number
 
-        while left:
-            row = min(left, key=fill)
+        while remaining:
+            row = min(remaining, key=fill)
             if not met[row]:
                 raise ModelError(f"row {row} depends on the others by the pattern of the matrix")
             pivot, *others = sorted(met[row], key=lambda j: (len(pattern[j]), j))
@@ -224,7 +224,7 @@ class GivensPlan:
             operations += 2 * len(pattern[pivot])
             for i in pattern[pivot]:
                 met[i].discard(pivot)
-            left.discard(row)
+            remaining.discard(row)
             free.discard(pivot)
             steps.append((row, tuple(pairs), pivot))
         return cls(tuple(steps), tuple(sorted(free)), operations)

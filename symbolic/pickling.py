@@ -42,7 +42,7 @@ class _Symbol:
     sources: tuple[_Source, ...] = ()
 
     def __init__(self, key: bytes, symbol: ca.SX) -> None:
-        self.key, self.values, self.places = key, (symbol,), {symbol.element_hash(): 0}
+        self.key, self.values, self.indices = key, (symbol,), {symbol.element_hash(): 0}
         _BY_HASH[symbol.element_hash()] = self
 
     @property
@@ -68,7 +68,7 @@ class _Batch:
         hashes: Sequence[int] = (),
     ) -> None:
         self.sources, self.written, self.values = sources, written, values
-        self.places = {key: k for k, key in enumerate(hashes)}
+        self.indices = {key: k for k, key in enumerate(hashes)}
         self.depth = 1 + max((source.depth for source in sources), default=0)
         self.symbols = frozenset[_Symbol]().union(*(source.symbols for source in sources))
 
@@ -174,7 +174,7 @@ class _PickleWriter:
             if source is not None:
                 number, _ = self._sources.setdefault(id(source), (len(self._sources), source))
                 known[key] = len(self._taken) // 2
-                self._taken.extend((number, source.places[key]))
+                self._taken.extend((number, source.indices[key]))
             elif code == CONSTANT:
                 self._put(node, key, (code, len(self._numbers), None))
                 self._numbers.append(float(node))
@@ -201,12 +201,12 @@ class _PickleWriter:
             self.add(node)
         sources = tuple(source for _, source in self._sources.values())
         count = len(self._taken) // 2
-        places = array("i")
+        indices = array("i")
         for node in nodes:
             k = self._references[node.element_hash()]
-            places.extend(self._taken[2 * k : 2 * k + 2] if k >= 0 else (len(sources), ~k))
+            indices.extend(self._taken[2 * k : 2 * k + 2] if k >= 0 else (len(sources), ~k))
         if not self._own:
-            return sources, places
+            return sources, indices
         steps = array("i")
         for code, *operands in self._steps:
             steps.append(code)
@@ -214,22 +214,22 @@ class _PickleWriter:
                 steps.append(-1 if one is None else one if one >= 0 or code == CONSTANT else count + ~one)
         hashes = [key for key, k in self._references.items() if k < 0]
         batch = _Batch(sources, (self._taken, steps, self._numbers), self._own, hashes)
-        _KNOWN.batches.update(dict.fromkeys(batch.places, batch))
-        return (*sources, batch), places
+        _KNOWN.batches.update(dict.fromkeys(batch.indices, batch))
+        return (*sources, batch), indices
 
 
 def _reduced(expression: ca.SX) -> tuple[Callable[..., ca.SX], tuple[Any, ...]]:
     """Reduce an expression for a pickle."""
-    sources, places = _PickleWriter().write(expression.nonzeros())
+    sources, indices = _PickleWriter().write(expression.nonzeros())
     _keep(expression, sources)
     sparsity = expression.sparsity()
     pattern = None if sparsity.is_dense() else (array("i", sparsity.colind()), array("i", sparsity.row()))
-    return _expression, (sources, places, expression.shape, pattern)
+    return _expression, (sources, indices, expression.shape, pattern)
 
 
 def _expression(
     sources: tuple[_Source, ...],
-    places: array[int],
+    indices: array[int],
     shape: tuple[int, int],
     pattern: tuple[array[int], array[int]] | None,
 ) -> ca.SX:
@@ -237,11 +237,11 @@ def _expression(
 
     Args:
         sources: sources of its entries.
-        places: index of a source and index in it, for each entry that is not structurally zero, column by column.
+        indices: index of a source and index in it, for each entry that is not structurally zero, column by column.
         shape: rows and columns.
         pattern: ends of the columns and rows of the entries; None for a full matrix.
     """
-    entries = ca.vertcat(ca.SX(0, 1), *(sources[i].values[k] for i, k in zip(places[::2], places[1::2], strict=True)))
+    entries = ca.vertcat(ca.SX(0, 1), *(sources[i].values[k] for i, k in zip(indices[::2], indices[1::2], strict=True)))
     sparsity = ca.Sparsity.dense(*shape) if pattern is None else ca.Sparsity(*shape, list(pattern[0]), list(pattern[1]))
     expression = ca.SX(sparsity, entries)
     _keep(expression, sources)

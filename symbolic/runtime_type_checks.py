@@ -135,9 +135,9 @@ def _guard(function: Callable[..., Any], label: str, owner: Any, module: types.M
             kinds = _type_checks(function, owner, module)
             by_name.update({name: kind.passes for name, kind in kinds.items()})
             iterated.update(name for name, kind in kinds.items() if kind.iterable)
-            places = {name: i for i, name in enumerate(names)}
+            indices = {name: i for i, name in enumerate(names)}
             owned.update(
-                (name, (places.get(name, sys.maxsize), kind.fits))
+                (name, (indices.get(name, sys.maxsize), kind.fits))
                 for name, kind in kinds.items()
                 if kind.own and kind is not _NONE
             )

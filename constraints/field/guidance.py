@@ -251,8 +251,8 @@ def _free_share(carrying: ca.SX, free: ca.SX, limit: ca.SX) -> ca.SX:
     The largest such share is y, the root of |carrying + y free| = L. Where nothing carries, |free| ≤ 0.9 L and so
     y ≥ 1/0.9. With z = 1/0.9 − 1 and u = (1 + z − y)⁺, h = 1 − u³/(u² + 4z²) is 1 from y = 1 + z on, and never above y.
     """
-    left, along = limit**2 - ca.sumsqr(carrying), ca.dot(carrying, free)
-    largest = left / (along + ca.sqrt(along**2 + left * ca.sumsqr(free) + FLOOR * limit**4))
+    spare_square, along = limit**2 - ca.sumsqr(carrying), ca.dot(carrying, free)
+    largest = spare_square / (along + ca.sqrt(along**2 + spare_square * ca.sumsqr(free) + FLOOR * limit**4))
     spare = 1 / CRUISE_SHARE - 1
     lacking = ca.fmax(1 + spare - largest, 0)
     return 1 - lacking**3 / (lacking**2 + 4 * spare**2)

@@ -88,8 +88,8 @@ def find_standstill(t: Array, advance: Array, gaps: Array, names: Sequence[str])
     """
     n = (len(advance) - 4) // 3
     x, foot, ahead = advance[:n], advance[n : 2 * n], advance[2 * n : 3 * n]
-    desired, left, (margin, radius) = advance[3 * n], advance[3 * n + 1], advance[3 * n + 2 :, -1]
-    if len(t) < 2 or not np.isfinite(x).all() or (left <= 0.0).any():
+    desired, remaining, (margin, radius) = advance[3 * n], advance[3 * n + 1], advance[3 * n + 2 :, -1]
+    if len(t) < 2 or not np.isfinite(x).all() or (remaining <= 0.0).any():
         return None
     moved, stepped = np.diff(x), np.diff(foot)
     # Where the foot jumps to another part of the path, the motion of the point itself counts.

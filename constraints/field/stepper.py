@@ -92,13 +92,13 @@ def progress_measures(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
     phi, J = path.functions(x, t), path.jacobian(x, t)
     foot = x - J.T @ Ldl.of(J @ J.T + FLOOR * ca.SX.eye(phi.numel())).solve(phi)
     ahead = path_tangent(J) if J.size1() == n - 1 else field.unobstructed(x, t)
-    left = path.remaining(x, t)
+    remaining = path.remaining(x, t)
     radii = [extent for extent in (obstacle.extent(t) for obstacle in field.obstacles) if extent is not None]
     own, name = field.parameters, field.name
     scale = own[f"{name}.margin"] if field.barriers else 0.1 * own[f"{name}.speed"] / own[f"{name}.attraction"]
     return ca.vertcat(
         *(x, foot, ahead / ca.sqrt(ca.sumsqr(ahead) + FLOOR), field.desired_speed(x, t)),
-        ca.SX(float("nan")) if left is None else left,
+        ca.SX(float("nan")) if remaining is None else remaining,
         scale,
         functools.reduce(ca.fmax, radii, ca.SX(0)),
     )

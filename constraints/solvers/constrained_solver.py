@@ -137,14 +137,14 @@ class ConstrainedSolver(ABC):
             detail = f"The residual of {equations.names[worst]!r} is {rows[worst]:.3g}."
         else:
             # The remainder of a row beside others must be met to a share of itself, or the motion is another one.
-            rest, left = row_remainders(theta * S, rows)
-            near = np.where(left > REMAINDER, left * (own - consistency + consistency / np.maximum(F, 1.0)), np.inf)
+            rest, shares = row_remainders(theta * S, rows)
+            near = np.where(shares > REMAINDER, shares * (own - consistency + consistency / np.maximum(F, 1.0)), np.inf)
             if not (np.abs(rest) <= near).all():
                 worst = int(np.argmax(np.abs(rest) / near))
-                detail = f"{equations.names[worst]!r} depends on rows before it except for {left[worst]:.2g} of it, "
+                detail = f"{equations.names[worst]!r} depends on rows before it except for {shares[worst]:.2g} of it, "
                 outcome, detail = (
                     SolveOutcome.INACCURATE,
-                    f"{detail}whose residual is {rest[worst] / left[worst]:.3g}.",
+                    f"{detail}whose residual is {rest[worst] / shares[worst]:.3g}.",
                 )
         for array in (a, lam, R):
             array.setflags(write=False)
@@ -225,6 +225,6 @@ def least_norm_multipliers(equations: ConstrainedMotion, force: Array, rank: int
         return np.zeros(len(rows))
     lam = F * truncated_solution(rows.T, S * force, rank)
     # Of least norm in comparable units; the component in the null space of Θᵀ is removed in the rows' own units.
-    left = np.linalg.svd(rows)[0][:, rank:]
-    basis = np.linalg.qr(F[:, None] * left)[0]
+    null = np.linalg.svd(rows)[0][:, rank:]
+    basis = np.linalg.qr(F[:, None] * null)[0]
     return np.asarray(lam - basis @ (basis.T @ lam), dtype=np.float64)

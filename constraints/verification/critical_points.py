@@ -198,10 +198,12 @@ def _is_trap(
     time = np.array([at])
     if np.abs(probe.motion.at(position[None, :], time)["w_t"]).max() > STILL:
         return False
-    here = {key: value[0] for key, value in probe.rows.at(position[None, :], time).items()}
+    at_zero = {key: value[0] for key, value in probe.rows.at(position[None, :], time).items()}
     boundaries = [row.indices[0] for row in rows if not row.program]
     touched = [
-        here["f_x"][j] / np.linalg.norm(here["f_x"][j]) for j in boundaries if abs(here["f"][j]) <= 1e-3 * offset
+        at_zero["f_x"][j] / np.linalg.norm(at_zero["f_x"][j])
+        for j in boundaries
+        if abs(at_zero["f"][j]) <= 1e-3 * offset
     ]
     still = [side * vectors[:, k].real for k in np.flatnonzero(np.abs(values) <= least) for side in (1, -1)]
     for direction in (*touched, *still):

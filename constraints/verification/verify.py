@@ -270,19 +270,20 @@ def verify(
     looks = [
         examine_row(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows
     ]
-    seen = SamplePoints(
+    every = SamplePoints(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])
     )
     advances, previews, skipped_previews = _preview_motions(field, values, region, given, looks[0][1])
-    clear = np.asarray((probe.flow.at(seen.x, seen.t)["O"].reshape(len(seen), -1) > -1e-9 * region.size).all(axis=1))
+    clear = np.asarray((probe.flow.at(every.x, every.t)["O"].reshape(len(every), -1) > -1e-9 * region.size).all(axis=1))
     path = np.concatenate([_path_points(field, values, region, looks[0][1]), *(x[None, :] for x, _ in previews)])
-    jumps, steep = find_jumps(probe, region, seen.only(clear), path, np.random.default_rng(seed))
-    searched, seen = seen, SamplePoints(np.concatenate([seen.x, steep.x]), np.concatenate([seen.t, steep.t]))
-    functions, motion = probe.rows.at(seen.x, seen.t)["f"], probe.motion.at(seen.x, seen.t)
+    jumps, steep = find_jumps(probe, region, every.only(clear), path, np.random.default_rng(seed))
+    searched = every
+    every = SamplePoints(np.concatenate([every.x, steep.x]), np.concatenate([every.t, steep.t]))
+    functions, motion = probe.rows.at(every.x, every.t)["f"], probe.motion.at(every.x, every.t)
     w, whole = motion["w"], np.asarray(np.isfinite(np.hstack([functions, motion["w"]])).all(axis=1))
     # On a boundary itself rounding decides on which side a point is.
     outside = np.asarray((functions[:, len(rows[0].indices) :] > -1e-9 * region.size).all(axis=1)) & whole
-    free, rates = seen.only(outside), np.einsum("Nij,Nj->Ni", motion["w_x"], w) + motion["w_t"]
+    free, rates = every.only(outside), np.einsum("Nij,Nj->Ni", motion["w_x"], w) + motion["w_t"]
     speeds = np.linalg.norm(w, axis=1)[outside]
     # Where w turns round within a distance that only rounding can cause, there is a corner.
     turning = CORNER_SIZE * region.size * np.linalg.norm(motion["w_x"], axis=(1, 2))
@@ -291,7 +292,7 @@ def verify(
     sizes = np.linalg.norm(rates, axis=1)
     scale, of = smallest_scale(n, probe, rows, tuple(on for _, on in looks))
     room = turning_length(rows, functions, scale)
-    bent = np.minimum(room, 1.0 / np.maximum(level_curvatures(n, probe, rows[0], seen), 1e-300))
+    bent = np.minimum(room, 1.0 / np.maximum(level_curvatures(n, probe, rows[0], every), 1e-300))
     with np.errstate(invalid="ignore", over="ignore"):
         share = sizes / max(speeds.max(initial=0.0) ** 2, 1e-300)
         turns, apparent = (np.where(np.isfinite(length), share * length, 0.0) for length in (bent, room))
@@ -308,18 +309,18 @@ def verify(
             rows=tuple(report for report, _ in looks),
             speed=find_extreme(speeds, free),
             slowest=find_extreme(speeds, free, least=True),
-            acceleration=find_extreme(np.linalg.norm(rates, axis=1)[smooth], seen.only(smooth)),
+            acceleration=find_extreme(np.linalg.norm(rates, axis=1)[smooth], every.only(smooth)),
             corners=int(sharp.sum()),
             critical_points=find_critical_points(probe, rows, region, searched),
             stagnation_points=find_stagnation_points(probe, rows, region, searched),
             not_finite=int((~whole).sum()),
-            first_not_finite=find_extreme(np.ones(int((~whole).sum())), seen.only(~whole)),
+            first_not_finite=find_extreme(np.ones(int((~whole).sum())), every.only(~whole)),
             clearances={} if given is None else _clearances(probe, rows, given, region.times[:1]),
             jumps=jumps,
             scale=scale,
             scale_of=of,
-            turns=find_extreme(turns[smooth], seen.only(smooth)),
-            apparent=find_extreme(apparent[smooth], seen.only(smooth)),
+            turns=find_extreme(turns[smooth], every.only(smooth)),
+            apparent=find_extreme(apparent[smooth], every.only(smooth)),
             bends=curvature_jumps(probe, rows, tuple(on for _, on in looks)),
             speeds=advances,
             previews=previews,
