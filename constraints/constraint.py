@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Intervals of time, each from its start on and up to, but without, its end.
+    """Time intervals, each of which includes its start and excludes its end.
 
     In a program its times become parameters ``constraint.on1``, ``constraint.off1``, ``constraint.on2``, …, so that a
-    study may shift them; an interval whose end comes before its start is empty.
+    study may shift them; an interval that is shifted to end before it starts is empty.
 
     Attributes:
-        intervals: pairs (start, end) in order, which do not overlap [s]; the last end may be infinite.
+        intervals: pairs (start, end) in ascending order, without overlap [s]; the last end may be infinite.
 
     Raises:
-        ModelError: for no interval, one that is empty, or intervals that are not in order.
+        ModelError: if there is no interval, one is empty, or they are out of order.
     """
 
     intervals: tuple[tuple[float, float], ...]
@@ -64,7 +64,7 @@ class Schedule:
 
     @property
     def times(self) -> Mapping[str, float]:
-        """Nominal times by name [s]; an infinite end has none."""
+        """Nominal times by name [s]; an infinite end is left out."""
         named: dict[str, float] = {}
         for i, (start, end) in enumerate(self.intervals, 1):
             named[f"on{i}"] = start
@@ -73,11 +73,11 @@ class Schedule:
         return named
 
     def condition(self, t: ca.SX, times: Mapping[str, ca.SX]) -> ca.SX:
-        """An expression that is 1 in the intervals and 0 outside.
+        """Return an expression that is 1 inside the intervals and 0 outside.
 
         Args:
             t: time [s].
-            times: the symbol of each of :attr:`times`.
+            times: symbols of :attr:`times` by name.
         """
         on = ca.SX(0)
         for i in range(1, len(self.intervals) + 1):
@@ -99,8 +99,8 @@ class AccelerationForm:
         parameters: the constraint's own parameters, then its gains.
         rows: name of each row, m of them.
         linearization: state matrix of the perturbation equation at zero, an expression in its gains.
-        is_affine: False if Θ and β depend on the accelerations, about which they are then the linearization.
-        active: 1 where the constraint is on, 0 where it is off, NaN where its condition is none; the constant 1 for a
+        is_affine: False if Θ and β depend on the accelerations; they are then the linearization about them.
+        active: 1 where the constraint is on, 0 where it is off, NaN where its condition is NaN; the constant 1 for a
             constraint without a condition.
     """
 
@@ -116,18 +116,18 @@ class AccelerationForm:
 
 @dataclass(frozen=True, eq=False)
 class Constraint(Picklable):
-    """A relation that the motion must satisfy, natural or program, not yet tied to coordinates.
+    """A relation that the motion must satisfy, natural or program, not yet bound to the coordinates of a robot.
 
     Attributes:
         order: 0 for φ(q, t), 1 for ψ(q, v, t), 2 for χ(q, v, a, t).
-        residual: builds the expression that must vanish, shape (m,), from the coordinates of a robot.
-        perturbation: the equation that the residual is made to obey.
+        residual: function of a robot's coordinates that returns the expression that must vanish, shape (m,).
+        perturbation: equation that the residual is made to obey.
         parameters: symbols, other than the robot's, that the residual uses.
         name: prefix of its rows and gains in messages and parameter names.
-        when: on what it is on: builds a scalar expression from the coordinates of a robot, positive where it is on; or
-            a schedule. Always, if not given.
-        clearances: builds distances that must be positive where a motion starts, by the name of what they are kept
-            from [m]; none if not given.
+        when: condition under which it is on: a function of a robot's coordinates that returns a scalar expression,
+            positive where it is on, or a schedule; always on if not given.
+        clearances: function of a robot's coordinates that returns the distances that must be positive at the start of
+            a motion [m], by name of the obstacle; none if not given.
         followed: the field that a point follows, and the point, shape (n,); None for any other constraint.
     """
 
@@ -154,18 +154,19 @@ class Constraint(Picklable):
             )
 
     def switched(self, when: ca.SX | Schedule) -> Constraint:
-        """The same constraint, on only at times: a row that is off asks for no force, and its deviation is still told.
+        """Return the same constraint with a condition under which it is on.
 
-        Nothing happens to the velocities where it goes on: what they miss decays as its perturbation equation says, or
-        is taken away at once by :func:`~erugin.controllers.consistent_velocity`. A fixed step that goes across a switch
-        is of first order there; :func:`~erugin.simulation.simulate_phases` locates switches instead.
+        A row that is off requires no force, and its deviation is still evaluated. Switching on does not change the
+        velocities: their deviation decays by the perturbation equation, or is removed at once by
+        :func:`~erugin.controllers.consistent_velocity`. A fixed step across a switch is of first order;
+        :func:`~erugin.simulation.simulate_phases` locates switches instead.
 
         Args:
             when: a scalar expression in the robot's t, q, v and p and the constraint's parameters, positive where the
                 constraint is on; or a :class:`~erugin.constraints.Schedule`.
 
         Raises:
-            ModelError: if it is neither.
+            ModelError: if ``when`` is neither.
         """
         if isinstance(when, Schedule):
             return dataclasses.replace(self, when=when)
@@ -182,11 +183,11 @@ class Constraint(Picklable):
         return dataclasses.replace(self, when=condition)
 
     def condition(self, coordinates: Coordinates, times: Mapping[str, ca.SX]) -> ca.SX | None:
-        """The scalar that is positive where the constraint is on; None if it always is.
+        """Return the scalar that is positive where the constraint is on, or None if it is always on.
 
         Args:
-            coordinates: of the robot that it is imposed on.
-            times: the symbols of its schedule's times, if it has one.
+            coordinates: coordinates of the robot that it is imposed on.
+            times: symbols of its schedule's times by name, if it has a schedule.
         """
         if self.when is None:
             return None
@@ -201,8 +202,8 @@ class Constraint(Picklable):
         is not affine in a, its linearization χ_a(â) a = χ_a(â) â − χ(â) + z about â = ``coordinates.a``.
 
         Args:
-            coordinates: of the robot that it is imposed on.
-            name: replaces the constraint's own name, to tell two of the same kind apart.
+            coordinates: coordinates of the robot that it is imposed on.
+            name: label used instead of the constraint's own name, to distinguish two of the same kind.
 
         Raises:
             ModelError: if the expression is of another order than declared.
@@ -251,7 +252,9 @@ class Constraint(Picklable):
                 )
             if actual < self.order:
                 advice = (
-                    f"use {MAKERS[actual]}(...)" if found else f"nothing in it moves: {textwrap.shorten(str(row), 80)}"
+                    f"use {MAKERS[actual]}(...)"
+                    if found
+                    else f"it depends on none of q, v and a: {textwrap.shorten(str(row), 80)}"
                 )
                 raise ModelError(
                     f"constraint {name!r} has order {self.order} but does not depend on {HIGHEST[self.order]}; {advice}"
@@ -263,12 +266,12 @@ MAKERS = ("holonomic", "nonholonomic", "second_order")
 
 
 def row_names(label: str, count: int) -> tuple[str, ...]:
-    """Names of a constraint's rows: its own if there is one row, else numbered."""
+    """Names of a constraint's rows: its own name for a single row, numbered otherwise."""
     return (label,) if count == 1 else tuple(f"{label}[{i}]" for i in range(count))
 
 
 def _activity(condition: ca.SX) -> ca.SX:
-    """1 where the condition is positive, 0 where it is not; a condition that is no number must not pass for either."""
+    """Return 1 where the condition is positive, 0 where it is not, and NaN where it is NaN."""
     return ca.if_else(condition > 0, 1, ca.if_else(condition <= 0, 0, float("nan")))
 
 
@@ -300,8 +303,8 @@ def holonomic(
         expression: φ in the robot's symbols and ``parameters``, shape (m,).
         perturbation: equation of order 0 for its deviation; ``Baumgarte()`` if not given.
         parameters: symbols in the expression that are not the robot's.
-        name: shown in messages and in the names of its gains.
-        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
+        name: name in messages and prefix of its gains.
+        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
     """
     return _from_expression(
         0, expression, Baumgarte() if perturbation is None else perturbation, parameters, name, when
@@ -322,8 +325,8 @@ def nonholonomic(
         expression: ψ in the robot's symbols and ``parameters``, shape (m,).
         perturbation: equation of order 1 for its deviation; ``FirstOrder()`` if not given.
         parameters: symbols in the expression that are not the robot's.
-        name: shown in messages and in the names of its gains.
-        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
+        name: name in messages and prefix of its gains.
+        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
     """
     return _from_expression(
         1, expression, FirstOrder() if perturbation is None else perturbation, parameters, name, when
@@ -340,14 +343,14 @@ def second_order(
 ) -> Constraint:
     """Constraint of order 2, χ(q, v, a, t) = 0, in the accelerations ``robot.coordinates.a``.
 
-    Where χ is affine in a it is solved as it stands. Where it is not, as |a|² = A² is not, a
-    :class:`~erugin.controllers.ProgramController` solves it by Newton's method and keeps to one branch of its roots.
+    If χ is affine in a, it is solved directly. If it is not, as |a|² = A², a
+    :class:`~erugin.controllers.ProgramController` solves it by Newton's method and follows one branch of its roots.
 
     Args:
         expression: χ in the robot's symbols, its accelerations and ``parameters``, shape (m,).
         perturbation: equation of order 2; ``Exact()`` if not given.
         parameters: symbols in the expression that are not the robot's.
-        name: shown in messages.
-        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
+        name: name in messages and prefix of its gains.
+        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
     """
     return _from_expression(2, expression, Exact() if perturbation is None else perturbation, parameters, name, when)

@@ -1,4 +1,4 @@
-"""Orthonormal bases of what constraint rows leave free: the choice of generalized velocities, and its continuity.
+"""Orthonormal bases of the null space of constraint rows: the choice of generalized velocities, and its continuity.
 
 The recurrent method is Larin's product of one-row reflections, V₂ = V₂₁ V₂₂ … V₂ₘ, without forming any of its factors.
 """
@@ -17,14 +17,14 @@ from ..symbolic.validation import positive, reals
 Array = NDArray[np.float64]
 
 SMALLEST_COSINE = 1e-3
-"""Subspaces with a larger angle between them have no nearest bases that rounding does not decide."""
+"""Cosine of the largest angle between two subspaces below which rounding decides which basis is nearest."""
 
 
 def align_basis(basis: ArrayLike, previous: ArrayLike) -> Array:
-    """The basis of the same subspace that is nearest to a previous one: V₂ Q with orthogonal Q.
+    """Return the basis of the same subspace that is nearest to a previous one: V₂ Q with orthogonal Q.
 
     Q = U Wᵀ of the singular value decomposition V₂ᵀV₂₀ = U Σ Wᵀ makes |V₂ Q − V₂₀| least (the orthogonal Procrustes
-    problem, [Schonemann1966]_). Along a motion it takes out the jumps and flips of sign that a choice of bases has, and
+    problem, [Schonemann1966]_). Along a motion it removes the jumps and flips of sign that a choice of bases has, and
     tends to the transported basis, V₂ᵀ V̇₂ = 0, as the steps go to zero. Velocities are carried over by w₊ = V₂₊ᵀ v,
     whatever the basis.
 
@@ -33,8 +33,8 @@ def align_basis(basis: ArrayLike, previous: ArrayLike) -> Array:
         previous: V₂₀, orthonormal columns, shape (n, k).
 
     Raises:
-        ShapeError: if the shapes differ, or numbers are not finite.
-        ModelError: if a direction of one subspace is at a right angle to the other, so that no basis is nearest; take
+        ShapeError: if the shapes differ, or a number is not finite.
+        ModelError: if a direction of one subspace is at a right angle to the other, so that no basis is nearest; use
             shorter steps.
     """
     new, old = np.asarray(basis, dtype=np.float64), np.asarray(previous, dtype=np.float64)
@@ -47,24 +47,25 @@ def align_basis(basis: ArrayLike, previous: ArrayLike) -> Array:
     if not least > SMALLEST_COSINE:
         angle = float(np.degrees(np.arccos(np.clip(least, 0.0, 1.0))))
         raise ModelError(
-            f"the new subspace has turned by {angle:.3g} degrees against the previous one, at most "
-            f"{np.degrees(np.arccos(SMALLEST_COSINE)):.4g} can be followed; choose bases at shorter steps"
+            f"the new subspace is turned by {angle:.3g} degrees from the previous one, but at most "
+            f"{np.degrees(np.arccos(SMALLEST_COSINE)):.4g} can be followed; use shorter steps"
         )
     return np.asarray(new @ (left @ right), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Reflections:
-    """Orthogonal V = [V₁ V₂] whose first columns span some rows, as a product of reflections.
+    """Orthogonal V = [V₁ V₂] whose first columns span given rows, as a product of reflections.
 
     With a unit row γ = [γ₀, γ*] and γ₀ ≥ 0, the matrix of [Larin1993]_ eq. (3.2),
-    V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], is the reflection E − g gᵀ/(1 + γ₀) with g = γ + e₀, less its first column. So the
-    product costs as much as a triangularization: it is applied, not multiplied out.
+    V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], is the reflection E − g gᵀ/(1 + γ₀) with g = γ + e₀, less its first column. The
+    product is applied, not multiplied out, and costs as much as a triangularization.
 
     Attributes:
         n: length of the rows.
         vectors: g of each reflection, the i-th of length n − i, and 1 + γ₀.
-        remainders: what earlier rows left of each row, as a share of its length, shape (m,); zero for a zero row.
+        remainders: part of each row outside the span of earlier rows, as a share of its length, shape (m,); zero for a
+            zero row.
     """
 
     n: int
@@ -75,13 +76,13 @@ class Reflections:
     def of_rows(cls, rows: Array, tolerance: float) -> Reflections:
         """Reduce rows one after another.
 
-        A row of which earlier ones leave no more than ``tolerance`` depends on them: it is passed over, where the
-        printed recurrence divides rounding errors by their length and loses a true degree of freedom. The sign of a
-        row is turned over whenever γ₀ < 0, since orthogonality is lost like 6e-16/(1 + γ₀).
+        A row with a remainder of no more than ``tolerance`` depends on earlier ones and is skipped; the printed
+        recurrence divides rounding errors by their length there and loses a true degree of freedom. The sign of a row
+        is flipped if γ₀ < 0, since orthogonality is lost like 6e-16/(1 + γ₀).
 
         Args:
-            rows: each of length one, or zero, shape (m, n).
-            tolerance: share of its length below which a row counts as dependent.
+            rows: rows of length one, or zero, shape (m, n).
+            tolerance: share of its length up to which a remainder counts as zero.
         """
         m, n = rows.shape
         rest = rows.copy()
@@ -96,7 +97,7 @@ class Reflections:
             gamma[0] += 1.0
             pivot = float(gamma[0])
             below = rest[i + 1 :]
-            # D_i V₂: the reflection of each row that is left, less its first element.
+            # D_i V₂: the reflection of each remaining row, less its first element.
             below -= np.multiply.outer(below @ gamma, gamma / pivot)
             rest = rest[:, 1:]
             vectors.append((gamma, pivot))
@@ -108,11 +109,11 @@ class Reflections:
         return len(self.vectors)
 
     def columns(self, first: int, last: int) -> Array:
-        """Columns ``first`` … ``last`` − 1 of V; V₁ has the numbers below the rank, V₂ the others.
+        """Columns ``first`` … ``last`` − 1 of V; V₁ has the columns below the rank, V₂ the others.
 
         Args:
-            first: number of the first column.
-            last: one more than that of the last.
+            first: index of the first column.
+            last: index after the last column.
         """
         block = np.eye(self.n)[:, first:last].copy()
         for i in reversed(range(self.rank)):
@@ -123,16 +124,16 @@ class Reflections:
 
 
 def recurrent_operations(m: int, n: int, rank: int) -> int:
-    """Multiplications and divisions that V₂ of m rows takes by the recurrence, independent rows first.
+    """Number of multiplications and divisions for V₂ of m rows by the recurrence, independent rows first.
 
-    The normalization of m rows takes 2n each. Row i finds its length and divides (2(n − i) and a root), scales g, and
-    reduces the rows below, 2(n − i) each. V₂ is n − rank columns through all reflections, 2(n − i) each, and one more
-    scaling of g.
+    The normalization of m rows takes 2n each. Row i needs its length and a division (2(n − i) and a root), scales g,
+    and reduces the rows below, 2(n − i) each. V₂ is n − rank columns through all reflections, 2(n − i) each, and one
+    more scaling of g.
 
     Args:
         m: number of rows.
         n: length of the rows.
-        rank: how many are independent.
+        rank: number of independent rows.
     """
     reduction = sum(3 * (n - i) + 2 * (n - i) * (m - i - 1) for i in range(rank))
     columns = sum((n - i) + 2 * (n - i) * (n - rank) for i in range(rank))
@@ -142,15 +143,15 @@ def recurrent_operations(m: int, n: int, rank: int) -> int:
 NullSpaceMethod = Literal["svd", "recurrent", "qr"]
 
 RANK_TOLERANCE = 1e-10
-"""What is left of a unit row, or of the largest singular value, that counts as nothing."""
+"""Remainder of a unit row, or singular value as a share of the largest, up to which it counts as zero."""
 
 VANISHING = 1e-14
-"""Share of the longest row below which a row is nothing but rounding."""
+"""Share of the longest row below which a row is only rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class NullSpace:
-    """Rows Θ split into what they hold and what they leave free: V = [V₁ V₂] orthogonal, Θ V₂ = 0.
+    """Rows Θ split into constrained and free directions: V = [V₁ V₂] orthogonal, Θ V₂ = 0.
 
     The velocities that Θ v = 0 admits are v = V₂ w, w = V₂ᵀ v, [Larin1993]_ eq. (2.4).
 
@@ -158,11 +159,11 @@ class NullSpace:
         basis: V₂, shape (n, n − rank).
         normal: V₁, which spans the rows, shape (n, rank).
         rank: number of independent rows.
-        dependent_rows: places of the rows that depend on rows before them, or vanish, m − rank of them.
-        remainders: what the rows before leave of each row, as a share of its length, shape (m,).
-        singular_values: of the rows at unit length, largest first, shape (min(m, n),); for the method ``"svd"`` only,
-            else empty.
-        method: that found them.
+        dependent_rows: indices of the rows that depend on rows before them, or vanish, m − rank of them.
+        remainders: part of each row outside the span of rows before it, as a share of its length, shape (m,).
+        singular_values: singular values of the rows at unit length, largest first, shape (min(m, n),); for the method
+            ``"svd"`` only, else empty.
+        method: method that was used.
     """
 
     basis: Array
@@ -180,13 +181,13 @@ class NullSpace:
         Args:
             theta: Θ, shape (m, n).
             method: ``"svd"``, ``"recurrent"`` or ``"qr"``.
-            tolerance: what counts as nothing.
+            tolerance: remainder or singular value up to which it counts as zero.
         """
         rows = _checked(theta, method, tolerance)
         basis, normal, values = _bases(rows, method, float(tolerance))
         rank = normal.shape[1]
         remainders = Reflections.of_rows(rows, float(tolerance)).remainders
-        # The last rows to be needed, so that their number fits the rank where a method sees it otherwise.
+        # The rows with the least remainders, as many as the rank of this method leaves over.
         dependent = np.sort(np.argsort(remainders, kind="stable")[: len(rows) - rank])
         parts = np.array(basis), np.array(normal), np.array(remainders), np.array(values)
         for part in parts:
@@ -197,29 +198,29 @@ class NullSpace:
 def null_space(theta: ArrayLike, method: NullSpaceMethod = "svd", tolerance: float = RANK_TOLERANCE) -> Array:
     """Orthonormal basis V₂ of the vectors v with Θ v = 0.
 
-    - ``"svd"``: the last columns of V in Θ = U Σ Vᵀ, [Larin1993]_ eqs. (2.1)-(2.3). The surest rank.
+    - ``"svd"``: the last columns of V in Θ = U Σ Vᵀ, [Larin1993]_ eqs. (2.1)-(2.3). The most reliable rank.
     - ``"recurrent"``: the product V₂₁ V₂₂ … V₂ₘ of one-row reflections, eqs. (3.1), (3.2), with the sign of a row
-      turned over where γ₀ < 0 and dependent rows passed over; see :class:`~erugin.constraints.null_space.Reflections`.
-      It is Householder's triangularization of Θᵀ without pivoting, and LAPACK does it where no row is dependent.
+      flipped if γ₀ < 0 and dependent rows skipped; see :class:`~erugin.constraints.null_space.Reflections`.
+      It is Householder's triangularization of Θᵀ without pivoting, and LAPACK computes it if no row is dependent.
     - ``"qr"``: the last columns of Q in Θᵀ P = Q R, pivoted.
 
-    Every row is first brought to length one, so that units do not matter; a row shorter than 1e-14 times the
-    longest is nothing but rounding. Bases of different methods, and of one method at neighbouring Θ, may differ by a
-    rotation: only the projector V₂V₂ᵀ is a continuous function of Θ. :func:`~erugin.constraints.align_basis` turns one
-    towards another. :class:`NullSpace` also tells rank and dependent rows.
+    Every row is first scaled to length one, so that units do not matter; a row shorter than 1e-14 times the longest
+    counts as zero. Bases of different methods, and of one method at neighbouring Θ, may differ by a rotation: only the
+    projector V₂V₂ᵀ is a continuous function of Θ. :func:`~erugin.constraints.align_basis` turns one towards another.
+    :class:`NullSpace` also has the rank and the dependent rows.
 
     Args:
-        theta: Θ, shape (m, n); no rows (0, n) leave everything free.
-        method: how; all three agree up to a rotation of the basis.
-        tolerance: what earlier rows leave of a row, as a share of its length (or of a singular value, of the largest),
-            that counts as nothing; between zero and one.
+        theta: Θ, shape (m, n); without rows, shape (0, n), everything is free.
+        method: one of the three; their bases agree up to a rotation.
+        tolerance: part of a row outside the span of earlier ones, as a share of its length (or singular value, as a
+            share of the largest), up to which it counts as zero; between zero and one.
 
     Returns:
         V₂, shape (n, n − rank), read-only.
 
     Raises:
-        ShapeError: for other than a finite matrix with at least one column.
-        ModelError: for an unknown method or a tolerance that is not between zero and one.
+        ShapeError: if theta is not a finite matrix with at least one column.
+        ModelError: if the method is unknown or the tolerance is not between zero and one.
     """
     basis = np.array(_bases(_checked(theta, method, tolerance), method, float(tolerance))[0])
     basis.setflags(write=False)
@@ -235,12 +236,12 @@ def _checked(theta: ArrayLike, method: str, tolerance: float) -> Array:
 
 
 def _bases(rows: Array, method: NullSpaceMethod, tolerance: float) -> tuple[Array, Array, Array]:
-    """V₂, V₁ and the singular values, if the method has them."""
+    """V₂, V₁ and the singular values, empty for methods without them."""
     m, n = rows.shape
     if m == 0:
         return np.eye(n), np.zeros((n, 0)), np.zeros(0)
     if method == "svd":
-        # Of more rows than columns the whole V is there without the m × m matrix U.
+        # With more rows than columns, the whole V comes without the m × m matrix U.
         _, values, Vt = np.linalg.svd(rows, full_matrices=m < n)
         rank = int((values > tolerance * values[0]).sum())
         return np.asarray(Vt[rank:].T), np.asarray(Vt[:rank].T), np.asarray(values)
@@ -274,8 +275,8 @@ def _unit_rows(theta: ArrayLike) -> Array:
     # Scaled before it is squared, so that lengths neither overflow nor vanish.
     largest = np.abs(rows).max(axis=1, initial=0.0)
     top = largest.max(initial=0.0)
-    kept = (largest > VANISHING * top) & (largest > 0.0)
-    rows[~kept] = 0.0
-    rows[kept] /= largest[kept, None]
-    rows[kept] /= np.linalg.norm(rows[kept], axis=1)[:, None]
+    nonzero = (largest > VANISHING * top) & (largest > 0.0)
+    rows[~nonzero] = 0.0
+    rows[nonzero] /= largest[nonzero, None]
+    rows[nonzero] /= np.linalg.norm(rows[nonzero], axis=1)[:, None]
     return rows

@@ -14,30 +14,30 @@ from ..symbolic.validation import positive, reals
 Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-24
-"""Share of the largest diagonal entry of M below which another is no inertia at all."""
+"""Share of the largest diagonal entry of M below which another counts as no inertia."""
 INDEFINITE = 1e-9
-"""An eigenvalue of the scaled mass matrix below minus this share of the largest is no rounding error."""
+"""An eigenvalue of the scaled mass matrix below minus this share of the largest is more than rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMotion:
     """The equations M a = Q + Θᵀλ, Θ a = β, and units in which their numbers can be compared.
 
-    A velocity is measured by its inertia and a row by the largest of its constraint: with the diagonal matrices S and
-    F, M̃ = S M S has ones on its diagonal, and Θ̃ = F Θ S has a row of length one in every constraint. Ranks are judged
-    on these. Rows of one constraint share a unit, so that one may be small beside the others; rows of different ones
-    cannot be compared.
+    A velocity is measured by its inertia and a row by the longest row of its constraint: with the diagonal matrices S
+    and F, M̃ = S M S has ones on its diagonal, and Θ̃ = F Θ S has a row of length one in every constraint. Ranks are
+    decided on these. Rows of one constraint share a unit, so that one may be small beside the others; rows of different
+    constraints cannot be compared.
 
     Attributes:
         mass: M, shape (n, n), symmetric and positive semidefinite.
-        force: Q, every force but the constraints', shape (n,).
+        force: Q, all forces except those of the constraints, shape (n,).
         rows: Θ, shape (m, n).
         right: β, shape (m,).
-        sizes: how many rows each constraint has; one each if not given.
-        names: of the rows, m of them; ``row 0``, … if not given.
+        sizes: number of rows of each constraint; one each if not given.
+        names: names of the rows, m of them; ``row 0``, … if not given.
         velocities: names of the velocities, n of them; ``v0``, … if not given.
-        lengths: the length that a row of each constraint usually has, at least, in units S; zero if not given. With it
-            a constraint of which nothing but rounding is left is seen to vanish.
+        lengths: usual length of a row of each constraint, at least, in units S; zero if not given. With it a constraint
+            of which only rounding is left is recognized as vanishing.
     """
 
     mass: Array
@@ -66,11 +66,11 @@ class ConstrainedMotion:
             raise ModelError(f"the mass matrix must be symmetric, but M − Mᵀ has an entry of {uneven:.3g}")
         sizes = tuple(self.sizes) or (1,) * m
         if sum(sizes) != m or min(sizes, default=1) < 1:
-            raise ShapeError(f"constraints of {sizes} rows do not make up {m} rows")
+            raise ShapeError(f"sizes must be at least 1 each and add up to the {m} rows, got {sizes}")
         names = tuple(self.names) or tuple(f"row {i}" for i in range(m))
         velocities = tuple(self.velocities) or tuple(f"v{i}" for i in range(n))
         if len(names) != m or len(velocities) != n:
-            raise ShapeError(f"{m} rows and {n} velocities need as many names, got {names} and {velocities}")
+            raise ShapeError(f"names and velocities must have {m} and {n} entries, got {names} and {velocities}")
         given = reals("lengths", self.lengths)
         if not (given >= 0.0).all():
             raise ShapeError(f"lengths must not be negative, got {given.tolist()}")
@@ -84,13 +84,13 @@ class ConstrainedMotion:
         least = float(np.linalg.eigvalsh(self.scaled_mass)[0]) if n else 0.0
         if least < -INDEFINITE * max(n, 1):
             raise ModelError(
-                "the mass matrix must be positive semidefinite; measured by its diagonal it has an eigenvalue "
+                "the mass matrix must be positive semidefinite, but scaled to a unit diagonal it has the eigenvalue "
                 f"{least:.3g}"
             )
 
     @property
     def velocity_scale(self) -> Array:
-        """Diagonal of S, shape (n,): 1/√M_jj, and where M_jj is nothing what makes the column of Θ̃ at most one long."""
+        """Diagonal of S, shape (n,): 1/√M_jj, or, if M_jj vanishes, so that the column of Θ̃ is at most one long."""
         inertia = np.diag(self.mass)
         present = inertia > NEGLIGIBLE * inertia.max(initial=0.0)
         scale = np.where(present, 1.0 / np.sqrt(np.where(present, inertia, 1.0)), 1.0)
@@ -102,7 +102,7 @@ class ConstrainedMotion:
 
     @property
     def row_scale(self) -> Array:
-        """Diagonal of F, shape (m,): one over the longest row of the constraint; one where all of them vanish."""
+        """Diagonal of F, shape (m,): one over the longest row of the constraint; one if all of them vanish."""
         return self._row_scale(self.velocity_scale)
 
     @property
@@ -137,17 +137,17 @@ def _finite_array(name: str, value: ArrayLike, dimensions: int) -> Array:
     if array.ndim != dimensions:
         raise ShapeError(f"{name} must have {dimensions} axes, got shape {array.shape}")
     if not np.isfinite(array).all():
-        place = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(array)))
-        raise ShapeError(f"{name} must be finite, but {name}{list(place)} is {array[place]}")
+        index = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(array)))
+        raise ShapeError(f"{name} must be finite, but {name}{list(index)} is {array[index]}")
     return array
 
 
 SINGULAR_VALUE_TOLERANCE = 1e-9
 """Share of the largest singular value below which one counts as zero."""
 REMAINDER = 1e-11
-"""What is left of a row outside others, as a share of it, up to which it depends on them as far as can be told."""
+"""Part of a row outside the span of others, as a share of it, up to which it counts as dependent on them."""
 CONSISTENCY = 1e-8
-"""A contradiction counts from this share of the numbers that it is the difference of, or of one unit of the row."""
+"""A contradiction counts above this share of the numbers whose difference it is, or of one unit of the row."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ class Rank:
     """A rank, and how safely it was decided.
 
     Attributes:
-        value: how many singular values were kept.
-        kept: the smallest that was kept, as a share of the largest; 1 if none was.
-        dropped: the largest that was dropped, likewise; 0 if none was.
-        full: the rank that the shape would allow.
+        value: number of singular values that count.
+        kept: smallest of these, as a share of the largest; 1 if no value counts.
+        dropped: largest of the others, likewise; 0 if all count.
+        full: largest rank that the shape allows.
     """
 
     value: int
@@ -173,46 +173,46 @@ class Rank:
 
 @dataclass(frozen=True)
 class Dependence:
-    """A row that depends on rows before it: row = Σ c_j row_j, and so β must be Σ c_j β_j.
+    """A row that depends on rows before it: row = Σ c_j row_j, so that β must be Σ c_j β_j.
 
     Attributes:
-        row: its name.
-        on: the coefficients c_j by the names of the rows before it, in units [row]/[row_j]; empty for a row that
+        row: name of the row.
+        coefficients: c_j by the names of the rows before it, in units [row]/[row_j]; empty for a row that
             vanishes.
-        left: what is left of the row outside of them, as a share of the longest row of its constraint.
-        contradiction: β − Σ c_j β_j, in the row's unit: by how much it contradicts them.
-        allowed: the contradiction that still passes for rounding.
+        remainder: part of the row outside the span of them, as a share of the longest row of its constraint.
+        contradiction: β − Σ c_j β_j, in the row's unit: the amount by which it contradicts them.
+        allowed: contradiction up to which it counts as rounding.
     """
 
     row: str
-    on: dict[str, float]
-    left: float
+    coefficients: dict[str, float]
+    remainder: float
     contradiction: float
     allowed: float
 
     @property
     def consistent(self) -> bool:
-        """Whether the row says what the others say."""
+        """True if the row does not contradict the others."""
         return abs(self.contradiction) <= self.allowed
 
     def __str__(self) -> str:
-        """A sentence."""
-        sum_ = " ".join(f"{c:+.4g}·{name!r}" for name, c in self.on.items())
-        what = f"{self.row!r} = {sum_}" if self.on else f"{self.row!r} vanishes"
-        if self.left > REMAINDER:
-            what += f" but for {self.left:.2g} of the longest row of its constraint"
-        said = "consistent" if self.consistent else f"contradictory by {self.contradiction:.6g}"
-        return f"{what}: {said}"
+        """Sentence with the row, its coefficients and the contradiction."""
+        sum_ = " ".join(f"{c:+.4g}·{name!r}" for name, c in self.coefficients.items())
+        what = f"{self.row!r} = {sum_}" if self.coefficients else f"{self.row!r} vanishes"
+        if self.remainder > REMAINDER:
+            what += f" except for {self.remainder:.2g} of the longest row of its constraint"
+        verdict = "consistent" if self.consistent else f"contradictory by {self.contradiction:.6g}"
+        return f"{what}: {verdict}"
 
 
 @dataclass(frozen=True, eq=False)
 class Solvability:
-    """What can be said of M a = Q + Θᵀλ, Θ a = β at one state.
+    """Solvability of M a = Q + Θᵀλ, Θ a = β at one state.
 
     The homogeneous equations are solved by the (a, 0) with M a = 0 and Θ a = 0, and by the (0, λ) with Θᵀλ = 0, for
     M ≥ 0. Therefore a solution exists if and only if β vanishes on every relation between the rows and Q along every
     velocity that has neither inertia nor constraint; a is unique if and only if [M; Θ] has full column rank, and λ_i if
-    and only if e_i ⟂ null Θᵀ [WojtyraFraczek2013]_. With full column rank there is nothing left for Q to act along.
+    and only if e_i ⟂ null Θᵀ [WojtyraFraczek2013]_. With full column rank there is no such velocity.
 
     Attributes:
         mass: rank of M̃.
@@ -220,8 +220,8 @@ class Solvability:
         together: rank of [M̃; Θ̃].
         dependences: rows that depend on those before them, m − rank of them.
         loose: velocities that have neither inertia nor constraint, by name; empty if the accelerations are unique.
-        unbalanced: the largest force along such a direction, as a share of the largest force; 0 if there is none.
-        unique: whether the multiplier of each row is, m of them.
+        unbalanced: largest force along such a direction, as a share of the largest force; 0 without such a direction.
+        unique: for each row, True if its multiplier is unique, m of them.
     """
 
     mass: Rank
@@ -234,17 +234,17 @@ class Solvability:
 
     @property
     def consistent(self) -> bool:
-        """Whether no row contradicts those before it."""
+        """True if no row contradicts those before it."""
         return all(dependence.consistent for dependence in self.dependences)
 
     @property
     def balanced(self) -> bool:
-        """Whether no force acts along a velocity that has neither inertia nor constraint."""
+        """True if no force acts along a velocity that has neither inertia nor constraint."""
         return self.unbalanced <= CONSISTENCY
 
     @property
     def solvable(self) -> bool:
-        """Whether the equations determine the motion: consistent rows and full column rank of [M; Θ].
+        """True if the equations determine the motion: consistent rows and full column rank of [M; Θ].
 
         Without full rank there are many accelerations if the forces are :attr:`balanced`, and none if they are not.
         """
@@ -252,23 +252,23 @@ class Solvability:
 
     @property
     def acceleration_unique(self) -> bool:
-        """Whether [M; Θ] has full column rank, so that there is at most one a."""
+        """True if [M; Θ] has full column rank, so that there is at most one a."""
         return self.together.value == self.together.full
 
 
 def solvability(
     motion: ConstrainedMotion, *, tolerance: float = SINGULAR_VALUE_TOLERANCE, consistency: float = CONSISTENCY
 ) -> Solvability:
-    """Ranks, dependences and what is unique, by singular values in comparable units.
+    """Return ranks, dependences and uniqueness, by singular values in comparable units.
 
     Args:
-        motion: one state in numbers.
+        motion: the equations at one state.
         tolerance: share of the largest singular value below which one counts as zero.
-        consistency: a contradiction counts from this share of the numbers that it is the difference of, or of one unit
-            of the row.
+        consistency: a contradiction counts above this share of the numbers whose difference it is, or of one unit of
+            the row.
 
     Raises:
-        ModelError: for a tolerance that is not positive.
+        ModelError: if a tolerance is not positive.
     """
     tolerance, consistency = positive("tolerance", tolerance), positive("consistency", consistency)
     S = motion.velocity_scale
@@ -292,27 +292,27 @@ def solvability(
 
 
 def null_spaces(matrix: Array, tolerance: float = SINGULAR_VALUE_TOLERANCE) -> tuple[Rank, Array, Array]:
-    """Rank of a matrix and orthonormal bases of its left and right null space.
+    """Return the rank of a matrix and orthonormal bases of its left and right null space.
 
     Args:
-        matrix: shape (m, n), in comparable units, in which what does not vanish is about one.
+        matrix: shape (m, n), in comparable units, in which entries that do not vanish are about one.
         tolerance: share of the largest singular value below which one counts as zero.
 
     Returns:
         The rank, the left null space, shape (m, m − rank), and the right one, shape (n, n − rank).
     """
     U, values, Vt = np.linalg.svd(matrix)
-    # Rows and inertias are about one long: what is far below one is rounding even if there is nothing larger.
+    # Rows and inertias are about one long: values far below one are rounding even if there is nothing larger.
     shares = values / float(values.max(initial=1.0))
     rank = int((shares > tolerance).sum())
     left, right = np.asarray(U[:, rank:], dtype=np.float64), np.asarray(Vt[rank:].T, dtype=np.float64)
-    kept = float(shares[rank - 1]) if rank else 1.0
-    dropped = float(shares[rank]) if rank < len(shares) else 0.0
-    return Rank(rank, kept, dropped, min(matrix.shape)), left, right
+    smallest_kept = float(shares[rank - 1]) if rank else 1.0
+    largest_dropped = float(shares[rank]) if rank < len(shares) else 0.0
+    return Rank(rank, smallest_kept, largest_dropped, min(matrix.shape)), left, right
 
 
 def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consistency: float) -> tuple[Dependence, ...]:
-    """Rows by which the rank does not grow, each as a combination of the independent ones before it.
+    """Return the rows that do not increase the rank, each as a combination of the independent ones before it.
 
     Args:
         motion: the equations.
@@ -320,7 +320,7 @@ def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consis
         tolerance: share of the largest singular value of Θ̃ below which one counts as zero.
         consistency: as for :func:`solvability`.
     """
-    # One threshold for all, so that the rank never falls when a row is added and m − rank rows are found.
+    # One threshold for all, so that the rank never falls when a row is added, and m − rank rows are found.
     least = tolerance * max(1.0, float(np.linalg.norm(rows, 2))) if rows.size else 0.0
     F, beta = motion.row_scale, motion.right
     independent: list[int] = []
@@ -337,9 +337,11 @@ def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consis
         found.append(
             Dependence(
                 row=motion.names[i],
-                # Coefficients that are nothing but rounding name rows that the row has nothing to do with.
-                on={motion.names[j]: float(real[k]) for k, j in enumerate(independent) if abs(c[k]) > 10.0 * tolerance},
-                left=float(np.linalg.norm(row - c @ basis)),
+                # Coefficients that are only rounding would name rows that do not matter.
+                coefficients={
+                    motion.names[j]: float(real[k]) for k, j in enumerate(independent) if abs(c[k]) > 10.0 * tolerance
+                },
+                remainder=float(np.linalg.norm(row - c @ basis)),
                 contradiction=float(beta[i] - parts.sum()),
                 allowed=consistency * max(1.0, abs(float(beta[i])) + float(np.abs(parts).sum())),
             )
@@ -348,22 +350,22 @@ def dependences(motion: ConstrainedMotion, rows: Array, tolerance: float, consis
 
 
 def row_remainders(rows: Array, right: Array) -> tuple[Array, Array]:
-    """What those before it leave of each right side, and of each row as a share of it.
+    """Remainders of the right sides after the rows before them, and of the rows as a share of their lengths.
 
     Args:
-        rows: in units in which velocities can be compared, shape (m, n).
-        right: shape (m,).
+        rows: rows in units in which velocities can be compared, shape (m, n).
+        right: right sides, shape (m,).
     """
     basis, along = np.zeros_like(rows), np.zeros(len(rows))
-    rest, left = np.array(right, dtype=np.float64), np.zeros(len(rows))
+    rest, shares = np.array(right, dtype=np.float64), np.zeros(len(rows))
     lengths = np.linalg.norm(rows, axis=1)
     for i, row in enumerate(rows):
         outside = row
-        # Twice, because once leaves rounding errors along the basis.
+        # Twice, because a single pass leaves rounding errors along the basis.
         for _ in range(2):
             parts = basis[:i] @ outside
             outside, rest[i] = outside - parts @ basis[:i], rest[i] - parts @ along[:i]
         remainder = float(np.linalg.norm(outside))
         if remainder > REMAINDER * lengths[i]:
-            basis[i], along[i], left[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
-    return rest, left
+            basis[i], along[i], shares[i] = outside / remainder, rest[i] / remainder, remainder / lengths[i]
+    return rest, shares

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        # What takes long to import, the search for the version included.
+        # Late: these take long to import, and so does the search for the version.
         if name in __all__:
             if name == "__version__":
                 return importlib.import_module("importlib.metadata").version("erugin")

@@ -195,7 +195,7 @@ class CompiledRunner:
             march: the loop over steps.
             batch: True for many loops, to be run as lanes of vector instructions.
         """
-        compiled = march.with_lanes(vector_width() if batch else 1)
+        compiled = march.compile(vector_width() if batch else 1)
         return None if isinstance(compiled, str) else cls(compiled)
 
     @property

@@ -285,8 +285,8 @@ class Simulator:
         key = batch, exact
         if key not in self._runners:
             symbolic = self._loop.symbolic()
-            twins = symbolic.shared_parameters if exact and symbolic is not None else ()
-            self._runners[key] = CompiledRunner.of(replace(self._march, twins=twins), batch=batch)
+            shared = symbolic.shared_parameters if exact and symbolic is not None else ()
+            self._runners[key] = CompiledRunner.of(replace(self._march, shared_parameters=shared), batch=batch)
         return self._runners[key]
 
     def _is_exact(self, numbers: Array) -> bool:

@@ -1,4 +1,4 @@
-"""The cache of compiled libraries on disk: where it lies, what it holds, and what is removed from it."""
+"""The cache of compiled libraries on disk: its folder, its contents, and what is removed from it."""
 
 from __future__ import annotations
 
@@ -24,62 +24,66 @@ SHARD_NAME = re.compile(r"[0-9a-f]{2}")
 LIBRARY_NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}\.so")
 BUILD_PREFIX = "building-"
 PRUNE_STAMP = "swept"
-"""What a folder of kernels holds: shelves of libraries, folders of compilers at work, and when it was last swept."""
+"""Contents of a cache folder: subfolders of libraries, folders of running compilers, and a stamp of the last pruning.
+"""
 
 _temporary_directories: list[Path] = []
 _owner = type("TemporaryOwner", (), {})()
 
 
 def persistent_directory() -> Path | str:
-    """The folder that serves from run to run, made if need be; or why there is none, as a clause.
+    """Return the folder of the persistent cache, created if needed; or the reason why it is not used, as a clause.
 
     It is ERUGIN_CACHE_DIR, else ``erugin`` in XDG_CACHE_HOME or ~/.cache. A library is code that will be run, so nobody
     else may be able to put one there: the folder belongs to this user and is closed to all others (0700), and nobody
-    but this user and root can exchange it or a folder that it lies in. It is looked at each time, because what was so
-    once need not stay so. Where libraries cannot be run (``noexec``) there is no use in keeping any.
+    but this user and root can replace it or a folder above it. This is checked at every call, because it can change.
+    Where libraries cannot be run (``noexec``) the folder is of no use.
     """
     chosen, home = os.path.expanduser(os.environ.get("ERUGIN_CACHE_DIR", "")), os.environ.get("XDG_CACHE_HOME", "")
     home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     named = chosen or os.path.join(home, "erugin")
     if named.startswith("~") or not (chosen or os.path.isabs(home)):
-        return f"{named} needs a home directory that is not known; name a folder by ERUGIN_CACHE_DIR"
+        return f"{named} requires a home directory, which is unknown; set ERUGIN_CACHE_DIR to a folder"
     try:
         folder = Path(os.path.abspath(named))
-        # Links on the way are followed once; what is there is then checked, whatever way has led to it.
+        # Links in the path are followed once; the folder that they lead to is then checked.
         folder = folder.parent.resolve() / folder.name
-        str(folder).encode()  # CasADi takes no other paths
+        str(folder).encode()  # CasADi accepts no other paths
         return _unsafe_reason(folder) or folder
     except (OSError, RuntimeError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return f"{named} cannot be used: {said}"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return f"{named} cannot be used: {reason}"
 
 
 def temporary_directory() -> Path:
-    """A folder of this process, for its owner alone, made if need be and removed when the process ends.
+    """Return a folder of this process, private to its owner, created if needed and removed when the process ends.
 
     Raises:
-        OSError: if nowhere a file can be written and then be run.
+        OSError: if there is no folder where a file can be written and then run.
     """
     if _temporary_directories and _temporary_directories[-1].is_dir():
         return _temporary_directories[-1]
-    places = [tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/var/tmp", "/dev/shm"]
-    for place in filter(os.path.isabs, places):
+    candidates = [tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/var/tmp", "/dev/shm"]
+    for candidate in filter(os.path.isabs, candidates):
         try:
-            if not _is_noexec(Path(place)) and has_free_space(Path(place)):
-                _temporary_directories.append(Path(tempfile.mkdtemp(prefix="erugin-", dir=place)).resolve())
+            if not _is_noexec(Path(candidate)) and has_free_space(Path(candidate)):
+                _temporary_directories.append(Path(tempfile.mkdtemp(prefix="erugin-", dir=candidate)).resolve())
                 weakref.finalize(_owner, remove_directory, _temporary_directories[-1], os.getpid())
                 return _temporary_directories[-1]
         except OSError:
             continue
-    raise OSError(f"in none of {', '.join(filter(None, places))} can a library be written and run; set TMPDIR")
+    raise OSError(
+        f"no library can be written and run in any of {', '.join(filter(None, candidates))}; set TMPDIR to a folder "
+        "where it can"
+    )
 
 
 def has_free_space(folder: Path, size: int = 4 * 2**20) -> bool:
-    """Whether a file of this size can be written: the disk is not full, nor read-only, nor a quota used up.
+    """True if a file of this size can be written: the disk is not full, nor read-only, nor a quota used up.
 
     Args:
-        folder: where to try.
-        size: of the file [bytes].
+        folder: folder to try.
+        size: size of the file [bytes].
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -90,7 +94,7 @@ def has_free_space(folder: Path, size: int = 4 * 2**20) -> bool:
 
 
 def _unsafe_reason(folder: Path) -> str | None:
-    """Why this folder is not used; makes it if it is not there."""
+    """Return the reason why this folder is not used, or None; create it if it does not exist."""
     missing: list[Path] = []
     for above in folder.parents:
         try:
@@ -99,7 +103,7 @@ def _unsafe_reason(folder: Path) -> str | None:
             missing.append(above)
             continue
         if status.st_uid not in {0, os.geteuid(), os.lstat("/").st_uid}:
-            return f"{above} belongs to somebody else"
+            return f"{above} belongs to another user"
         if _others_can_rename(status):
             return f"others can write to {above}"
     for path in (*reversed(missing), folder):
@@ -109,28 +113,28 @@ def _unsafe_reason(folder: Path) -> str | None:
     if not stat.S_ISDIR(status.st_mode):
         return f"{folder} is a link" if stat.S_ISLNK(status.st_mode) else f"{folder} is not a folder"
     if status.st_uid != os.geteuid():
-        return f"{folder} belongs to somebody else"
+        return f"{folder} belongs to another user"
     if status.st_mode & 0o022:
         return f"others can write to {folder}"
     if _is_noexec(folder):
-        return f"{folder} lies where files cannot be run (noexec)"
+        return f"{folder} is on a disk where files cannot be run (noexec)"
     if status.st_mode & 0o055:
-        # Such as a home that was named by mistake: closing it would shut out who has business there.
+        # Such as a home directory that was named by mistake: closing it would shut out those who need it.
         if not all(map(_is_ours, os.listdir(folder))):
-            return f"others can read {folder}, which holds other files; name a folder of its own"
+            return f"others can read {folder}, which holds other files; choose a separate folder"
         folder.chmod(0o700)
     return None
 
 
 def _others_can_rename(status: os.stat_result) -> bool:
-    """Whether somebody but root and this user can exchange what lies in a folder."""
+    """True if somebody other than root and this user can replace the contents of a folder."""
     if status.st_mode & stat.S_ISVTX:
         return False
     return bool(status.st_mode & 0o002) or bool(status.st_mode & 0o020 and not is_private_group(status.st_gid))
 
 
 def is_private_group(group: int) -> bool:
-    """Whether it is root's, or one that many systems give each user: of his name and without other members."""
+    """True for root's group, or for a user's private group: of the user's name and without other members."""
     if group == 0:
         return True
     try:
@@ -153,25 +157,25 @@ def _is_noexec(folder: Path) -> bool:
 
 
 def remove_directory(folder: Path, process: int) -> None:
-    """Remove the folder, but not from a fork of the process that made it and may still use it."""
+    """Remove the folder, except in a fork of the process that created it, which may still use it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 HOUR, DAY = 3600.0, 86400.0
 LONGEST_UNUSED = 90 * DAY
-"""A library goes that has not been used for so long [s]."""
+"""A library that has not been used for this long is removed [s]."""
 DEFAULT_SIZE_LIMIT = 1024.0
-"""Least recently used libraries go beyond so much, unless ERUGIN_CACHE_LIMIT says otherwise [MiB]."""
+"""Size beyond which the least recently used libraries are removed, unless ERUGIN_CACHE_LIMIT overrides it [MiB]."""
 
 
 class CachedLibrary(NamedTuple):
     """A library in the cache.
 
     Attributes:
-        path: of the file.
-        size: of the file [bytes].
-        used: when it was last asked for [s since 1970].
+        path: path of the file.
+        size: size of the file [bytes].
+        used: time of its last use [s since 1970].
     """
 
     path: Path
@@ -180,10 +184,10 @@ class CachedLibrary(NamedTuple):
 
 
 def size_limit() -> float:
-    """Greatest size of all libraries together [bytes]; infinite if ERUGIN_CACHE_LIMIT is ``none``.
+    """Largest total size of the libraries [bytes]; infinite if ERUGIN_CACHE_LIMIT is ``none``.
 
     Raises:
-        ModelError: if ERUGIN_CACHE_LIMIT is no positive number.
+        ModelError: if ERUGIN_CACHE_LIMIT is not a positive number.
     """
     text = os.environ.get("ERUGIN_CACHE_LIMIT", "").strip()
     try:
@@ -196,10 +200,10 @@ def size_limit() -> float:
 
 
 def cached_libraries(folder: Path) -> Iterator[CachedLibrary]:
-    """The libraries in a folder, in no order.
+    """Yield the libraries in a folder, in no particular order.
 
     Args:
-        folder: of :func:`~erugin.symbolic.cache.persistent_directory`.
+        folder: folder of :func:`~erugin.symbolic.cache.persistent_directory`.
     """
     for shelf in [folder, *(folder / name for name in directory_entries(folder) if SHARD_NAME.fullmatch(name))]:
         for name in filter(LIBRARY_NAME.fullmatch, directory_entries(shelf)):
@@ -212,10 +216,10 @@ def delete_libraries(folder: Path) -> list[CachedLibrary]:
     """Delete all libraries in a folder, and nothing else; processes that have loaded one keep it.
 
     Args:
-        folder: of :func:`~erugin.symbolic.cache.persistent_directory`.
+        folder: folder of :func:`~erugin.symbolic.cache.persistent_directory`.
 
     Returns:
-        What has been deleted.
+        The deleted libraries.
 
     Raises:
         OSError: if one cannot be deleted.
@@ -228,11 +232,11 @@ def delete_libraries(folder: Path) -> list[CachedLibrary]:
 
 
 def prune_cache(folder: Path, limit: float) -> None:
-    """Remove what was not used for long, and beyond the limit what was used least recently, but not in this hour.
+    """Remove libraries that were not used for long and, beyond the limit, the least recently used; none of this hour.
 
     Args:
-        folder: of :func:`~erugin.symbolic.cache.persistent_directory`; one that was swept in this hour is left alone.
-        limit: of all libraries together [bytes].
+        folder: folder of :func:`~erugin.symbolic.cache.persistent_directory`; skipped if pruned within the last hour.
+        limit: largest total size of the libraries [bytes].
     """
     stamp, now = folder / PRUNE_STAMP, time.time()
     with contextlib.suppress(OSError):
@@ -248,7 +252,7 @@ def prune_cache(folder: Path, limit: float) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left half-built; nothing takes a day to compile."""
+    """Remove what killed processes left half-built; no compilation takes a day."""
     for name in directory_entries(folder):
         with contextlib.suppress(OSError):
             if name.startswith(BUILD_PREFIX) and time.time() - (folder / name).lstat().st_mtime > DAY:
@@ -256,10 +260,10 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def directory_entries(folder: Path) -> list[str]:
-    """What a folder holds; nothing if it is not there.
+    """Names in a folder; empty if it does not exist.
 
     Args:
-        folder: to be listed.
+        folder: folder to be listed.
     """
     try:
         return os.listdir(folder)
@@ -267,29 +271,29 @@ def directory_entries(folder: Path) -> list[str]:
         return []
 
 
-def compiled_library(source: str, toolchain: Compiler) -> Path:
-    """Path of a shared library compiled from ``source``, from the cache or made now.
+def compiled_library(source: str, compiler: Compiler) -> Path:
+    """Return the path of a shared library compiled from ``source``, from the cache or compiled now.
 
     The name holds a hash of source, flags, compiler and processor, and a hash of the library's own bytes, so that a
-    path, by which loaders know a library again, never stands for two. A file whose bytes do not match its name, or that
-    belongs to somebody else, is deleted and made anew, never loaded. The hash finds damage; it is the folder, see
+    path, by which loaders identify a library, never stands for two. A file whose bytes do not match its name, or that
+    belongs to another user, is deleted and compiled again, never loaded. The hash detects damage; it is the folder, see
     :func:`~erugin.symbolic.cache.persistent_directory`, that keeps others out, also between here and the loader.
 
-    A library is written in a folder of its own and renamed in one step: processes that compile the same kernel at once
-    all succeed, and what one leaves that is killed is removed after a day. Where the cache is refused, read-only or
-    full, a temporary folder serves this process. Once an hour at most, after compiling, what has not been used for 90
-    days is removed, then the least recently used beyond ERUGIN_CACHE_LIMIT (1024 MiB), and nothing that is not ours.
+    A library is written in a separate folder and renamed in one step: processes that compile the same kernel at once
+    all succeed, and the remains of a killed one are removed after a day. If the cache is refused, read-only or full, a
+    temporary folder serves this process. At most once an hour, after compiling, libraries that were not used for 90
+    days are removed, then the least recently used beyond ERUGIN_CACHE_LIMIT (1024 MiB), and nothing that is not ours.
 
     Args:
-        source: what is compiled, or tells it from anything else.
-        toolchain: the compiler.
+        source: C text, or a text that identifies it.
+        compiler: the compiler.
 
     Raises:
-        ModelError: if ERUGIN_CACHE_LIMIT is no positive number.
-        OSError: if no folder can be written or the compiler not started.
+        ModelError: if ERUGIN_CACHE_LIMIT is not a positive number.
+        OSError: if no folder can be written or the compiler cannot be started.
         subprocess.SubprocessError: if the compiler fails.
     """
-    key = toolchain.key(source)[:32]
+    key = compiler.key(source)[:32]
     lasting = persistent_directory()
     if isinstance(lasting, Path):
         found = _find(lasting, key)
@@ -297,11 +301,11 @@ def compiled_library(source: str, toolchain: Compiler) -> Path:
             return found
         if has_free_space(lasting):
             limit = size_limit()
-            made = _build(lasting, key, source, toolchain)
+            made = _build(lasting, key, source, compiler)
             prune_cache(lasting, limit)
             return made
     temporary = temporary_directory()
-    return _find(temporary, key) or _build(temporary, key, source, toolchain)
+    return _find(temporary, key) or _build(temporary, key, source, compiler)
 
 
 def _find(folder: Path, key: str) -> Path | None:
@@ -319,11 +323,11 @@ def _find(folder: Path, key: str) -> Path | None:
     return None
 
 
-def _build(folder: Path, key: str, source: str, toolchain: Compiler) -> Path:
-    with tempfile.TemporaryDirectory(prefix=BUILD_PREFIX, dir=folder, ignore_cleanup_errors=True) as place:
-        built = Path(place) / "kernel.so"
+def _build(folder: Path, key: str, source: str, compiler: Compiler) -> Path:
+    with tempfile.TemporaryDirectory(prefix=BUILD_PREFIX, dir=folder, ignore_cleanup_errors=True) as workplace:
+        built = Path(workplace) / "kernel.so"
         built.touch()
-        toolchain.compile(source, built)
+        compiler.compile(source, built)
         built.chmod(0o600)
         digest = _digest(built)
         if digest is None:
@@ -335,9 +339,9 @@ def _build(folder: Path, key: str, source: str, toolchain: Compiler) -> Path:
 
 
 def _digest(file: Path) -> str | None:
-    """Hash of the bytes of a file; None if it is none, or not ours alone to write."""
+    """Hash of the bytes of a file; None if it does not exist, or others can write to it."""
     try:
-        # Not to wait for ever on a pipe, nor to follow a link.
+        # Neither waits for ever on a pipe nor follows a link.
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as opened:
             status = os.fstat(descriptor)

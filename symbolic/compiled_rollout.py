@@ -33,18 +33,18 @@ class RolloutLoop:
     """A loop over steps for systems side by side, each a lane of vector instructions.
 
     No operation of one lane depends on another, and a lane has the same bits as a run of that system alone. What
-    depends on the parameters alone is computed once per call. ``with_lanes`` compiles it.
+    depends on the parameters alone is computed once per call. :meth:`compile` compiles it.
 
     Attributes:
         t: time, a symbol.
         x: state, shape (nx,).
         p: parameters, shape (np,).
         rate: ẋ, shape (nx,).
-        recorded: what is recorded before each step, by name, columns.
-        correction: of the state after each step, in the same symbols; None for none.
+        recorded: expressions that are recorded before each step, by name, columns.
+        correction: corrected state after each step, in the same symbols; None for no correction.
         tableau: the method.
-        twins: pairs of places in p whose numbers are the same in every system: what is computed of both is then
-            computed once, with the same bits.
+        shared_parameters: pairs of indices in p whose values are the same in every system: what depends on either is
+            then computed once, with the same bits.
     """
 
     t: ca.SX
@@ -54,14 +54,14 @@ class RolloutLoop:
     recorded: Mapping[str, ca.SX]
     correction: ca.SX | None
     tableau: Tableau
-    twins: tuple[tuple[int, int], ...] = ()
+    shared_parameters: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together."""
+        """Refuse parts that do not fit together."""
         states = {RATE: self.rate} if self.correction is None else {RATE: self.rate, CORRECTED: self.correction}
-        taken = sorted({RATE, CORRECTED} & set(self.recorded))
-        if taken:
-            raise ModelError(f"{taken[0]!r} names the state's own; call what is recorded otherwise")
+        reserved = sorted({RATE, CORRECTED} & set(self.recorded))
+        if reserved:
+            raise ModelError(f"{reserved[0]!r} is reserved for the state; choose another name for what is recorded")
         known = {s.element_hash() for s in ca.symvar(ca.vertcat(self.t, self.x, self.p))}
         used = ca.veccat(*states.values(), *self.recorded.values())
         foreign = sorted({s.name() for s in ca.symvar(used) if s.element_hash() not in known})
@@ -73,8 +73,8 @@ class RolloutLoop:
             if expression.shape != self.x.shape:
                 raise ModelError(f"{key} must have the shape of x, {self.x.shape}, got {expression.shape}")
 
-    def with_lanes(self, lanes: int) -> CompiledRollout | str:
-        """The compiled loop; or why there is none, as a clause.
+    def compile(self, lanes: int) -> CompiledRollout | str:
+        """Return the compiled loop, or the reason why it cannot be compiled, as a clause.
 
         Args:
             lanes: systems side by side: 1, or as many numbers as the processor's vectors hold.
@@ -84,26 +84,28 @@ class RolloutLoop:
         """
         width = vector_width()
         if lanes not in (1, width):
-            raise ModelError(f"this machine runs 1 or {width} systems side by side, not {lanes}")
+            raise ModelError(f"lanes must be 1 or {width} on this machine, got {lanes}")
         if lanes == 1:
             width = min(width, SCALAR_WIDTH)
-        inputs, told = {"t": self.t, "x": self.x, "p": self.p}, {**self.recorded, RATE: self.rate}
+        inputs, observed = {"t": self.t, "x": self.x, "p": self.p}, {**self.recorded, RATE: self.rate}
         corrected = {} if self.correction is None else {CORRECTED: self.correction}
         method = (self.tableau.a, self.tableau.b, self.tableau.c)
 
-        same = {(PARAMETER_INPUT, other): (PARAMETER_INPUT, one) for one, other in self.twins}
+        same = {(PARAMETER_INPUT, other): (PARAMETER_INPUT, one) for one, other in self.shared_parameters}
 
         def write() -> str:
             return rollout_text(
-                SymbolicFunction("rate", inputs, {RATE: self.rate}).tape().joined(same),
-                SymbolicFunction("observe", inputs, told).tape().joined(same),
-                SymbolicFunction("correct", inputs, corrected).tape().joined(same) if corrected else None,
+                SymbolicFunction("rate", inputs, {RATE: self.rate}).tape().merge_inputs(same),
+                SymbolicFunction("observe", inputs, observed).tape().merge_inputs(same),
+                SymbolicFunction("correct", inputs, corrected).tape().merge_inputs(same) if corrected else None,
                 method,
                 lanes=lanes,
                 width=width,
             )
 
-        identity = SymbolicFunction("march", inputs, told | corrected).identity(lanes, width, method, self.twins)
+        identity = SymbolicFunction("march", inputs, observed | corrected).identity(
+            lanes, width, method, self.shared_parameters
+        )
         call = load_machine_code(identity, write, lambda path: ctypes.CDLL(str(path)).march, OSError, AttributeError)
         if isinstance(call, str):
             return call
@@ -118,9 +120,9 @@ class CompiledRollout:
 
     Attributes:
         lanes: systems side by side.
-        nx: numbers of a state.
-        parameters: how many there are.
-        sizes: numbers of x and of each output.
+        nx: size of a state.
+        parameters: number of parameters.
+        sizes: sizes of x and of each output.
     """
 
     lanes: int
@@ -128,14 +130,14 @@ class CompiledRollout:
     parameters: int
     sizes: tuple[int, ...]
     _call: Callable[..., int]
-    _march: RolloutLoop
+    _loop: RolloutLoop
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A pickle holds the expressions; they are compiled again where it is read."""
-        return _compile_again, (self._march, self.lanes)
+        """Pickle the expressions; they are compiled again when the pickle is read."""
+        return _compile_again, (self._loop, self.lanes)
 
     def __deepcopy__(self, memo: object) -> CompiledRollout:
-        """The same, as runs change nothing in it."""
+        """Return the same object, because runs change nothing in it."""
         return self
 
     def run(
@@ -148,24 +150,24 @@ class CompiledRollout:
         p: Array,
         outputs: Sequence[Array],
     ) -> None:
-        """Take one step for each sample of the outputs; may run in several threads at once, on systems of their own.
+        """Take one step for each sample of the outputs; may run in several threads at once, on different systems.
 
         Args:
-            systems: which rows of the arrays are advanced, shape (k,).
+            systems: indices of the rows that are advanced, shape (k,).
             first: index of the first step; its time is t0 + first h.
             t0: time at index 0 [s].
             h: step [s].
             x: states, shape (K, nx), advanced in place.
             p: parameters, shape (K, np), or (1, np) if all systems share them.
-            outputs: x and what is recorded at the start of each step, shape (K, n, size) each, with any strides but for
-                the numbers of one sample, which are contiguous.
+            outputs: x and the recorded values at the start of each step, shape (K, n, size) each, with any strides
+                except that the numbers of one sample are contiguous.
 
         Raises:
-            ShapeError: if arrays have other types, shapes or orders, or a system is named twice.
-            NoRoomError: if there is no memory for the lanes.
+            ShapeError: if arrays have other types, shapes or orders, or a system occurs twice.
+            OutOfMemoryError: if there is no memory for the lanes.
         """
         if systems.dtype.kind not in "iu" or systems.ndim != 1:
-            raise ShapeError(f"systems must be numbers of rows, shape (k,), got {systems.dtype} of {systems.shape}")
+            raise ShapeError(f"systems must be indices of rows, shape (k,), got {systems.dtype} of {systems.shape}")
         lanes = np.ascontiguousarray(systems, dtype=np.int64)
         steps = self._checked(lanes, x, p, outputs)
         count = len(outputs)
@@ -177,12 +179,12 @@ class CompiledRollout:
         where = lanes.ctypes.data, len(lanes), first, steps, t0, h, x.ctypes.data, p.ctypes.data, stride
         if len(lanes) and steps and self._call(*where, pointers, by_lane, by_step):
             raise OutOfMemoryError(
-                f"there is no room for the work areas of {self.lanes} systems of {self.nx} numbers side by side: free "
-                "memory, or run the systems one by one"
+                f"the work areas of {self.lanes} systems of {self.nx} numbers side by side do not fit into memory: "
+                "free memory, or run the systems one by one"
             )
 
     def _checked(self, lanes: NDArray[np.int64], x: Array, p: Array, outputs: Sequence[Array]) -> int:
-        """Number of steps, if everything fits."""
+        """Check the arrays; return the number of steps."""
         for array in (x, p, *outputs):
             if array.dtype != np.float64 or not array.flags.aligned:
                 raise ShapeError(f"arrays must be aligned float64, got {array.dtype}")
@@ -196,9 +198,9 @@ class CompiledRollout:
         rows = len(x)
         if lanes.size and not 0 <= lanes.min() <= lanes.max() < rows:
             raise ShapeError(f"systems must be rows 0 … {rows - 1}, got {lanes.min()} … {lanes.max()}")
-        # Ascending numbers all differ, and that is seen in a tenth of the time of sorting them.
+        # Ascending numbers all differ, and checking that takes a tenth of the time of sorting them.
         if not (lanes[1:] > lanes[:-1]).all() and len(np.unique(lanes)) < len(lanes):
-            raise ShapeError("a system is named twice, and would take each step twice")
+            raise ShapeError("systems must not contain an index twice: it would take each step twice")
         if len(outputs) != len(self.sizes):
             raise ShapeError(f"expected {len(self.sizes)} outputs, of sizes {self.sizes}, got {len(outputs)}")
         steps = outputs[0].shape[1] if outputs[0].ndim == 3 else 0
@@ -210,8 +212,8 @@ class CompiledRollout:
         return steps
 
 
-def _compile_again(march: RolloutLoop, lanes: int) -> CompiledRollout:
-    found = march.with_lanes(lanes)
+def _compile_again(loop: RolloutLoop, lanes: int) -> CompiledRollout:
+    found = loop.compile(lanes)
     if isinstance(found, str):
         raise ModelError(f"the loop of a pickle cannot be compiled here: {found}")
     return found

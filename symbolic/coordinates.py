@@ -15,17 +15,17 @@ from .pickling import Picklable
 from .validation import format_value
 
 RateOf = Callable[[ca.SX], ca.SX | None]
-"""From a scalar expression to its total derivative with respect to time; None for one that is not known."""
+"""Function from a scalar expression to its total derivative with respect to time; None if that is not known."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownRateSubstitution:
-    """An expression with symbols in the places of the parts whose rates are known.
+    """An expression in which the parts with known rates are replaced by symbols.
 
     Attributes:
-        expression: with the symbols.
+        expression: expression with the symbols.
         symbols: one for each part, shape (k,).
-        parts: what they stand for, shape (k,).
+        parts: the replaced parts, shape (k,).
         rates: total derivatives of the parts, shape (k,).
     """
 
@@ -36,11 +36,11 @@ class KnownRateSubstitution:
 
     @classmethod
     def of(cls, expression: ca.SX, rate_of: RateOf) -> KnownRateSubstitution:
-        """Look for the outermost parts whose rates are known.
+        """Find the outermost parts whose rates are known.
 
         Args:
-            expression: any shape.
-            rate_of: tells the rates.
+            expression: expression of any shape.
+            rate_of: function that returns the known rates.
         """
         cutter = _KnownRateWalker(rate_of)
         entries = [cutter.cut(x) for x in expression.nonzeros()]
@@ -54,17 +54,17 @@ class KnownRateSubstitution:
 
 
 class _KnownRateWalker:
-    """A walk over the graph of an expression from its end, which rebuilds what lies above the parts."""
+    """A walk over the graph of an expression, from its result, that rebuilds everything above the parts."""
 
     def __init__(self, rate_of: RateOf) -> None:
         self.found: list[tuple[ca.SX, ca.SX, ca.SX]] = []
         self._rate_of = rate_of
         self._made: dict[int, ca.SX] = {}
-        # A hash is that of an element as long as it lives.
+        # An element's hash is valid only as long as the element lives.
         self._alive: list[ca.SX] = []
 
     def cut(self, whole: ca.SX) -> ca.SX:
-        """The scalar ``whole`` with symbols in it."""
+        """Return the scalar ``whole`` with symbols in it."""
         waiting = [whole]
         while waiting:
             element = waiting[-1]
@@ -82,7 +82,7 @@ class _KnownRateWalker:
         return self._made[whole.element_hash()]
 
     def _ends(self, element: ca.SX, key: int) -> bool:
-        """Whether nothing below an element is looked at."""
+        """True if nothing below an element has to be examined."""
         if element.is_constant() or element.is_symbolic() or element.n_dep() not in (1, 2):
             self._keep(element, key, element)
             return True
@@ -117,7 +117,7 @@ class Coordinates(Picklable):
         N: kinematic matrix of q̇ = N v, shape (nq, nv); the identity unless the velocities are quasi-velocities.
         names: name of each coordinate, nq of them.
         units: unit of each coordinate, nq of them.
-        rate_of: rates of expressions that are known otherwise, such as those of points of a body; None for no others.
+        rate_of: further known rates of expressions, such as those of points of a body; None for no others.
     """
 
     t: ca.SX
@@ -151,7 +151,7 @@ class Coordinates(Picklable):
         t: ca.SX | None = None,
         units: tuple[str, ...] | None = None,
     ) -> Coordinates:
-        """Coordinates with N = I, named after the symbols in q.
+        """Build coordinates with N = I, named after the symbols in q.
 
         Args:
             q: symbols of the coordinates, shape (n,).
@@ -183,23 +183,23 @@ class Coordinates(Picklable):
 
     @property
     def are_rates(self) -> bool:
-        """Whether the velocities are the rates of the coordinates, v = q̇ and N = I."""
+        """True if the velocities are the rates of the coordinates, v = q̇ and N = I."""
         return self.nq == self.nv and ca.sparsify(self.N).is_eye()
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Total derivative with respect to time of an expression in (t, q, v).
 
         de/dt = e_q N v + e_v a + e_t, as one directional derivative, so that the terms quadratic in the velocities
-        (where J(q̇)q̇ is easily written for J̇q̇ by hand) come out of the same operator as the rest.
+        (J̇q̇, which by hand is easily mistaken for J(q̇)q̇) come out of the same operator as the rest.
         """
         state = ca.vertcat(self.q, self.v, self.t)
         return ca.jtimes(expression, state, ca.vertcat(self.N @ self.v, self.a, ca.SX(1)))
 
     def compact_rate(self, expression: ca.SX) -> ca.SX:
-        """The same as :meth:`rate` with fewer operations: parts with a known rate are not differentiated.
+        """Same as :meth:`rate` with fewer operations: parts with a known rate are not differentiated.
 
         Args:
-            expression: in t, q and v, any shape.
+            expression: expression in t, q and v, of any shape.
         """
         if self.rate_of is None:
             return self.rate(expression)
@@ -207,7 +207,7 @@ class Coordinates(Picklable):
         if not cut.symbols.numel():
             return self.rate(expression)
         rates = ca.SX.sym("rates", cut.symbols.numel())
-        # All at once: what depends on time both through parts and otherwise is differentiated once.
+        # All at once: an expression that depends on time both through parts and otherwise is differentiated once.
         state = ca.vertcat(self.q, self.v, self.t, cut.symbols)
         found = ca.jtimes(cut.expression, state, ca.vertcat(self.N @ self.v, self.a, ca.SX(1), rates))
         return ca.substitute(found, ca.vertcat(cut.symbols, rates), ca.vertcat(cut.parts, cut.rates))

@@ -16,7 +16,7 @@ class EruginError(Exception):
 
 
 class ModelError(EruginError, ValueError):
-    """A robot, curve, field or constraint cannot be built from what was given."""
+    """A robot, curve, field or constraint cannot be built from its arguments."""
 
 
 class ParameterError(EruginError, ValueError):
@@ -36,11 +36,11 @@ class ContradictoryProgramError(EruginError, RuntimeError):
 
 
 class NotFiniteError(EruginError, RuntimeError):
-    """A result is NaN or infinite although what went in was finite."""
+    """A result is NaN or infinite although the input was finite."""
 
 
 class NotFiniteInputError(ShapeError, NotFiniteError):
-    """What went in is NaN or infinite, such as a sample of a broken sensor."""
+    """An input is NaN or infinite, such as a sample of a broken sensor."""
 
 
 class NotConvergedError(EruginError, RuntimeError):
@@ -48,23 +48,23 @@ class NotConvergedError(EruginError, RuntimeError):
 
 
 class StudyError(EruginError, RuntimeError):
-    """A study cannot begin, go on or be read; what it has written so far stays as it is."""
+    """A study cannot be started, continued or read; what it has written so far is unchanged."""
 
 
 class OutOfMemoryError(ModelError, MemoryError):
-    """What was asked for, such as an array or a model, does not fit into memory."""
+    """A requested array or model does not fit into memory."""
 
 
 class MissingPackageError(EruginError, ImportError):
-    """A package is needed that is not installed; the message says how to install it."""
+    """A required package is not installed; the message has the command that installs it."""
 
 
 class BridgeError(EruginError, ValueError):
-    """A model, a law or a signal of another program does not fit what it is joined with, or has no counterpart."""
+    """A model, a law or a signal does not fit the program it is exchanged with, or cannot be represented there."""
 
 
 class MotionFileError(EruginError, ValueError):
-    """A file of a motion cannot be read or written, or is not of the robot that was given."""
+    """A file of a motion cannot be read or written, or does not belong to the given robot."""
 
 
 class CompilerWarning(UserWarning):
@@ -76,15 +76,15 @@ class StartWarning(UserWarning):
 
 
 class BridgeWarning(UserWarning):
-    """Something that a model in another program, or a format, does not carry over; the message lists it."""
+    """Something that a model in another program, or a format, does not represent; the message lists it."""
 
 
 class StudyWarning(UserWarning):
-    """Something about a study that does not stop it, and that whoever reads its results should know."""
+    """A remark on a study that does not stop it, but matters to readers of its results."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Sentence for a name that does not exist: what was given, the nearest names, and all that exist."""
+    """Sentence for an unknown name: the name, the nearest names, and all that exist."""
     names = sorted(known)
     nearest = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else []
     hint = f" Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
@@ -93,23 +93,23 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 LONGEST_NAME = 200
-"""Characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
+"""Largest number of characters of a name: of a parameter, coordinate, constraint, controller, scenario, …"""
 _FORBIDDEN_CHARACTERS = re.compile("[\\0\ud800-\udfff]")
 
 
-def require_name(what: str, name: object, error: type[EruginError] = ModelError) -> None:
-    """Refuse what cannot be the name of anything: names are written into XML, C, JSON, CSV and HTML.
+def require_name(kind: str, name: object, error: type[EruginError] = ModelError) -> None:
+    """Raise an error for a value that cannot be a name: names are written into XML, C, JSON, CSV and HTML.
 
     A name is a text of 1 to :data:`LONGEST_NAME` characters that are not all blank. The NUL character and lone
-    surrogates have no place in any of these formats; for all others each writer has its own quotes.
+    surrogates cannot be represented in any of these formats; each writer quotes all others.
 
     Args:
-        what: is named, for the message, such as ``"a parameter"``.
-        name: to be checked.
-        error: that is raised.
+        kind: kind of the named object, for the message, such as ``"a parameter"``.
+        name: value to be checked.
+        error: class of the error.
 
     Raises:
-        EruginError: of the kind ``error``, with what was given and what is allowed.
+        EruginError: an error of the class ``error``, with the value and what is allowed.
     """
     if is_name(name):
         return
@@ -117,16 +117,16 @@ def require_name(what: str, name: object, error: type[EruginError] = ModelError)
     if isinstance(name, str) and len(name) > LONGEST_NAME:
         given = f"{len(name):,} characters, {name[:40]!r}…"
     raise error(
-        f"the name of {what} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
+        f"the name of {kind} must be text, got {given:.400}: 1 to {LONGEST_NAME} characters, without NUL and lone "
         "surrogates, not all blank"
     )
 
 
 def is_name(value: object) -> bool:
-    """Whether :func:`require_name` takes it.
+    """True if :func:`require_name` accepts a value.
 
     Args:
-        value: of any type.
+        value: value to be checked.
     """
     return (
         isinstance(value, str)
@@ -137,30 +137,30 @@ def is_name(value: object) -> bool:
 
 
 def prefix_message(error: EruginError, text: str) -> None:
-    """Begin the message of an error with more words.
+    """Put a text in front of the message of an error.
 
     Args:
-        error: that goes on to whoever catches it.
-        text: such as ``"controller 'own': "``.
+        error: error that is raised again.
+        text: the text, such as ``"controller 'own': "``.
     """
     error.args = (f"{text}{error}", *error.args[1:])
     if isinstance(error, ImportError):
-        # It tells its message from there.
+        # Its message is read from there.
         error.msg = str(error.args[0])
 
 
 def message_with_notes(error: BaseException) -> str:
-    """The message of an error and its notes, which only a traceback shows.
+    """Message of an error with its notes, which otherwise only a traceback shows.
 
     Args:
-        error: whose.
+        error: the error.
     """
     notes: list[str] = getattr(error, "__notes__", [])
     return f"{error} ({'; '.join(notes)})" if notes else str(error)
 
 
 def caller_stacklevel() -> int:
-    """How far above the function that asks the code is that called Erugin: the ``stacklevel`` of a warning."""
+    """Number of frames from the calling function up to the code that called Erugin: the ``stacklevel`` of a warning."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Expressions → a function on NumPy arrays that goes through CasADi's buffers."""
+"""Expressions as a function on NumPy arrays, through CasADi's buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_LOOP = 100_000
 """Evaluations in one of CasADi's loops: building a loop takes a kilobyte and some microseconds for each."""
 
 SCALAR_WIDTH = 4
-"""Angles whose sines one system takes at once, at most: of more, few models have as many at the same time."""
+"""Largest number of angles whose sines one system computes at once: few models have more at the same time."""
 
 
 _Call = tuple[tuple[tuple[str, Array], ...], Callable[[], None], list[Array]]
@@ -35,28 +35,28 @@ _Workspace = TypeVar("_Workspace")
 
 
 class WorkspacePool(Generic[_Workspace]):
-    """Work areas of a shared object, one for each call in flight, so that any number of threads may call it.
+    """Work areas of a shared object, one for each call in progress, so that any number of threads may call it.
 
-    An area is taken, used by one call and given back. What a call that fails does not give back is built again. Taking
-    and giving need no lock, because the methods of a list are atomic.
+    An area is acquired, used by one call and released. If a call fails without releasing its area, a new one is built.
+    Neither needs a lock, because the methods of a list are atomic.
     """
 
     def __init__(self, build: Callable[[], _Workspace]) -> None:
-        """Begin with none.
+        """Start without areas.
 
         Args:
-            build: makes an area when all others are in use.
+            build: function that builds an area when all others are in use.
         """
         self._build = build
         idle: list[_Workspace] = []
-        self._pop, self.give = idle.pop, idle.append
+        self._pop, self.release = idle.pop, idle.append
 
     def __reduce__(self) -> tuple[type[WorkspacePool[_Workspace]], tuple[Callable[[], _Workspace]]]:
-        """A copy begins with none."""
+        """Copy without areas."""
         return WorkspacePool, (self._build,)
 
-    def take(self) -> _Workspace:
-        """An area that no other call uses; to be handed to ``give`` when the call is done with it."""
+    def acquire(self) -> _Workspace:
+        """Return an area that no other call uses; pass it to ``release`` when the call is done with it."""
         try:
             return self._pop()
         except IndexError:
@@ -67,15 +67,15 @@ class Kernel:
     """A compiled function of named inputs and outputs.
 
     ``Function.__call__`` of CasADi converts every argument and costs tens of microseconds; a kernel writes its
-    arguments into arrays that CasADi reads in place. With a C compiler the generated C runs, without one CasADi's
-    virtual machine does, with the same results; the first kernel that falls back warns with a CompilerWarning.
+    arguments into arrays that CasADi reads in place. With a C compiler the generated C runs, otherwise CasADi's virtual
+    machine, with the same results; the first kernel that falls back warns with a CompilerWarning.
 
-    Any number of threads may call one kernel: each call in flight has arrays of its own. What :meth:`bind` and
-    :meth:`loop` return works on the caller's arrays and serves one thread at a time.
+    Any number of threads may call one kernel: each call in progress has separate arrays. The functions that
+    :meth:`bind` and :meth:`loop` return work on the caller's arrays and serve one thread at a time.
 
     Attributes:
         function: the CasADi function that is evaluated.
-        compiled: whether it runs as machine code.
+        compiled: True if it runs as machine code.
         inputs: shape of each input by name.
         outputs: shape of each output by name.
     """
@@ -102,10 +102,10 @@ class Kernel:
             raise ModelError(f"a kernel's name must be letters, digits and single underscores, got {name!r}")
         for key, symbol in inputs.items():
             if not symbol.is_valid_input() or not symbol.is_dense():
-                raise ModelError(f"input {key!r} of kernel {name!r} is not purely symbolic and full: {symbol}")
+                raise ModelError(f"input {key!r} of kernel {name!r} must be full and consist of symbols, got {symbol}")
         self.inputs: dict[str, tuple[int, int]] = {key: symbol.shape for key, symbol in inputs.items()}
         self.outputs: dict[str, tuple[int, int]] = {key: expression.shape for key, expression in outputs.items()}
-        # The prefix keeps the name apart from words that C, its libraries or CasADi have taken.
+        # The prefix keeps the name apart from words that C, its libraries or CasADi reserve.
         self._expressions = SymbolicFunction(f"kernel_{name}", inputs, outputs)
 
         def require_own() -> None:
@@ -146,10 +146,10 @@ class Kernel:
         """
         if len(arguments) != len(self.inputs):
             raise ShapeError(f"expected {len(self.inputs)} arguments {list(self.inputs)}, got {len(arguments)}")
-        call = self._calls.take()
+        call = self._calls.acquire()
         slots, evaluate, views = call
         for (key, target), argument in zip(slots, arguments, strict=True):
-            # The usual argument needs no conversion, and the questions about it cost more than the evaluation.
+            # The usual argument needs no conversion, and checking it costs more than the evaluation.
             if type(argument) is np.ndarray and argument.shape == target.shape and argument.dtype is _DOUBLE:
                 target[...] = argument
                 continue
@@ -162,11 +162,11 @@ class Kernel:
             target[...] = value.reshape(target.shape)
         evaluate()
         results = tuple([result.copy() for result in views])
-        self._calls.give(call)
+        self._calls.release(call)
         return results
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A pickle holds the expressions; what it is read by builds the function when it is first used."""
+        """Pickle the expressions; the function is built when it is first used."""
         return Kernel._unbuilt, self._recipe
 
     @classmethod
@@ -176,16 +176,16 @@ class Kernel:
         return kernel
 
     def __copy__(self) -> Kernel:
-        """The same, as calls change nothing."""
+        """Return the same kernel, because calls change nothing."""
         return self
 
     def __deepcopy__(self, memo: object) -> Kernel:
-        """The same."""
+        """Return the same kernel."""
         return self
 
     def __getattr__(self, name: str) -> object:
-        """Build a kernel from a pickle."""
-        # Asked first, as another thread may build it meanwhile.
+        """Build the function of a kernel that was read from a pickle."""
+        # Checked first, because another thread may build it meanwhile.
         built_before = "_calls" in self.__dict__
         if name in self.__dict__:
             return self.__dict__[name]
@@ -197,7 +197,7 @@ class Kernel:
         return getattr(self, name)
 
     def bind(self, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
-        """A call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
+        """Return a call without arguments that reads ``arguments`` and writes ``results`` in place, for inner loops.
 
         Args:
             arguments: float64 arrays, one per input, contiguous in column-major order.
@@ -209,13 +209,13 @@ class Kernel:
         return _bind(self.function, list(arguments), list(results))
 
     def loop(self, count: int, accumulated: int, arguments: list[Array], results: list[Array]) -> Callable[[], None]:
-        """A call that evaluates the kernel ``count`` times, feeding its first outputs back as its first inputs.
+        """Return a call that evaluates the kernel ``count`` times, feeding its first outputs back as its first inputs.
 
         The loop runs inside CasADi, without Python between the steps, in pieces of at most 100,000 evaluations.
 
         Args:
             count: number of evaluations.
-            accumulated: how many leading outputs become the leading inputs of the next evaluation.
+            accumulated: number of leading outputs that become the leading inputs of the next evaluation.
             arguments: float64 arrays, contiguous in column-major order: one column for accumulated inputs, ``count``
                 columns for the others.
             results: the same, ``count`` columns each.
@@ -242,11 +242,11 @@ class Kernel:
 
     @functools.cached_property
     def operations(self) -> int:
-        """How many scalar operations one evaluation takes, equal ones counted once."""
+        """Number of scalar operations of one evaluation, equal ones counted once."""
         return self._expressions.tape().operations
 
     def _call(self) -> _Call:
-        """Arrays for one call at a time, and what evaluates the function on them."""
+        """Arrays for one call at a time, and the function that evaluates the kernel on them."""
         arguments = [_array(shape) for shape in self.inputs.values()]
         results = [_array(shape) for shape in self.outputs.values()]
         views = [
@@ -262,7 +262,7 @@ class Kernel:
         width = min(vector_width(), SCALAR_WIDTH)
 
         def write() -> str:
-            # Not before: what is in the cache was checked when it was made.
+            # Not earlier: what is in the cache was checked when it was compiled.
             check()
             return expressions.external(width)
 
@@ -286,12 +286,12 @@ class Kernel:
 def evaluation_loop(
     function: ca.Function, count: int, accumulated: int, arguments: list[Array], results: list[Array]
 ) -> Callable[[], None]:
-    """A call that evaluates a function ``count`` times, feeding its first outputs back as its first inputs.
+    """Return a call that evaluates a function ``count`` times, feeding its first outputs back as its first inputs.
 
     Args:
-        function: whose inputs and outputs are named as those of a kernel's function, ``i_…`` and ``o_…``.
+        function: function whose inputs and outputs are named as those of a kernel's function, ``i_…`` and ``o_…``.
         count: number of evaluations.
-        accumulated: how many leading outputs become the leading inputs of the next evaluation.
+        accumulated: number of leading outputs that become the leading inputs of the next evaluation.
         arguments: as of :meth:`Kernel.loop`.
         results: likewise.
 
@@ -303,21 +303,21 @@ def evaluation_loop(
     read = [(function.name_in(i)[2:], size) for i, size in enumerate(sizes)]
     made = [function.size1_out(i) * function.size2_out(i) * count for i in range(function.n_out())]
     written = [(function.name_out(i)[2:], size) for i, size in enumerate(made)]
-    # Before anything is built: a loop that its arrays do not fit may be longer than any memory.
+    # Before anything is built: a loop whose arrays do not fit may be too long for any memory.
     _require_arrays(read, arguments, written, results, f" of {count} evaluations")
     name, runs = f"{function.name()}_loop", list[Callable[[], None]]()
     built: dict[int, ca.Function] = {}
     for first in range(0, count, LONGEST_LOOP):
-        here = min(LONGEST_LOOP, count - first)
-        if here not in built:
-            # A map is built in no time; what feeds back is unrolled, call by call.
-            built[here] = function.mapaccum(name, here, accumulated) if accumulated else function.map(here)
-        if here == count:
-            return _bind(built[here], arguments, results)
-        taken = [_columns(array, count, first, here) for array in arguments[accumulated:]]
+        size = min(LONGEST_LOOP, count - first)
+        if size not in built:
+            # A map is built at once; a loop with feedback is unrolled, call by call.
+            built[size] = function.mapaccum(name, size, accumulated) if accumulated else function.map(size)
+        if size == count:
+            return _bind(built[size], arguments, results)
+        read_here = [_columns(array, count, first, size) for array in arguments[accumulated:]]
         carried = [_columns(array, count, first - 1, 1) for array in results[:accumulated]] if first else []
-        given = [_columns(array, count, first, here) for array in results]
-        runs.append(_bind(built[here], [*(carried or arguments[:accumulated]), *taken], given))
+        written_here = [_columns(array, count, first, size) for array in results]
+        runs.append(_bind(built[size], [*(carried or arguments[:accumulated]), *read_here], written_here))
 
     def run() -> None:
         for piece in runs:
@@ -348,16 +348,16 @@ def _require_arrays(
     arguments: list[Array],
     written: list[tuple[str, int]],
     results: list[Array],
-    whose: str = "",
+    suffix: str = "",
 ) -> None:
     """Raise ShapeError for arrays that a call cannot read or write in place.
 
     Args:
-        read: names of the arguments, and how many numbers each has.
+        read: names of the arguments, and the number of entries of each.
         arguments: their arrays.
-        written: names of the results, and how many numbers each has.
+        written: names of the results, and the number of entries of each.
         results: their arrays.
-        whose: completes the names in a message.
+        suffix: text after the names in a message.
     """
     if len(arguments) != len(read) or len(results) != len(written):
         raise ShapeError(
@@ -367,23 +367,23 @@ def _require_arrays(
     for (key, size), array in zip(sizes, arrays, strict=True):
         if array.dtype != np.float64 or array.size != size or not (array.flags.f_contiguous and array.flags.aligned):
             raise ShapeError(
-                f"{key}{whose} must be a column-major float64 array of {size} numbers ({8 * size / 2**20:.3g} MiB), "
+                f"{key}{suffix} must be a column-major float64 array of {size} numbers ({8 * size / 2**20:.3g} MiB), "
                 f"got {array.dtype} of shape {array.shape}"
             )
     for i, array in enumerate(results):
         name = sizes[len(arguments) + i][0]
         if not array.flags.writeable:
-            raise ShapeError(f"{name} is read-only and cannot take a result")
-        # What has been written would be read again as an argument, or be overwritten.
+            raise ShapeError(f"{name} is read-only and cannot receive a result")
+        # A result would be read again as an argument, or be overwritten.
         for other, (key, _) in zip(arrays[: len(arguments) + i], sizes, strict=False):
             if np.may_share_memory(array, other):
-                raise ShapeError(f"{name} shares memory with {key}; give each result an array of its own")
+                raise ShapeError(f"{name} shares memory with {key}; give each result a separate array")
 
 
-def _columns(array: Array, count: int, first: int, here: int) -> Array:
-    """The numbers of some evaluations out of ``count``, in place."""
+def _columns(array: Array, count: int, first: int, size: int) -> Array:
+    """Numbers of ``size`` evaluations from ``first`` on, out of ``count``, without copying."""
     each = array.size // count
-    return array.reshape(-1, order="F")[first * each : (first + here) * each]
+    return array.reshape(-1, order="F")[first * each : (first + size) * each]
 
 
 def _numbers(key: str, argument: ArrayLike) -> Array:

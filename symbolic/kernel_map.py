@@ -13,17 +13,17 @@ Array = NDArray[np.float64]
 BLOCK = 1000
 """Evaluations in one call: CasADi's loops take longer per evaluation the longer they are."""
 FEW = 20
-"""Evaluations that are done one by one before CasADi would have built a loop of them."""
+"""Number of evaluations up to which they are done one by one, which is faster than building a loop of them."""
 
 
 def evaluate_each(kernel: Kernel, arguments: Sequence[Array], lanes: NDArray[np.intp] | None = None) -> list[Array]:
-    """Values of a kernel at each of n places.
+    """Values of a kernel at each of n samples.
 
     Args:
-        kernel: of as many inputs as there are arguments.
-        arguments: one per input: shape (n, size), or (1, size) where it is the same at all places; with ``lanes`` also
+        kernel: kernel with as many inputs as there are arguments.
+        arguments: one per input: shape (n, size), or (1, size) if it is the same for all samples; with ``lanes`` also
             (number of lanes, size).
-        lanes: lane of each place, shape (n,), for arguments that are given by lane; none if not given.
+        lanes: lane of each sample, shape (n,), for arguments that are given by lane; None without such arguments.
 
     Returns:
         One array per output, shape (n, number of its entries), matrices column by column.
@@ -41,22 +41,22 @@ def evaluate_each(kernel: Kernel, arguments: Sequence[Array], lanes: NDArray[np.
                 value[i] = one.ravel(order="F")
         return values
     count = min(n, BLOCK)
-    taken = [np.zeros((a.shape[1], count), order="F") for a in arguments]
-    given = [np.zeros((size, count), order="F") for size in sizes]
-    run = kernel.loop(count, 0, taken, given)
+    read = [np.zeros((a.shape[1], count), order="F") for a in arguments]
+    written = [np.zeros((size, count), order="F") for size in sizes]
+    run = kernel.loop(count, 0, read, written)
     for first in range(0, n, count):
         k = min(count, n - first)
-        for room, a in zip(taken, arguments, strict=True):
+        for block, a in zip(read, arguments, strict=True):
             if len(a) == n:
-                room[:, :k] = a[first : first + k].T
+                block[:, :k] = a[first : first + k].T
             else:
-                room[:, :k] = a.T if lanes is None or len(a) == 1 else a[lanes[first : first + k]].T
+                block[:, :k] = a.T if lanes is None or len(a) == 1 else a[lanes[first : first + k]].T
         run()
-        for value, room in zip(values, given, strict=True):
-            value[first : first + k] = room[:, :k].T
+        for value, block in zip(values, written, strict=True):
+            value[first : first + k] = block[:, :k].T
     return values
 
 
 def _shapes(kernel: Kernel) -> list[tuple[int, ...]]:
-    """What each argument of one call is to look like."""
+    """Shape of each argument of one call."""
     return [(rows,) if columns == 1 else (rows, columns) for rows, columns in kernel.inputs.values()]

@@ -13,7 +13,7 @@ from .errors import ModelError
 class Lu:
     """A = L U with unit lower triangular L and no exchange of rows: factor once, solve many.
 
-    An expression cannot choose its pivots. It need not where the absolute elements of each row of A − E sum to less
+    An expression cannot choose its pivots. It need not if the absolute elements of each row of A − E sum to less
     than one half: A is then diagonally dominant, no pivot falls below one half, and no element grows beyond twice the
     largest.
 
@@ -32,7 +32,7 @@ class Lu:
         """
         n = matrix.size1()
         if matrix.size2() != n:
-            raise ModelError(f"only a square matrix can be factorized, got shape {matrix.shape}")
+            raise ModelError(f"the matrix must be square, got shape {matrix.shape}")
         rows = [[matrix[i, j] for j in range(n)] for i in range(n)]
         for k in range(n):
             for i in range(k + 1, n):
@@ -42,7 +42,7 @@ class Lu:
         return cls(ca.vertcat(ca.SX(0, n), *(ca.horzcat(*row) for row in rows)))
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """x with A x = right, for a right side of shape (n, k)."""
+        """Solve A x = right, for a right side of shape (n, k)."""
         n = self.factors.size1()
         rows = [right[i, :] for i in range(n)]
         for i in range(n):
@@ -56,7 +56,7 @@ class Lu:
 
 
 LDL_ROUNDING = 1e-15
-"""What a pivot may be off by, as a share of A_jj, before small pivots amplify it."""
+"""Error of a pivot by rounding, as a share of A_jj, before small pivots amplify it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Ldl:
         diagonal: the pivots D, shape (n,).
         relative_pivots: D_i / A_ii, shape (n,), each in [0, 1]. When A = Θ M⁻¹ Θᵀ it is the squared sine of the angle
             (in the metric M⁻¹) between row i of Θ and the span of the rows before it: zero where row i depends on them.
-            Zero too where A_ii is: there row i itself vanishes.
+            Zero as well where A_ii is zero: there row i itself vanishes.
     """
 
     lower: ca.SX
@@ -80,7 +80,7 @@ class Ldl:
         """Factorize ``matrix``, shape (n, n); only its lower triangle is read."""
         n = matrix.size1()
         if matrix.size2() != n:
-            raise ModelError(f"only a square matrix can be factorized, got shape {matrix.shape}")
+            raise ModelError(f"the matrix must be square, got shape {matrix.shape}")
         lower = ca.SX.eye(n)
         pivots: list[ca.SX] = []
         products = ca.SX.zeros(n, n)  # L D, below the diagonal
@@ -100,9 +100,9 @@ class Ldl:
         return cls(lower, ca.vertcat(empty, *pivots), ca.vertcat(empty, *relative))
 
     def certain_pivots(self, matrix: ca.SX) -> ca.SX:
-        """D with zero for a pivot that may be nothing but rounding, shape (n,).
+        """D with zero for each pivot that may be only rounding, shape (n,).
 
-        A small pivot D_k hands its own rounding on to later ones, L_jk² times.
+        A small pivot D_k passes its rounding on to later ones, L_jk² times.
 
         Args:
             matrix: A, shape (n, n).
@@ -111,7 +111,7 @@ class Ldl:
         noise: list[ca.SX] = []
         for j in range(self.diagonal.numel()):
             pivot = self.diagonal[j]
-            # Below the first pivot nothing is larger than the matrix was.
+            # Below the first pivot nothing is larger than in the matrix.
             passed = [self.lower[j, k] ** 2 * noise[k] for k in range(1, j)]
             noise.append(LDL_ROUNDING * matrix[j, j] + sum(passed, ca.SX(0)))
             if passed:
@@ -120,11 +120,11 @@ class Ldl:
         return ca.vertcat(ca.SX(0, 1), *pivots)
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """x with A x = right, for a right side of shape (n, k)."""
+        """Solve A x = right, for a right side of shape (n, k)."""
         return self.backward(self.weighted(self.forward(right)))
 
     def forward(self, right: ca.SX) -> ca.SX:
-        """y = L⁻¹ right: half of the way, and all of it for products, right₁ᵀ A⁻¹ right₂ = y₁ᵀ D⁻¹ y₂.
+        """y = L⁻¹ right: the first half of a solution, and enough for products, right₁ᵀ A⁻¹ right₂ = y₁ᵀ D⁻¹ y₂.
 
         Args:
             right: shape (n, k).
@@ -145,7 +145,7 @@ class Ldl:
         return ca.vertcat(ca.SX(0, half.size2()), *rows)
 
     def rooted(self, half: ca.SX) -> ca.SX:
-        """D^(−½) y: a vector whose length is that of what was solved for in the metric A⁻¹, and is not squared.
+        """D^(−½) y: a vector whose length is that of the right side in the metric A⁻¹, without squaring.
 
         Args:
             half: y, shape (n, k).
@@ -169,16 +169,16 @@ class Ldl:
 
 @dataclass(frozen=True)
 class GivensPlan:
-    """Which rows of Aᵀ are rotated against each other, in which order; it follows from the pattern of A alone.
+    """Order in which rows of Aᵀ are rotated against each other; it follows from the pattern of A alone.
 
     Rows of A are taken in an order that keeps the fill small, so that the operations grow linearly with the size of a
     matrix of limited bandwidth.
 
     Attributes:
-        steps: for each row of A in turn its number, the pairs of columns (kept, cleared) that are rotated, and the
-            column that its pivot ends in.
+        steps: for each row of A in turn its index, the pairs of columns (kept, cleared) that are rotated, and the
+            column of its pivot.
         free: columns without a pivot.
-        operations: about how many scalar operations the factorization and one solution take.
+        operations: approximate number of scalar operations of the factorization and one solution.
     """
 
     steps: tuple[tuple[int, tuple[tuple[int, int], ...], int], ...]
@@ -187,33 +187,33 @@ class GivensPlan:
 
     @classmethod
     def of(cls, rows: list[list[int]], columns: int) -> GivensPlan:
-        """The plan for a pattern.
+        """Build the plan for a pattern.
 
         Args:
             rows: columns of the nonzero elements of each row of A.
-            columns: number of columns, no less than that of rows.
+            columns: number of columns, at least the number of rows.
 
         Raises:
             ModelError: if the rows are dependent by their pattern.
         """
         met = [set(row) for row in rows]
         pattern: list[set[int]] = [{i for i, row in enumerate(met) if j in row} for j in range(columns)]
-        left, free = set(range(len(rows))), set(range(columns))
+        remaining, free = set(range(len(rows))), set(range(columns))
         steps: list[tuple[int, tuple[tuple[int, int], ...], int]] = []
         operations = 0
 
         def fill(number: int) -> tuple[int, int]:
             return len(met[number]) * max((len(pattern[j]) for j in met[number]), default=0), number
 
-        while left:
-            row = min(left, key=fill)
+        while remaining:
+            row = min(remaining, key=fill)
             if not met[row]:
                 raise ModelError(f"row {row} depends on the others by the pattern of the matrix")
             pivot, *others = sorted(met[row], key=lambda j: (len(pattern[j]), j))
             pairs: list[tuple[int, int]] = []
             for other in others:
                 union = pattern[pivot] | pattern[other]
-                # The lighter of both gives the row's element up; the other collects it, and is the pivot in the end.
+                # The lighter of both gives up the row's element; the other collects it and is the pivot in the end.
                 pairs.append((other, pivot))
                 operations += 6 + 12 * len(union)
                 for i in union:
@@ -224,7 +224,7 @@ class GivensPlan:
             operations += 2 * len(pattern[pivot])
             for i in pattern[pivot]:
                 met[i].discard(pivot)
-            left.discard(row)
+            remaining.discard(row)
             free.discard(pivot)
             steps.append((row, tuple(pairs), pivot))
         return cls(tuple(steps), tuple(sorted(free)), operations)
@@ -235,7 +235,7 @@ class GivensQr:
     """Aᵀ = Q [R; 0] for A of shape (m, n), m ≤ n, with R upper triangular in the plan's order: factor once, solve many.
 
     Nothing is chosen by size and nothing grows, so that one straight line of operations serves every A of a pattern. A
-    pivot |R_jj| is what is left of a row outside the rows before it; it vanishes where A loses rank.
+    pivot |R_jj| is the part of a row outside the span of the rows before it; it vanishes where A loses rank.
 
     Attributes:
         plan: order of the operations.
@@ -271,21 +271,21 @@ class GivensQr:
                 c, s = (a + nothing) / length, b / length
                 turns.append((kept, cleared, c, s))
                 values[kept], values[cleared] = _rotate_rows(values[kept], values[cleared], c, s)
-                # Zero but for rounding.
+                # Zero except for rounding.
                 del values[cleared][row]
             upper.append(values[pivot])
         return cls(plan, matrix.size2(), tuple(turns), tuple(upper))
 
     @staticmethod
     def plan_of(matrix: ca.SX) -> GivensPlan:
-        """How ``matrix``, shape (m, n), is factorized.
+        """Plan of the factorization of ``matrix``, shape (m, n).
 
         Raises:
             ModelError: if it has more rows than columns, or its rows are dependent by their pattern.
         """
         m, n = matrix.shape
         if m > n:
-            raise ModelError(f"a matrix with no more rows than columns can be factorized, got shape {matrix.shape}")
+            raise ModelError(f"the matrix must not have more rows than columns, got shape {matrix.shape}")
         pattern: list[list[int]] = [[] for _ in range(m)]
         for i, j in zip(*ca.sparsify(matrix).sparsity().get_triplet(), strict=True):
             pattern[i].append(j)
@@ -305,7 +305,7 @@ class GivensQr:
         return self._back(basis, len(self.plan.free))
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """Least-norm x with A x = right, for a right side of shape (m, k)."""
+        """Solve for the least-norm x with A x = right, for a right side of shape (m, k)."""
         k = right.size2()
         found: list[dict[int, ca.SX]] = [{} for _ in range(self.columns)]
         rows = [{i: right[j, i] for i in range(k)} for j in range(right.size1())]
@@ -347,24 +347,24 @@ PIVOT_TOLERANCE = 1e-10
 """Share of its scale below which a pivot counts as zero: the square of an angle of 1e-5."""
 
 SEMIDEFINITE_ROUNDING = 2e-14
-"""Hundred units of rounding: what a pivot may be off by, as a share of its scale, before small pivots amplify it."""
+"""Hundred units of rounding: error of a pivot, as a share of its scale, before small pivots amplify it."""
 
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteLdl:
     """A = L D Lᵀ of rank r with n − r zero columns in L, and from it the least-norm solution of A x = b.
 
-    A row that depends on the rows before it has a zero pivot; its column is left out and its own equation with it, so
-    that A = L D Lᵀ holds still. The solution with zeros in those places, projected onto the range of L, is A⁺b for
-    every b in the range of A: x = L (LᵀL)⁻¹ Lᵀ x₀. Where b is not, the rows that were kept hold exactly and those that
-    were left out miss by what contradicts them.
+    A row that depends on the rows before it has a zero pivot; its column and its own equation are left out, so that
+    A = L D Lᵀ still holds. The solution with zeros for those rows, projected onto the range of L, is A⁺b for every b in
+    the range of A: x = L (LᵀL)⁻¹ Lᵀ x₀. For other b, the rows that were kept hold exactly, and the residual of those
+    that were left out is the contradiction.
 
-    All is straight-line: no row is exchanged, and no loop depends on numbers.
+    All operations are straight-line: no row is exchanged, and no loop depends on numbers.
 
     Attributes:
         lower: L, shape (n, n), with ones on the diagonal of the columns that are kept.
-        pivots: what the pivots were before any was left out, shape (n,).
-        kept: 1 where the pivot is kept, 0 where it is left out, shape (n,).
+        pivots: pivots before any was left out, shape (n,).
+        kept: 1 if the pivot is kept, 0 if it is left out, shape (n,).
     """
 
     lower: ca.SX
@@ -377,18 +377,18 @@ class SemidefiniteLdl:
 
         Args:
             matrix: A, shape (n, n), positive semidefinite; only its lower triangle is read.
-            scale: what each pivot is compared with, shape (n,); the diagonal of A if not given.
-            tolerance: a pivot not above this share of its scale is left out, and one that small pivots before it may
+            scale: scale of each pivot, shape (n,); the diagonal of A if not given.
+            tolerance: a pivot of at most this share of its scale is left out, as is one that small pivots before it may
                 have made of rounding.
 
         Raises:
-            ModelError: for a matrix that is not square, or a scale of another length.
+            ModelError: if the matrix is not square, or the scale has another length.
         """
         n = matrix.size1()
         if matrix.size2() != n:
-            raise ModelError(f"only a square matrix can be factorized, got shape {matrix.shape}")
+            raise ModelError(f"the matrix must be square, got shape {matrix.shape}")
         if scale is not None and scale.shape != (n, 1):
-            raise ModelError(f"each of {n} pivots needs a scale, got shape {scale.shape}")
+            raise ModelError(f"scale must have shape ({n},), one entry for each pivot, got shape {scale.shape}")
         lower = ca.SX.zeros(n, n)
         pivots: list[ca.SX] = []
         kept: list[ca.SX] = []
@@ -398,24 +398,24 @@ class SemidefiniteLdl:
             for k in range(j):
                 pivot = pivot - lower[j, k] ** 2 * pivots[k]
             size = matrix[j, j] if scale is None else scale[j]
-            # A small pivot that is kept hands its own rounding on to later ones, L_jk² times.
+            # A small pivot that is kept passes its rounding on to later ones, L_jk² times.
             noise.append(SEMIDEFINITE_ROUNDING * size + sum((lower[j, k] ** 2 * noise[k] for k in range(j)), ca.SX(0)))
             least = ca.fmax(tolerance * size, noise[j])
-            # Of a number that is none neither comparison holds: it stays one, and is not taken for a zero pivot.
-            here = ca.if_else(pivot > least, 1, ca.if_else(pivot <= least, 0, float("nan")))
+            # NaN satisfies neither comparison: it stays NaN, and is not taken for a zero pivot.
+            is_kept = ca.if_else(pivot > least, 1, ca.if_else(pivot <= least, 0, float("nan")))
             divisor = ca.if_else(pivot > least, pivot, 1)
             pivots.append(pivot)
-            kept.append(here)
-            lower[j, j] = here
+            kept.append(is_kept)
+            lower[j, j] = is_kept
             for i in range(j + 1, n):
                 entry = matrix[i, j]
                 for k in range(j):
                     entry = entry - lower[i, k] * lower[j, k] * pivots[k]
-                lower[i, j] = here * (entry / divisor)
+                lower[i, j] = is_kept * (entry / divisor)
         return cls(lower, ca.vertcat(ca.SX(0, 1), *pivots), ca.vertcat(ca.SX(0, 1), *kept))
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """The least-norm x with A x = b.
+        """Solve for the least-norm x with A x = b.
 
         Args:
             right: b, shape (n, k).
@@ -424,11 +424,11 @@ class SemidefiniteLdl:
             return right
         L = self.lower
         x = L @ Ldl.of(L.T @ L + ca.diag(1 - self.kept)).solve(L.T @ self.basic(right))
-        # LᵀL squares the ratio of the rows' units: what A x misses by that is solved for once more.
+        # LᵀL squares the ratio of the rows' units, so that the residual is solved for once more.
         return x + self.basic(right - L @ (ca.diag(self.kept * self.pivots) @ (L.T @ x)))
 
     def basic(self, right: ca.SX) -> ca.SX:
-        """The x with A x = b that is zero in the rows that were left out.
+        """Solve for the x with A x = b that is zero in the rows that were left out.
 
         Args:
             right: b, shape (n, k).
@@ -438,7 +438,7 @@ class SemidefiniteLdl:
         for i in range(n):
             for k in range(i):
                 rows[i] = rows[i] - self.lower[i, k] * rows[k]
-            # Below a column of zeros nothing is taken away, but the row's own number must not go on either.
+            # Below a column of zeros nothing is subtracted, but the row's own number must not be passed on either.
             rows[i] = self.kept[i] * rows[i]
         rows = [rows[i] / ca.if_else(self.kept[i] == 0, 1, self.pivots[i]) for i in range(n)]
         for i in reversed(range(n)):

@@ -1,4 +1,4 @@
-"""C text → a library that is loaded, or the reason why there is none."""
+"""C text as a loaded library, or the reason why it cannot be one."""
 
 from __future__ import annotations
 
@@ -18,49 +18,51 @@ Loaded = TypeVar("Loaded")
 def load_machine_code(
     identity: str, write: Callable[[], str], load: Callable[[Path], Loaded], *errors: type[Exception]
 ) -> Loaded | str:
-    """What a shared library is loaded as; or why there is none, as a clause.
+    """Load a shared library; return what ``load`` returns, or the reason why there is no library, as a clause.
 
     Args:
-        identity: tells the C text from any other.
-        write: makes the C text; called only if the cache has no library of this identity.
-        load: loads the library of a path.
-        errors: what it raises for a file that is no such library.
+        identity: text that distinguishes the C text from any other.
+        write: function that returns the C text; called only if the cache has no library of this identity.
+        load: function that loads the library at a path.
+        errors: exceptions that it raises for a file that is not such a library.
     """
-    toolchain = find_compiler()
-    if isinstance(toolchain, str):
-        return toolchain
-    toolchain = toolchain.writing(write)
+    compiler = find_compiler()
+    if isinstance(compiler, str):
+        return compiler
+    compiler = compiler.with_source(write)
     reason = ""
-    # Another process may clear the cache between the look for a library and its loading: the second try makes it anew.
+    # Another process may clear the cache before the library is loaded: the second attempt compiles it again.
     for _ in range(2):
-        path = _compile_library(identity, toolchain)
+        path = _compile_library(identity, compiler)
         if isinstance(path, str):
             return path
         try:
             return load(path)
         except errors as error:
-            # Where it cannot be removed, such as from a disk that is read-only, it is asked for twice.
+            # If it cannot be removed, as on a read-only disk, the second attempt fails in the same way.
             with contextlib.suppress(OSError):
                 path.unlink()
-            reason = f"what {toolchain.command[0]} made cannot be loaded{_loader_message(str(error), path)}"
+            reason = f"the library made by {compiler.command[0]} cannot be loaded{_loader_message(str(error), path)}"
     return reason
 
 
-def _loader_message(said: str, path: Path) -> str:
-    """What the system's loader has said of a file, in what may be a page on the ways that were tried."""
-    _, found, rest = said.partition(f" {path}: ") if said.count("\n") else said.partition(f"{path}: ")
+def _loader_message(message: str, path: Path) -> str:
+    """The system loader's message about a file, out of what may be a page on all its attempts."""
+    _, found, rest = message.partition(f" {path}: ") if message.count("\n") else message.partition(f"{path}: ")
     return f": {rest.splitlines()[0]}" if found and rest.strip() else ""
 
 
-def _compile_library(identity: str, toolchain: Compiler) -> Path | str:
-    name = toolchain.command[0]
+def _compile_library(identity: str, compiler: Compiler) -> Path | str:
+    name = compiler.command[0]
     try:
-        return compiled_library(identity, toolchain)
+        return compiled_library(identity, compiler)
     except subprocess.CalledProcessError as error:
-        said = str(error.stderr).strip().splitlines() or [str(error)]
-        # What comes first is often where it was, or a remark.
-        errors = (line for line in said if not (line.endswith((":", ",")) or " warning: " in line or " note: " in line))
-        return f"{name} failed: {next(errors, said[0])}"
+        lines = str(error.stderr).strip().splitlines() or [str(error)]
+        # The first lines are often a location or a remark.
+        errors = (
+            line for line in lines if not (line.endswith((":", ",")) or " warning: " in line or " note: " in line)
+        )
+        return f"{name} failed: {next(errors, lines[0])}"
     except (OSError, subprocess.SubprocessError) as error:
         return f"{name}: {error}"
     except ModelError as error:  # an operation without C text

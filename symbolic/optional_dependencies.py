@@ -1,4 +1,4 @@
-"""Packages that not everyone has, imported when they are used."""
+"""Optional packages, imported when they are used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .errors import MissingPackageError
 
 
 def import_optional(module: str, extra: str) -> ModuleType:
-    """A module that comes with an extra of Erugin.
+    """Import a module that comes with an extra of Erugin.
 
     Args:
-        module: to be imported, such as ``"pydrake.all"``.
-        extra: that brings it.
+        module: name of the module, such as ``"pydrake.all"``.
+        extra: extra that installs it.
 
     Raises:
         MissingPackageError: if it is not installed, or cannot be loaded; the message has the command that installs it.
@@ -22,6 +22,6 @@ def import_optional(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         top = module.partition(".")[0]
-        # A package that is there and fails to load has a reason of its own.
+        # A package that is installed and fails to load has another reason.
         why = "is not installed" if error.name in (top, module) else f"cannot be loaded ({error})"
-        raise MissingPackageError(f"{top} is needed here and {why}: pip install 'erugin[{extra}]'") from error
+        raise MissingPackageError(f"{top} is required but {why}: pip install 'erugin[{extra}]'") from error

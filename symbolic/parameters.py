@@ -1,7 +1,7 @@
 """Named symbolic parameters with nominal values.
 
-A parameter is declared where it is born (a robot's mass, a disc's centre, a gain) and stays a symbol in every
-expression, so that one compiled function serves a whole sweep.
+A parameter is declared by its owner (a robot's mass, a disc's centre, a gain) and stays a symbol in every expression,
+so that one compiled function serves a whole sweep.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Range(Enum):
     SIGN = "+1 or -1"
 
     def allows(self, value: float) -> bool:
-        """Whether a finite value lies in the range."""
+        """True if a finite value lies in the range."""
         match self:
             case Range.POSITIVE:
                 return value > 0.0
@@ -50,7 +50,7 @@ class Parameters:
         names: the names, in the order of ``symbols``.
         symbols: the symbols, shape (n,).
         nominal: value of each parameter that has one.
-        ranges: what each may be; any finite number if not said.
+        ranges: range of each parameter; any finite number if not given.
     """
 
     names: tuple[str, ...]
@@ -80,15 +80,15 @@ class Parameters:
     def declare(
         cls, values: Mapping[str, float], prefix: str = "", *, ranges: Mapping[str, Range] | None = None
     ) -> Parameters:
-        """Make one symbol per value.
+        """Create one symbol per value.
 
         Args:
             values: nominal values by name.
             prefix: ``"disc"`` gives names like ``"disc.radius"``.
-            ranges: what each may be, by the same names; any finite number if not said.
+            ranges: range of each, by the same names; any finite number if not given.
 
         Raises:
-            ParameterError: if a value is not finite or out of its range, or for what is no name.
+            ParameterError: if a value is not finite or out of its range, or a name is not valid.
         """
         full = {name: f"{prefix}.{name}" if prefix else name for name in values}
         for name in (*values, *full.values()):
@@ -100,7 +100,7 @@ class Parameters:
 
     @classmethod
     def collect(cls, parts: Iterable[Parameters]) -> Parameters:
-        """Join sets in order; a symbol that occurs in several parts is kept once, at its first place."""
+        """Join sets in order; a symbol that occurs in several parts is kept once, at its first position."""
         names: list[str] = []
         symbols: list[ca.SX] = []
         hashes: dict[str, int] = {}
@@ -138,13 +138,13 @@ class Parameters:
         return self.symbols[self.names.index(name)]
 
     def beyond(self, other: Parameters) -> tuple[list[int], ca.SX]:
-        """Places and symbols, shape (k,), of the parameters whose names ``other`` does not have."""
-        places = [i for i, name in enumerate(self.names) if name not in other.names]
-        # Not symbols[places]: of a single symbol CasADi cuts nothing out as a row, of shape (1, 0).
-        return places, ca.vertcat(ca.SX(0, 1), *(self.symbols[i] for i in places))
+        """Indices and symbols, shape (k,), of the parameters whose names ``other`` does not have."""
+        indices = [i for i, name in enumerate(self.names) if name not in other.names]
+        # Not symbols[indices]: from a single symbol CasADi selects nothing as a row, of shape (1, 0).
+        return indices, ca.vertcat(ca.SX(0, 1), *(self.symbols[i] for i in indices))
 
     def values(self, p: Mapping[str, float] | ArrayLike | None = None) -> NDArray[np.float64]:
-        """Numbers for all parameters.
+        """Values of all parameters.
 
         Args:
             p: None for the nominal values; a mapping that overrides some of them; or the whole vector, shape (n,).
@@ -153,8 +153,8 @@ class Parameters:
             The values in the order of ``names``, shape (n,).
 
         Raises:
-            ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
-            ShapeError: for a vector of another length, or one with a number that is not finite.
+            ParameterError: if a name is unknown, a parameter has no value, or a value is out of its range.
+            ShapeError: if the vector has another length, or a number that is not finite.
         """
         if p is not None and not isinstance(p, Mapping):
             array = vector("p", p, len(self))
@@ -174,13 +174,13 @@ class Parameters:
         return np.array([numbers[name] if name in numbers else self.nominal[name] for name in self.names], np.float64)
 
     def _all_allowed(self, array: NDArray[np.float64]) -> bool:
-        """Whether all numbers of a finite vector lie in their ranges, at once: a control tick asks for it."""
+        """True if all numbers of a finite vector lie in their ranges; vectorized, because control ticks call it."""
         above, signs = self._bounds
         return bool((array > above).all()) and (not signs.size or bool((np.abs(array[signs]) == 1.0).all()))
 
     @functools.cached_property
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """What each number must exceed, and the places of those that are signs."""
+        """Lower bound of each number, and the indices of those that are signs."""
         least = {Range.POSITIVE: 0.0, Range.NOT_NEGATIVE: math.nextafter(0.0, -1.0)}
         allowed = [self.ranges.get(name, Range.ANY) for name in self.names]
         above = np.array([least.get(each, -math.inf) for each in allowed], dtype=np.float64)
@@ -189,7 +189,7 @@ class Parameters:
     def _require(self, name: str, value: float) -> float:
         allowed = self.ranges.get(name, Range.ANY)
         number = value
-        # Not for the usual number: a text for the message costs more than the rest.
+        # Skipped for the usual number: a text for the message costs more than the rest.
         if type(value) is not float or not math.isfinite(value):
             try:
                 number = finite(f"parameter {name!r}", value)

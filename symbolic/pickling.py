@@ -1,11 +1,11 @@
 """Expressions in pickles: the same symbols, the same operations, each once.
 
-CasADi pickles an expression by itself at most, with symbols of its own, so that q in one attribute of a robot would not
-be the q in another. Here an expression is a choice of nodes from batches. A batch holds the operations that the
-expressions pickled before it have not, and refers to theirs. As a pickle writes each object once, whatever is shared
-when it is written is shared when it is read.
+CasADi pickles an expression alone at most, with new symbols, so that q in one attribute of a robot would not be the q
+in another. Here an expression is a choice of nodes from batches. A batch holds the operations that the expressions
+pickled before it do not have, and refers to theirs. Because a pickle writes each object once, whatever is shared when
+it is written is shared when it is read.
 
-A symbol keeps its identity between pickles, too: what a worker process sends back is in the symbols of the process that
+A symbol keeps its identity between pickles, too: the results of a worker process are in the symbols of the process that
 sent the robot to it.
 """
 
@@ -30,19 +30,19 @@ import casadi as ca
 from .errors import ModelError
 
 STRIDE = 40
-"""Of a chain of batches one in so many lists all that it rests on, so that no pickle descends deeper than this."""
+"""One in so many batches of a chain lists all that it depends on, so that no pickle descends deeper than this."""
 
 CONSTANT, SYMBOL = ca.OP_CONST, ca.OP_PARAMETER
 
 
 class _Symbol:
-    """A symbol under a name that no other symbol of any process has."""
+    """A symbol with a key that is unique among all processes."""
 
     depth: int = 0
     sources: tuple[_Source, ...] = ()
 
     def __init__(self, key: bytes, symbol: ca.SX) -> None:
-        self.key, self.values, self.places = key, (symbol,), {symbol.element_hash(): 0}
+        self.key, self.values, self.indices = key, (symbol,), {symbol.element_hash(): 0}
         _BY_HASH[symbol.element_hash()] = self
 
     @property
@@ -68,7 +68,7 @@ class _Batch:
         hashes: Sequence[int] = (),
     ) -> None:
         self.sources, self.written, self.values = sources, written, values
-        self.places = {key: k for k, key in enumerate(hashes)}
+        self.indices = {key: k for k, key in enumerate(hashes)}
         self.depth = 1 + max((source.depth for source in sources), default=0)
         self.symbols = frozenset[_Symbol]().union(*(source.symbols for source in sources))
 
@@ -81,7 +81,7 @@ class _Batch:
                 if id(one) not in below:
                     below[id(one)] = one
                     waiting += one.sources
-        # Written in this order, none has to wait for what it rests on itself.
+        # In this order, none has to wait for what it depends on.
         order = sorted(below.values(), key=lambda source: source.depth)
         return _batch, (order, self.sources, *self.written)
 
@@ -104,7 +104,7 @@ _KNOWN = _Known()
 
 
 def _symbol(key: bytes, name: str) -> _Symbol:
-    """The symbol of that key if it is known in this process, else a new one."""
+    """Return the symbol of that key if it is known in this process, else a new one."""
     with _LOCK:
         known = _SYMBOLS.get(key)
         if known is None:
@@ -124,14 +124,14 @@ def _symbol_of(node: ca.SX) -> _Symbol:
 def _batch(
     below: Sequence[_Source], sources: tuple[_Source, ...], taken: array[int], steps: array[int], numbers: array[float]
 ) -> _Batch:
-    """The nodes again.
+    """Rebuild the nodes of a batch.
 
     Args:
-        below: what was to be read first.
-        sources: what is referred to.
-        taken: number of a source and place in it, for each node that is taken from one.
-        steps: code and two operands of each operation: the nodes taken come first, -1 for none; of a constant its
-            place in ``numbers``.
+        below: sources that had to be read first.
+        sources: sources that it refers to.
+        taken: index of a source and index in it, for each node that is taken from one.
+        steps: code and two operands of each operation: the nodes taken come first, -1 for no operand; for a constant
+            its index in ``numbers``.
         numbers: the constants.
     """
     values = [sources[i].values[k] for i, k in zip(taken[::2], taken[1::2], strict=True)]
@@ -145,7 +145,7 @@ def _batch(
 
 
 class _PickleWriter:
-    """Nodes on their way into a pickle: those that a source has are taken from it, the others make a new batch."""
+    """Writer of nodes into a pickle: those that a source has are taken from it, the others make a new batch."""
 
     def __init__(self) -> None:
         self._references: dict[int, int] = {}
@@ -156,7 +156,7 @@ class _PickleWriter:
         self._numbers = array("d")
 
     def add(self, whole: ca.SX) -> None:
-        """See to it that a node, and those that it is made of, have a reference: ~k is the k-th of the new ones."""
+        """Give a node, and those that it is made of, a reference: ~k is the k-th of the new ones."""
         known = self._references
         waiting: list[tuple[ca.SX, int, list[int] | None]] = [(whole, whole.element_hash(), None)]
         while waiting:
@@ -174,7 +174,7 @@ class _PickleWriter:
             if source is not None:
                 number, _ = self._sources.setdefault(id(source), (len(self._sources), source))
                 known[key] = len(self._taken) // 2
-                self._taken.extend((number, source.places[key]))
+                self._taken.extend((number, source.indices[key]))
             elif code == CONSTANT:
                 self._put(node, key, (code, len(self._numbers), None))
                 self._numbers.append(float(node))
@@ -183,7 +183,7 @@ class _PickleWriter:
                 if code < 0 or count not in (1, 2):
                     raise ModelError(
                         f"the expression {str(node)[:80]} calls a function that is not made of scalar operations, and "
-                        "cannot be pickled: build it of functions without never_inline"
+                        "cannot be pickled: use functions without never_inline"
                     )
                 below = [node.dep(i) for i in range(count)]
                 operands = [each.element_hash() for each in below]
@@ -196,17 +196,17 @@ class _PickleWriter:
         self._steps.append(step)
 
     def write(self, nodes: Sequence[ca.SX]) -> tuple[tuple[_Source, ...], array[int]]:
-        """Sources, and number of a source and place in it for each node."""
+        """Return the sources, and the index of a source and the index in it for each node."""
         for node in nodes:
             self.add(node)
         sources = tuple(source for _, source in self._sources.values())
         count = len(self._taken) // 2
-        places = array("i")
+        indices = array("i")
         for node in nodes:
             k = self._references[node.element_hash()]
-            places.extend(self._taken[2 * k : 2 * k + 2] if k >= 0 else (len(sources), ~k))
+            indices.extend(self._taken[2 * k : 2 * k + 2] if k >= 0 else (len(sources), ~k))
         if not self._own:
-            return sources, places
+            return sources, indices
         steps = array("i")
         for code, *operands in self._steps:
             steps.append(code)
@@ -214,34 +214,34 @@ class _PickleWriter:
                 steps.append(-1 if one is None else one if one >= 0 or code == CONSTANT else count + ~one)
         hashes = [key for key, k in self._references.items() if k < 0]
         batch = _Batch(sources, (self._taken, steps, self._numbers), self._own, hashes)
-        _KNOWN.batches.update(dict.fromkeys(batch.places, batch))
-        return (*sources, batch), places
+        _KNOWN.batches.update(dict.fromkeys(batch.indices, batch))
+        return (*sources, batch), indices
 
 
 def _reduced(expression: ca.SX) -> tuple[Callable[..., ca.SX], tuple[Any, ...]]:
-    """How a pickle writes an expression."""
-    sources, places = _PickleWriter().write(expression.nonzeros())
+    """Reduce an expression for a pickle."""
+    sources, indices = _PickleWriter().write(expression.nonzeros())
     _keep(expression, sources)
     sparsity = expression.sparsity()
     pattern = None if sparsity.is_dense() else (array("i", sparsity.colind()), array("i", sparsity.row()))
-    return _expression, (sources, places, expression.shape, pattern)
+    return _expression, (sources, indices, expression.shape, pattern)
 
 
 def _expression(
     sources: tuple[_Source, ...],
-    places: array[int],
+    indices: array[int],
     shape: tuple[int, int],
     pattern: tuple[array[int], array[int]] | None,
 ) -> ca.SX:
-    """The expression again.
+    """Rebuild an expression.
 
     Args:
-        sources: what its entries come from.
-        places: number of a source and place in it, for each entry that is not structurally zero, column by column.
+        sources: sources of its entries.
+        indices: index of a source and index in it, for each entry that is not structurally zero, column by column.
         shape: rows and columns.
         pattern: ends of the columns and rows of the entries; None for a full matrix.
     """
-    entries = ca.vertcat(ca.SX(0, 1), *(sources[i].values[k] for i, k in zip(places[::2], places[1::2], strict=True)))
+    entries = ca.vertcat(ca.SX(0, 1), *(sources[i].values[k] for i, k in zip(indices[::2], indices[1::2], strict=True)))
     sparsity = ca.Sparsity.dense(*shape) if pattern is None else ca.Sparsity(*shape, list(pattern[0]), list(pattern[1]))
     expression = ca.SX(sparsity, entries)
     _keep(expression, sources)
@@ -249,7 +249,7 @@ def _expression(
 
 
 def _keep(expression: ca.SX, sources: Sequence[_Source]) -> None:
-    """Keep the symbols' names as long as the expression."""
+    """Keep the keys of its symbols as long as the expression."""
     expression._erugin_symbols = frozenset[_Symbol]().union(*(s.symbols for s in sources))  # type: ignore[attr-defined]
 
 
@@ -266,28 +266,28 @@ def _reduced_mapping(
 class Picklable:
     """Base of objects that hold functions, so that they can be pickled.
 
-    A pickle refers to a function that a module holds under its name. A function that one of Erugin's own functions has
-    made goes with its code and what it has closed over. Any other has no name to be found by, and is refused.
+    A pickle refers to a function of a module by its name. A function that one of Erugin's own functions has made is
+    pickled with its code and its closure. Any other function cannot be found by a name, and is refused.
     """
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """As usual, but for an object of a class that a function has made: that is refused with what to do."""
+        """Reduce as usual, but refuse an object whose class is defined inside a function."""
         if "<locals>" not in type(self).__qualname__:
             return super().__reduce_ex__(protocol)
         reduced: Any = super().__reduce_ex__(protocol)
         return _instance, (_Local(type(self)),), *reduced[2:]
 
     def __getstate__(self) -> dict[str, object]:
-        """What the object holds, with its functions in a form that a pickle can hold."""
+        """Return the attributes, with functions in a form that a pickle can hold."""
         return {key: _packed(value, f"{key} of {type(self).__name__}") for key, value in self.__dict__.items()}
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Hold it again."""
+        """Restore the attributes."""
         self.__dict__.update({key: _unpacked(value) for key, value in state.items()})
 
 
 class _Local:
-    """A class that a function has made."""
+    """A class that is defined inside a function."""
 
     def __init__(self, kind: type[object]) -> None:
         self.kind = kind
@@ -307,13 +307,13 @@ def _instance(local: _Local) -> object:
 
 
 class _Function:
-    """A function on its way through a pickle."""
+    """A function in a pickle."""
 
     def __init__(self, function: FunctionType, owner: str) -> None:
         self.function, self.owner = function, owner
 
     def __call__(self, *arguments: object) -> object:
-        """Not called: only what can be called can stand in a ``partial``."""
+        """Call the function; it exists only because a ``partial`` requires something callable."""
         return self.function(*arguments)
 
     def __deepcopy__(self, memo: object) -> _Function:
@@ -338,7 +338,7 @@ class _Function:
 
 
 def _function(module: str, code: bytes, owner: str) -> _Function:
-    """A function that one of Erugin's own has made, without what it has closed over."""
+    """Rebuild a function that one of Erugin's own has made, without its closure."""
     read = marshal.loads(code)
     cells = tuple(CellType() for _ in read.co_freevars)
     return _Function(FunctionType(read, vars(importlib.import_module(module)), read.co_name, None, cells), owner)
@@ -355,14 +355,14 @@ _CACHED = type(functools.cache(int))
 
 
 class _Cached:
-    """A function with a cache, which a pickle leaves behind."""
+    """A function with a cache, which is not pickled."""
 
     def __init__(self, function: object, parameters: Any) -> None:  # noqa: ANN401 - of functools
         self.function, self.parameters = function, parameters
 
 
 _PACKED: weakref.WeakValueDictionary[int, _Function] = weakref.WeakValueDictionary()
-"""By the identity of the function, which each of them keeps alive: a pickle writes each function once."""
+"""By the id of the function, which each of them keeps alive: a pickle writes each function once."""
 
 
 def _packed(value: object, owner: str) -> object:
@@ -391,7 +391,7 @@ def _unpacked(value: object) -> object:
 
 
 def _changed(value: Any, change: Callable[[object], object]) -> Any:  # noqa: ANN401 - whatever an object may hold
-    """The same object where nothing in it changes, so that what is shared stays shared."""
+    """Return the same object if nothing in it changes, so that what is shared stays shared."""
     changed: Any = change(value)
     if changed is not value:
         return changed
@@ -415,6 +415,6 @@ def _changed_partial(value: functools.partial[Any], change: Callable[[object], o
 
 
 def register_picklers() -> None:
-    """Teach ``pickle`` and ``copy`` expressions and read-only mappings."""
+    """Register expressions and read-only mappings with ``pickle`` and ``copy``."""
     copyreg.pickle(ca.SX, _reduced)
     copyreg.pickle(MappingProxyType, _reduced_mapping)

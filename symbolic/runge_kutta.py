@@ -30,7 +30,7 @@ class Tableau:
     c: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is not explicit, or not consistent."""
+        """Refuse a method that is not explicit or not consistent."""
         s = len(self.b)
         square = s > 0 and len(self.a) == len(self.c) == s and all(len(row) == s for row in self.a)
         explicit = square and not np.triu(np.array(self.a)).any()
@@ -38,7 +38,7 @@ class Tableau:
         if not (
             explicit and np.abs([sum(self.b) - 1.0, *np.sum(self.a, axis=1) - self.c]).max() <= CONSISTENCY_ROUNDING
         ):
-            raise ModelError("an explicit method needs a strictly lower triangular, Σ b_i = 1 and c_i = Σ_j a_ij")
+            raise ModelError("an explicit method requires a strictly lower triangular, Σ b_i = 1 and c_i = Σ_j a_ij")
 
     def step(self, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any) -> Any:  # noqa: ANN401 - expressions or arrays
         """State at t + h of ẋ = f(t, x).
@@ -55,13 +55,13 @@ class Tableau:
         return x + _weighted_sum(slopes, self.b) * h
 
     def amplification(self, z: complex) -> float:
-        """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y, with z = λ h.
+        """|R(z)|, the factor by which one step h multiplies a solution of ẏ = λ y, with z = λ h.
 
         Args:
             z: λ h.
         """
         size = float(abs(self.step(lambda _, y: z * y, 0.0, 1.0 + 0.0j, 1.0)))
-        # Terms of a polynomial that overflow leave no number.
+        # Terms of the polynomial that overflow give NaN.
         return math.inf if math.isnan(size) and cmath.isfinite(z) else size
 
 

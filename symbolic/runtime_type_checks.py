@@ -1,9 +1,9 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
-"""Checks of what public functions, constructors and methods are called with, against their own annotations.
+"""Checks of the arguments of public functions, constructors and methods against their own annotations.
 
-What a body would not notice is refused before it runs: another class, a truth value for a number, a text for a truth
-value, a word that is none of the allowed ones. What makes a body fail with an error that is not Erugin's is explained
-afterwards, by the arguments that do not fit. Numbers are left to the bodies, which know their units and ranges.
+Arguments that a body would not notice are refused before it runs: another class, a boolean for a number, a text for a
+boolean, a word that is not allowed. If arguments make a body fail with an error that is not Erugin's, it is explained
+afterwards by the arguments that do not fit. Numbers are left to the bodies, which know their units and ranges.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .validation import format_value, real_number, reals
 Test = Callable[[Any], bool]
 
 _TICK_SIGNATURES = (("self", "t", "q", "v"), ("self", "p"))
-"""What methods take first that loops call at every tick, and that check their numbers themselves."""
+"""First parameters of methods that loops call at every tick, and that check their numbers themselves."""
 
 _ABSENT = object()
 
@@ -52,21 +52,21 @@ _ARRAY_LIKE = frozenset(typing.get_args(ArrayLike))
 
 
 class _Numbers:
-    """Stands for ``ArrayLike`` in annotations, which typing would dissolve into its many parts."""
+    """Replacement for ``ArrayLike`` in annotations, which typing would expand into its many parts."""
 
 
 @dataclass(frozen=True)
 class _TypeCheck:
-    """What an annotation allows.
+    """Values that an annotation allows.
 
     Attributes:
         text: completes "must be …".
-        passes: whether a value is let through to the body.
-        fits: whether a value is what the annotation says.
-        numeric: whether the value is an array of numbers.
-        iterable: whether the value may be an iterator, from which everything is taken before it is looked at.
-        own: whether the value is an object of Erugin, or None; bodies have words for strangers, which are refused
-            afterwards if a body did not look at them.
+        passes: test whether a value is passed to the body.
+        fits: test whether a value matches the annotation.
+        numeric: True if the value is an array of numbers.
+        iterable: True if the value may be an iterator, which is read completely before it is checked.
+        own: True if the value is an object of Erugin, or None; bodies may have their own messages for others, which
+            are refused afterwards if a body did not check them.
     """
 
     text: str
@@ -78,11 +78,11 @@ class _TypeCheck:
 
 
 def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> None:
-    """Make every public function and class of a package check what it is called with.
+    """Make every public function and class of a package check its arguments.
 
     Args:
         namespace: ``globals()`` of the package, complete, with its ``__all__``.
-        but: names of records that control ticks make, and that must not cost more than they do.
+        but: names of records that control ticks create, and that must not cost more.
     """
     for name in namespace["__all__"]:
         value = namespace[name]
@@ -93,7 +93,7 @@ def check_exports(namespace: dict[str, Any], *, but: Collection[str] = ()) -> No
         elif (inspect.isfunction(value) or hasattr(value, "cache_info")) and not hasattr(value, "__checked__"):
             guarded = _guard(value, value.__name__, value, sys.modules[value.__module__])
             namespace[name] = guarded
-            # Where it was defined too, so that it is found there under its name when it is pickled.
+            # Also in its own module, so that a pickle finds it there under its name.
             setattr(sys.modules[value.__module__], value.__name__, guarded)
 
 
@@ -135,9 +135,9 @@ def _guard(function: Callable[..., Any], label: str, owner: Any, module: types.M
             kinds = _type_checks(function, owner, module)
             by_name.update({name: kind.passes for name, kind in kinds.items()})
             iterated.update(name for name, kind in kinds.items() if kind.iterable)
-            places = {name: i for i, name in enumerate(names)}
+            indices = {name: i for i, name in enumerate(names)}
             owned.update(
-                (name, (places.get(name, sys.maxsize), kind.fits))
+                (name, (indices.get(name, sys.maxsize), kind.fits))
                 for name, kind in kinds.items()
                 if kind.own and kind is not _NONE
             )
@@ -186,7 +186,7 @@ def _guard(function: Callable[..., Any], label: str, owner: Any, module: types.M
 
 
 def _is_called_by_erugin() -> bool:
-    """Whether the call that failed came from Erugin itself, where those who expect errors of libraries catch them."""
+    """True if the failing call came from Erugin itself, where callers that expect errors of libraries catch them."""
     calling = inspect.currentframe()
     for _ in range(2):
         calling = None if calling is None else calling.f_back
@@ -198,14 +198,14 @@ def _is_own(module: str) -> bool:
 
 
 def _is_ours(error: Exception, module: types.ModuleType) -> bool:
-    """Whether Erugin failed, or a library; what users' functions raise is theirs."""
+    """True if Erugin failed, or a library; exceptions that users' functions raise are theirs."""
     own = {_OWN, module.__name__.partition(".")[0]}
     ours, trace = True, error.__traceback__
     while trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
-        # What the standard library raises was asked of it by the frame before.
+        # An error of the standard library is the fault of the frame that called it.
         if (package := _package(frame)) not in sys.stdlib_module_names:
-            # Compiled modules have paths of their makers in their code.
+            # The code of compiled modules has paths of the machine that built them.
             path = str(frame.f_globals.get("__file__") or frame.f_code.co_filename)
             ours = package in own or _INSTALLED.search(path) is not None
     return ours
@@ -217,7 +217,7 @@ def _package(frame: types.FrameType) -> str:
 
 _OWN = __name__.partition(".")[0]
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
-"""Part of the path of a library's file."""
+"""Part of the path of an installed library."""
 
 
 def _materialize(name: str, value: object, iterated: set[str]) -> object:
@@ -227,7 +227,7 @@ def _materialize(name: str, value: object, iterated: set[str]) -> object:
 def _argument_error(
     label: str, function: Callable[..., Any], owner: object, name: str, kind: _TypeCheck, value: object
 ) -> EruginError:
-    """The error for one argument, with what the docstring says of it."""
+    """Return the error for one argument, with its description from the docstring."""
     if name == "name":
         require_name(label, value)
     docs = (inspect.getdoc(described) or "" for described in (function, owner))
@@ -242,32 +242,32 @@ _SIZES = re.compile(
     "|sparsit|number of (elements|rows|columns)|square|[0-9]-vector|scalar|argument 2 is (long|short)er",
     re.IGNORECASE,
 )
-"""What NumPy and CasADi say where sizes do not fit."""
+"""Messages of NumPy and CasADi where sizes do not fit."""
 
 
 _FUNCTION, _FREE = "Error in Function::Function", re.compile(r"since variables \[([^]]*)\] are free")
-"""What CasADi says of symbols that are no inputs, or of inputs that are no symbols or the same one."""
+"""Messages of CasADi for symbols that are not inputs, and for inputs that are not symbols or occur twice."""
 
 _RANGES = re.compile("math domain error|negative dimensions")
-"""What Python and NumPy say of numbers that a function is not defined for."""
+"""Messages of Python and NumPy for numbers outside a function's domain."""
 
 
 def _explain_failure(label: str, error: Exception, given: Mapping[str, Any]) -> EruginError | None:
-    """What numbers, sizes or names of fitting arguments made a library fail; None for an error of another kind."""
+    """Explain a library's failure by numbers, sizes or names of fitting arguments; None for errors of another kind."""
     text = str(error).strip().splitlines()[-1:] or [""]
     whole = ", ".join(f"{k} = {v}" for k, v in given.items() if isinstance(v, float | int) and not isinstance(v, bool))
     if isinstance(error, MemoryError) or "Maximum allowed" in text[0] or "bad_alloc" in text[0]:
-        return OutOfMemoryError(f"{label} has no room for what it is asked for{' with ' + whole if whole else ''}")
+        return OutOfMemoryError(f"no room in memory for {label}{' with ' + whole if whole else ''}")
     if isinstance(error, ArithmeticError | np.linalg.LinAlgError) or _RANGES.search(text[0]):
-        return NotFiniteError(f"{label} leaves the range of numbers{' with ' + whole if whole else ''}: {text[0]}")
+        return NotFiniteError(f"{label} is undefined or overflows{' with ' + whole if whole else ''}: {text[0]}")
     if isinstance(error, KeyError) and len(error.args) == 1:
         for name, value in given.items():
             if isinstance(value, Mapping) and error.args[0] not in value:
                 return ModelError(f"{name} of {label} has no {error.args[0]!r}; it has {format_value(list(value))}")
     if _FUNCTION in str(error):
         free = _FREE.search(str(error))
-        told = f"symbols that are no inputs: {' '.join(free[1].split())}" if free else text[0]
-        return ModelError(f"{label} cannot make a function of its expressions: {told}")
+        cause = f"symbols that are not inputs: {' '.join(free[1].split())}" if free else text[0]
+        return ModelError(f"{label} cannot make a function of its expressions: {cause}")
     sizes = [f"{name} {value.shape}" for name, value in given.items() if isinstance(value, ca.SX | np.ndarray)]
     sizes += [
         f"{name} {np.shape(value) if _is_array(value) else (len(value),)}"
@@ -278,12 +278,12 @@ def _explain_failure(label: str, error: Exception, given: Mapping[str, Any]) -> 
         re.search("unsized|has no len", text[0])
     )
     if sizes and wrong and _SIZES.search(str(error)):
-        return ShapeError(f"{label} cannot join what it is given, of shapes {', '.join(sizes)}: {text[0]}")
+        return ShapeError(f"{label} cannot combine arguments of the shapes {', '.join(sizes)}: {text[0]}")
     return None
 
 
 def _type_checks(function: Callable[..., Any], owner: Any, module: types.ModuleType) -> dict[str, _TypeCheck]:  # noqa: ANN401
-    """What each annotated parameter allows, by name."""
+    """Checks of the annotated parameters, by name."""
     kinds: dict[str, _TypeCheck] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.annotation is inspect.Parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
@@ -301,7 +301,7 @@ def _type_checks(function: Callable[..., Any], owner: Any, module: types.ModuleT
 
 
 def _namespaces(name: str, owner: Any, module: types.ModuleType) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """Where the names in an annotation may be found: a field is annotated in the module of the class that has it."""
+    """Namespaces for the names in an annotation: a field is annotated in the module of the class that defines it."""
     yield vars(module)
     for base in getattr(owner, "__mro__", ()):
         if name in inspect.get_annotations(base) and base.__module__ in sys.modules:
@@ -309,7 +309,7 @@ def _namespaces(name: str, owner: Any, module: types.ModuleType) -> Iterator[dic
 
 
 def _evaluated(annotation: object, namespaces: Iterator[dict[str, Any]]) -> Any:  # noqa: ANN401
-    """An annotation as an object; None if a name of it is of a package that is not loaded."""
+    """Evaluate an annotation; None if it has a name of a package that is not loaded."""
     if not isinstance(annotation, str):
         return annotation
     for namespace in namespaces:
@@ -322,14 +322,14 @@ def _evaluated(annotation: object, namespaces: Iterator[dict[str, Any]]) -> Any:
 
 @functools.cache
 def _imports_for_type_checkers(module: str) -> tuple[ast.stmt, ...]:
-    """What a module imports for type checkers only."""
+    """Statements of a module that import for type checkers only."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return tuple(node for block in blocks for node in block.body)
 
 
 def _for_type_checkers(module: str) -> dict[str, Any]:
-    """The names that a module has for type checkers only, of packages that are loaded."""
+    """Names that a module has for type checkers only, of packages that are loaded."""
     names: dict[str, Any] = {}
     for node in _imports_for_type_checkers(module):
         if isinstance(node, ast.Import):
@@ -370,7 +370,7 @@ def _is_text(value: object) -> bool:
 
 
 def _may_be_name(value: object) -> bool:
-    """A name, how long bodies tell, or what stands for none; a function is what a decorator without a name is given."""
+    """True for a name of any length, which bodies check, or for None; a decorator without a name gets a function."""
     if isinstance(value, str):
         return not value.strip() or is_name(value[:LONGEST_NAME])
     return value is None or callable(value) or (isinstance(value, int) and not isinstance(value, bool))
@@ -385,7 +385,7 @@ def _is_no_flag(value: object) -> bool:
 
 
 def _may_be_number(value: object) -> bool:
-    """False for what float() would take for a number; of the rest the body says what is wrong."""
+    """False for what float() would convert to a number; the body reports what is wrong with the rest."""
     if isinstance(value, str | bytes):
         try:
             float(value)
@@ -413,14 +413,14 @@ def _may_be_array(value: object) -> bool:
 
 def _may_be_path(value: object) -> bool:
     try:
-        # Some surrogates stand for bytes of a file's name that are no UTF-8.
+        # Some surrogates represent bytes of a file's name that are not UTF-8.
         return isinstance(value, str) and value != "" and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
         return False
 
 
 def _is_function(value: object) -> bool:
-    """Whether it may be what is called; if that fails, a class such as dict, or a casadi.Function, is to blame."""
+    """True if it may be callable; if the call fails, a class such as dict, or a casadi.Function, is to blame."""
     if isinstance(value, type):
         return value.__module__ != "builtins"
     return callable(value) and not isinstance(value, ca.Function)
@@ -451,7 +451,7 @@ _SIMPLE: dict[object, _TypeCheck] = {
 
 @functools.cache
 def _type_check(hint: Any) -> _TypeCheck:  # noqa: ANN401 - an annotation can be any object
-    """What an annotation allows."""
+    """Check of the values that an annotation allows."""
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
@@ -479,11 +479,11 @@ def _type_check(hint: Any) -> _TypeCheck:  # noqa: ANN401 - an annotation can be
 
 
 def _array_of(types_: tuple[Any, ...]) -> _TypeCheck:
-    """Arrays of one type of entries; whole numbers are taken for real ones."""
+    """Check for arrays of one type of entries; whole numbers are accepted as real ones."""
     entry = types_[0] if types_ and isinstance(types_[0], type) else object
     families = {"f": np.floating, "i": np.integer, "c": np.complexfloating, "b": np.bool_}
-    wanted = next((letter for letter, family in families.items() if issubclass(entry, family)), "")
-    kinds = {"f": "fiu", "i": "iu", "c": "cfiu"}.get(wanted, wanted)
+    code = next((letter for letter, family in families.items() if issubclass(entry, family)), "")
+    kinds = {"f": "fiu", "i": "iu", "c": "cfiu"}.get(code, code)
 
     def fits(value: object) -> bool:
         return isinstance(value, np.ndarray) and (not kinds or value.dtype.kind in kinds) and _is_unmasked(value)
@@ -496,13 +496,13 @@ def _array_of(types_: tuple[Any, ...]) -> _TypeCheck:
             return True
         if isinstance(value, np.ndarray):
             return fits(value)
-        return _is_array(value) if wanted == "f" else not isinstance(value, bool | np.bool_ | str | complex)
+        return _is_array(value) if code == "f" else not isinstance(value, bool | np.bool_ | str | complex)
 
-    return _TypeCheck(f"a NumPy array{words.get(wanted, '')}", passes, fits, numeric=True)
+    return _TypeCheck(f"a NumPy array{words.get(code, '')}", passes, fits, numeric=True)
 
 
 def _of_class(cls: object) -> _TypeCheck:
-    """Instances of a class; of a protocol, what has its members."""
+    """Check for instances of a class; for a protocol, for objects with its members."""
     if cls is collections.abc.Callable:
         return _TypeCheck("a Python function", _anything, _is_function)
     if not isinstance(cls, type) or cls is type:
@@ -515,14 +515,14 @@ def _of_class(cls: object) -> _TypeCheck:
     def fits(value: object) -> bool:
         return isinstance(value, cls)
 
-    # Parameters, coordinates: kept for later, where a stranger would surprise.
+    # Such as parameters or coordinates: they are stored, and another class would fail much later.
     return _TypeCheck(
         text, fits if cls.__module__.startswith(__package__ or "") else _anything, fits, own=_is_own(cls.__module__)
     )
 
 
 def _one_of(words: tuple[object, ...]) -> _TypeCheck:
-    """One of some words."""
+    """Check for one of some words."""
 
     def is_one(value: object) -> bool:
         return isinstance(value, str | int) and value in words
@@ -531,7 +531,7 @@ def _one_of(words: tuple[object, ...]) -> _TypeCheck:
 
 
 def _either(kinds: list[_TypeCheck]) -> _TypeCheck:
-    """Whatever one of several allows."""
+    """Check for what one of several checks allows."""
     if any(kind is _ANYTHING for kind in kinds):
         return _ANYTHING
     passes, fits = [kind.passes for kind in kinds], [kind.fits for kind in kinds]
@@ -548,7 +548,7 @@ def _either(kinds: list[_TypeCheck]) -> _TypeCheck:
 
 
 def _several(origin: type, member: _TypeCheck) -> _TypeCheck:
-    """A collection of one kind of members."""
+    """Check for a collection of members of one kind."""
     ordered = issubclass(origin, collections.abc.Sequence)
     numbers, kinds = member in (_SIMPLE[float], _SIMPLE[int]), "iuO" if member is _SIMPLE[int] else "fiuO"
 
@@ -570,7 +570,7 @@ def _several(origin: type, member: _TypeCheck) -> _TypeCheck:
 
 
 def _members(members: list[_TypeCheck]) -> _TypeCheck:
-    """A tuple of known length."""
+    """Check for a tuple of known length."""
 
     def fits(value: object) -> bool:
         return (
@@ -583,7 +583,7 @@ def _members(members: list[_TypeCheck]) -> _TypeCheck:
 
 
 def _mapping(key: _TypeCheck = _ANYTHING, entry: _TypeCheck = _ANYTHING) -> _TypeCheck:
-    """A mapping."""
+    """Check for a mapping."""
 
     def passes(value: object) -> bool:
         return not isinstance(value, collections.abc.Mapping) or all(map(entry.passes, value.values()))

@@ -1,4 +1,4 @@
-"""Values of expressions at random places: a property that holds at all of them holds almost everywhere."""
+"""Values of expressions at random points: a property that holds at all of them holds almost everywhere."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SEED = 1952
 def sample_values(
     expressions: Mapping[str, ca.SX], states: Mapping[str, ca.SX], parameters: Parameters
 ) -> Iterator[list[Array]]:
-    """Values of all expressions, as matrices, at each of a few random places, always the same ones.
+    """Yield the values of all expressions, as matrices, at a few random points, the same at every call.
 
     Args:
-        expressions: by name.
+        expressions: expressions by name.
         states: symbols that get random values between 0.3 and 1.3, by name.
-        parameters: get their nominal values; any allowed number where they have none.
+        parameters: parameters at their nominal values; at any allowed number if they have none.
     """
     kernel = Kernel("samples", {**states, "p": parameters.symbols}, expressions, compiled=False)
     rng = np.random.default_rng(SEED)
@@ -39,8 +39,8 @@ def sample_parameters(parameters: Parameters, rng: np.random.Generator) -> Array
     """Nominal values, shape (n,); any allowed number for a parameter that has none.
 
     Args:
-        parameters: what they are the values of.
-        rng: where the other numbers come from.
+        parameters: the parameters.
+        rng: generator of the other numbers.
     """
     given, ranges = parameters.nominal, parameters.ranges
     return np.array(

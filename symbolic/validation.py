@@ -20,37 +20,37 @@ from .errors import ModelError, NotFiniteInputError, OutOfMemoryError, ShapeErro
 
 SMALL_ARRAY = 40
 TIME_RESOLUTION = 1e3
-"""Numbers that must lie between two times to tell them apart."""
+"""Number of floats that must lie between two times to distinguish them."""
 SMALL_ALLOCATION = 2**26
 """Bytes below which free memory is not looked up."""
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_COUNT = 2**53
-"""Above it a float64 does not tell one whole number from the next."""
+"""Number above which float64 cannot distinguish all whole numbers."""
 
 LONGEST_SHOWN = 200
-"""Characters of a value that a message shows, at most."""
+"""Largest number of characters of a value in a message."""
 
 
 _DOUBLE = np.dtype(np.float64)
 _PLAIN = frozenset({float, int, np.float64})
 
 
-def reals(name: str, value: Any, what: str = "real numbers") -> NDArray[np.float64]:  # noqa: ANN401
-    """A copy of ``value`` as an array of real numbers, of any shape; whether they are finite is left to the caller.
+def reals(name: str, value: Any, expected: str = "real numbers") -> NDArray[np.float64]:  # noqa: ANN401
+    """Return a copy of ``value`` as an array of real numbers, of any shape; they are not checked to be finite.
 
-    True, "2.0" and None are no numbers, though NumPy would convert them, and entries that are masked have no value.
+    True, "2.0" and None are not numbers, though NumPy would convert them, and masked entries have no value.
 
     Args:
-        name: of the argument, for messages.
+        name: name of the argument, for messages.
         value: numbers: an array, nested sequences of numbers, a number, or a DM.
-        what: what it must be, for messages.
+        expected: description of the allowed values, for messages.
 
     Raises:
         ShapeError: for anything else.
     """
     kind = type(value)
     if kind is np.ndarray:
-        # The usual argument first: the questions about others cost more than the copy.
+        # The usual argument first: checking for others costs more than the copy.
         if value.dtype is _DOUBLE:
             return cast(NDArray[np.float64], value).copy()
     elif kind is list or kind is tuple:
@@ -58,13 +58,15 @@ def reals(name: str, value: Any, what: str = "real numbers") -> NDArray[np.float
             try:
                 return np.array(value, dtype=np.float64)
             except OverflowError as error:
-                raise ShapeError(f"{name} must be {what} that a float can hold, got {format_value(value)}") from error
+                raise ShapeError(
+                    f"{name} must be {expected} that a float can hold, got {format_value(value)}"
+                ) from error
     elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ShapeError(f"{name} must be {what}, but entries of it are masked; fill them, or leave them out")
+        raise ShapeError(f"{name} must be {expected}, but entries of it are masked; fill them, or leave them out")
     if isinstance(value, ca.SX | ca.MX):
-        raise ShapeError(f"{name} must be {what}, got the expression {format_value(value)}")
+        raise ShapeError(f"{name} must be {expected}, got the expression {format_value(value)}")
     if foreign := _foreign(value):
-        raise ShapeError(f"{name} must be {what}, got {format_value(value)}, with {foreign[0]!r}")
+        raise ShapeError(f"{name} must be {expected}, got {format_value(value)}, with {foreign[0]!r}")
     try:
         if isinstance(value, list | tuple) and not all(isinstance(part, list | tuple | np.ndarray) for part in value):
             # Scalars of several types, such as those of CasADi, which NumPy would take for matrices.
@@ -74,14 +76,14 @@ def reals(name: str, value: Any, what: str = "real numbers") -> NDArray[np.float
             raise TypeError(f"of type {array.dtype}")
         return np.array(array, dtype=np.float64, subok=False)
     except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
-        raise ShapeError(f"{name} must be {what}, got {format_value(value)}") from error
+        raise ShapeError(f"{name} must be {expected}, got {format_value(value)}") from error
 
 
 def finite_time(name: str, value: object) -> float:
-    """``value`` as a finite float; raises ShapeError, as :func:`vector` does for what it is given together with.
+    """Return ``value`` as a finite float; raise ShapeError, as :func:`vector` does for the arguments beside it.
 
     Args:
-        name: of the argument, for messages.
+        name: name of the argument, for messages.
         value: a time [s].
     """
     if type(value) is float and math.isfinite(value):
@@ -96,7 +98,7 @@ def finite_time(name: str, value: object) -> float:
 
 
 def _foreign(value: Any) -> list[object]:  # noqa: ANN401
-    """Truth values and texts among nested sequences, which NumPy would turn into numbers."""
+    """Booleans and texts in nested sequences, which NumPy would convert to numbers."""
     if isinstance(value, bool | np.bool_ | str | bytes | None):
         return [value]
     if isinstance(value, list | tuple):
@@ -105,10 +107,10 @@ def _foreign(value: Any) -> list[object]:  # noqa: ANN401
 
 
 def format_value(value: object) -> str:
-    """``value`` in a message: what Python prints, cut to a length that one can read.
+    """Text of a value for a message: its ``repr``, cut to a readable length.
 
     Args:
-        value: of any type.
+        value: the value.
     """
     try:
         text = repr(value)
@@ -119,11 +121,11 @@ def format_value(value: object) -> str:
 
 
 def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
-    """A copy of ``value`` as a finite vector of shape (length,); raises ShapeError with the offending numbers.
+    """Return a copy of ``value`` as a finite vector of shape (length,); raise ShapeError with the offending numbers.
 
-    Where they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
+    If they are NaN or infinite it is a NotFiniteInputError, which is a ShapeError and a NotFiniteError.
     """
-    # The usual argument first, without a call or a text for it: control ticks pass here.
+    # The usual argument first, without a call or a text for it: control ticks pass through here.
     if type(value) is np.ndarray and value.dtype is _DOUBLE:
         array = value.copy()
     else:
@@ -137,7 +139,7 @@ def vector(name: str, value: ArrayLike, length: int) -> NDArray[np.float64]:
 
 
 def dense_values(value: ArrayLike | ca.DM) -> ArrayLike:
-    """A CasADi matrix of numbers as an array, a column or a row of them as a vector; anything else as it is."""
+    """Return a CasADi matrix of numbers as an array, a column or row as a vector; anything else as it is."""
     if not isinstance(value, ca.DM):
         return value
     full = value.full()
@@ -145,19 +147,19 @@ def dense_values(value: ArrayLike | ca.DM) -> ArrayLike:
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
-    """Whether every entry is a finite number.
+    """True if every entry is a finite number.
 
     Args:
-        array: of any shape.
+        array: array of any shape.
     """
-    # For the few numbers of a state Python is quicker than NumPy, several times.
+    # For the few numbers of a state Python is several times faster than NumPy.
     if array.size <= SMALL_ARRAY:
         return all(map(math.isfinite, array.ravel().tolist()))
     return bool(np.isfinite(array).all())
 
 
 def positive(name: str, value: float) -> float:
-    """``value`` as a float; raises ModelError unless it is finite and greater than zero."""
+    """Return ``value`` as a float; raise ModelError unless it is finite and greater than zero."""
     number = finite(name, value)
     if number <= 0.0:
         raise ModelError(f"{name} must be greater than zero, got {value!r}")
@@ -165,7 +167,7 @@ def positive(name: str, value: float) -> float:
 
 
 def not_negative(name: str, value: float) -> float:
-    """``value`` as a float; raises ModelError unless it is finite and at least zero."""
+    """Return ``value`` as a float; raise ModelError unless it is finite and at least zero."""
     number = finite(name, value)
     if number < 0.0:
         raise ModelError(f"{name} must not be negative, got {value!r}")
@@ -173,7 +175,7 @@ def not_negative(name: str, value: float) -> float:
 
 
 def finite(name: str, value: float) -> float:
-    """``value`` as a float; raises ModelError unless it is a finite real number."""
+    """Return ``value`` as a float; raise ModelError unless it is a finite real number."""
     try:
         number = _number(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -184,14 +186,14 @@ def finite(name: str, value: float) -> float:
 
 
 def whole(name: str, value: float, least: int = 1, most: int = LARGEST_INTEGER, advice: str = "") -> int:
-    """``value`` as an int; raises ModelError unless it is a whole number within bounds.
+    """Return ``value`` as an int; raise ModelError unless it is a whole number within bounds.
 
     Args:
-        name: of the argument, for messages.
+        name: name of the argument, for messages.
         value: a number.
-        least: that is allowed.
-        most: that is allowed, so that what is built or done that often has an end.
-        advice: what to try in place of more.
+        least: smallest value that is allowed.
+        most: largest value that is allowed, which bounds what is built or repeated.
+        advice: remedy for a value that is too large.
     """
     try:
         number = _number(value)
@@ -212,26 +214,26 @@ def require_distinct_times(start: float, duration: float, step: float) -> None:
     """Raise ModelError unless times that are a step apart, from ``start`` on, differ by it to a thousandth.
 
     Args:
-        start: [s].
-        duration: [s].
-        step: [s]; the duration if that is shorter.
+        start: start [s].
+        duration: duration [s].
+        step: step [s]; the duration if that is shorter.
     """
     end, step = start + duration, min(step, duration)
     apart = math.ulp(max(abs(start), abs(end)))
-    # The end of a single step may be a number that exists, however coarse numbers are there.
+    # The end of a single step may be exactly representable, however coarse the numbers are there.
     if not (step > TIME_RESOLUTION * apart or (step == duration and end - start == duration)):
         raise ModelError(
-            f"around t = {end:g} s numbers are {apart:.2g} s apart, too coarse for a step of {step:g} s: count the "
-            f"time from a start nearer to zero, or take a step of more than {TIME_RESOLUTION * apart:.2g} s"
+            f"around t = {end:g} s numbers are {apart:.2g} s apart, too coarse for a step of {step:g} s: start nearer "
+            f"to t = 0, or use a step of more than {TIME_RESOLUTION * apart:.2g} s"
         )
 
 
 def _number(value: Any) -> float:  # noqa: ANN401
-    """A real number of Python, NumPy or CasADi as a float; raises TypeError, ValueError or OverflowError for others."""
+    """Return a real number of Python, NumPy or CasADi as a float; raise TypeError, ValueError or OverflowError else."""
     kind = type(value)
     if kind is float or kind is np.float64 or kind is int:
         return float(value)
-    # float() takes True for 1 and reads texts.
+    # float() converts True to 1 and reads texts.
     if isinstance(value, ca.DM | ca.SX):
         if value.shape != (1, 1):
             raise TypeError(f"of shape {value.shape}")
@@ -249,7 +251,7 @@ def _number(value: Any) -> float:  # noqa: ANN401
 
 
 def real_number(name: str, value: object) -> float:
-    """``value`` as a float, which may be infinite; raises ModelError unless it is a real number."""
+    """Return ``value`` as a float, which may be infinite; raise ModelError unless it is a real number."""
     try:
         found = _number(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -260,7 +262,7 @@ def real_number(name: str, value: object) -> float:
 
 
 def point_coordinates(name: str, value: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
-    """``value`` as a point of at least two finite coordinates; raises ModelError otherwise."""
+    """Return ``value`` as a point of at least two finite coordinates; raise ModelError otherwise."""
     try:
         coordinates = tuple(finite(f"{name}[{i}]", x) for i, x in enumerate(cast(Sequence[float], dense_values(value))))
     except TypeError as error:
@@ -271,7 +273,7 @@ def point_coordinates(name: str, value: Sequence[float] | NDArray[np.float64]) -
 
 
 def constant_values(expression: ca.SX) -> NDArray[np.float64] | None:
-    """Numbers in an expression without symbols, in its shape (r, c); None if it has any."""
+    """Numbers of an expression without symbols, shape (r, c); None if it has symbols."""
     if not expression.is_constant():
         return None
     dense = ca.densify(expression)
@@ -280,51 +282,53 @@ def constant_values(expression: ca.SX) -> NDArray[np.float64] | None:
 
 
 def step_count(duration: float, step: float) -> int:
-    """Number of equal steps, each at most ``step`` long but for rounding, that make up ``duration``; at least 1.
+    """Number of equal steps, each at most ``step`` long except for rounding, that make up ``duration``; at least 1.
 
     Args:
-        duration: [s].
-        step: [s].
+        duration: duration [s].
+        step: largest step [s].
 
     Raises:
-        ModelError: for a number that is not finite and positive, or more steps than float64 can count.
+        ModelError: if a number is not finite and positive, or there are more steps than float64 can count.
     """
     ratio = positive("duration", duration) / positive("step", step)
     if ratio > LARGEST_COUNT:
         raise ModelError(
-            f"a duration of {duration:g} s has {ratio:.3g} steps of {step:g} s, more than float64 can count: take a "
+            f"a duration of {duration:g} s has {ratio:.3g} steps of {step:g} s, more than float64 can count: use a "
             "larger step or a shorter duration"
         )
     return max(1, math.ceil(ratio - 1e-9))
 
 
 @contextmanager
-def require_memory(numbers: float, what: str, advice: str) -> Generator[None]:
+def require_memory(numbers: float, description: str, advice: str) -> Generator[None]:
     """Refuse an allocation that does not fit into free memory, before it is made.
 
-    Arrays larger than what is free can often be allocated, and the process is killed when they are filled.
+    Arrays larger than the free memory can often be allocated, and the process is killed when they are filled.
 
     Args:
-        numbers: float64 to be allocated inside.
-        what: they are, for the message, such as "1,000,001 samples".
-        advice: what to try, such as "take a larger step".
+        numbers: number of float64 that are allocated inside.
+        description: name of the numbers, for the message, such as "1,000,001 samples".
+        advice: remedy, such as "take a larger step".
 
     Raises:
-        NoRoomError: if they do not fit, or if a MemoryError is raised inside.
+        OutOfMemoryError: if they do not fit, or if a MemoryError is raised inside.
     """
     size = 8.0 * numbers
     free = free_memory() if size > SMALL_ALLOCATION else math.inf
     if size > free:
-        said = f"{size / 1e9:.3g} GB of memory are needed and {free / 1e9:.3g} GB are free"
-        raise OutOfMemoryError(f"no room for {what}: {said}; {advice}")
+        sizes = f"{size / 1e9:.3g} GB of memory are needed and {free / 1e9:.3g} GB are free"
+        raise OutOfMemoryError(f"no room for {description}: {sizes}; {advice}")
     try:
         yield
     except MemoryError as error:
-        raise OutOfMemoryError(f"no room for {what}: {size / 1e9:.3g} GB of memory are needed; {advice}") from error
+        raise OutOfMemoryError(
+            f"no room for {description}: {size / 1e9:.3g} GB of memory are needed; {advice}"
+        ) from error
 
 
 def free_memory() -> float:
-    """Bytes that this process may still use, within its control group; infinite where the system does not tell."""
+    """Bytes that this process may still use, within its control group; infinite if the system does not report them."""
     free = math.inf
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
@@ -343,20 +347,20 @@ def free_memory() -> float:
             most, now = (float(Path(folder, name).read_text(encoding="ascii")) for name in (limit, used))
             statistics = Path(folder, "memory.stat").read_text(encoding="ascii").split()
         except (OSError, ValueError):
-            # There is none, or its limit is "max".
+            # There is no control group, or its limit is "max".
             continue
-        # What is kept of files gives way.
+        # Cached files can be evicted.
         cached = float(dict(zip(statistics[::2], statistics[1::2], strict=True)).get("inactive_file", 0))
         free = min(free, max(0.0, most - now + cached))
     return free
 
 
 def require_finite_constants(owner: str, expressions: Mapping[str, ca.SX]) -> None:
-    """Raise ModelError for a NaN or an infinity written into an expression.
+    """Raise ModelError if an expression contains NaN or infinity.
 
     Args:
-        owner: whose expressions, for the message.
-        expressions: by name.
+        owner: owner of the expressions, for the message.
+        expressions: expressions by name.
     """
     for name, expression in expressions.items():
         function = ca.Function("constants", ca.symvar(expression), [ca.densify(expression)])
@@ -364,4 +368,4 @@ def require_finite_constants(owner: str, expressions: Mapping[str, ca.SX]) -> No
             if function.instruction_id(k) == ca.OP_CONST:
                 number = float(function.instruction_constant(k))
                 if not math.isfinite(number):
-                    raise ModelError(f"{owner}: {name} contains {number}: only finite numbers can be computed with")
+                    raise ModelError(f"{owner}: {name} contains {number}: all numbers in it must be finite")

@@ -292,7 +292,7 @@ def _mark(axes: Axes, one: CriticalPoint) -> str:
     key = "still" if one.of == "w" else "extremum" if extremum else one.kind
     face = "white" if key == "still" else "gold"
     axes.plot(
-        *one.place, MARKS[key][0], color=face, markeredgecolor="black", markersize=6.5, markeredgewidth=0.9,
+        *one.position, MARKS[key][0], color=face, markeredgecolor="black", markersize=6.5, markeredgewidth=0.9,
         alpha=0.45 if one.inside else 1.0, linestyle="none", zorder=9,
     )  # fmt: skip
     return key

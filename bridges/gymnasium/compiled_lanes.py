@@ -235,7 +235,7 @@ class CompiledLanes(Stepper):
                 f"{type(task.integrator).__name__} has no compiled loop for this robot")  # fmt: skip
             return who
         march, layout = built
-        compiled = march.with_lanes(width)
+        compiled = march.compile(width)
         return compiled if isinstance(compiled, str) else cls(task, march, layout, compiled, lanes, threads)
 
     def begin(self, rows: Rows, starts: InitialConditions, t0: float) -> PeriodSteps:
@@ -320,12 +320,12 @@ class CompiledLanes(Stepper):
 
     def _keep_equal(self, numbers: Array) -> None:
         """Compile again without those twins among the parameters that are no longer equal."""
-        pairs = self._march.twins
+        pairs = self._march.shared_parameters
         # By their bits: 0.0 and -0.0 are equal, and quotients of them are not.
         equal = tuple(pair for pair in pairs if numbers[:, pair[0]].tobytes() == numbers[:, pair[1]].tobytes())
         if equal != pairs:
-            self._march = replace(self._march, twins=equal)
-            compiled = self._march.with_lanes(self._compiled.lanes)
+            self._march = replace(self._march, shared_parameters=equal)
+            compiled = self._march.compile(self._compiled.lanes)
             if isinstance(compiled, str):
                 raise BridgeError(f"the loop cannot be compiled for these parameters: {compiled}")
             self._compiled = compiled

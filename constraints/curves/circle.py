@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import point_coordinates, positive
-from .curve import Curve
-
-PointLike = Sequence[float] | NDArray[np.float64]
-"""Coordinates of a point."""
+from .curve import Curve, PointLike, axis_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +77,3 @@ def circle(center: PointLike, radius: float, *, velocity: PointLike | None = Non
     values["radius"] = size
     values |= {f"v{axis}": value for axis, value in zip(axes, drift, strict=True)}
     return Circle(name, n, Parameters.declare(values, name, ranges={"radius": Range.POSITIVE}))
-
-
-def axis_names(n: int) -> list[str]:
-    """Names of the axes of an n-dimensional space: x, y, z up to three, then x1, x2 and so on."""
-    return list("xyz"[:n]) if n <= 3 else [f"x{i + 1}" for i in range(n)]

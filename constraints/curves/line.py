@@ -10,8 +10,7 @@ import numpy as np
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import point_coordinates
-from .circle import PointLike, axis_names
-from .curve import Curve
+from .curve import Curve, PointLike, axis_names
 from .path_geometry import normal_frame, reference_axis
 
 
@@ -29,13 +28,13 @@ class Line(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distances to n − 1 planes through the line, shape (n − 1,), of a place x at any time t."""
+        """Signed distances of a position x to n − 1 planes through the line, shape (n − 1,), at any time t."""
         n = self.dimension
         start, end = self.parameters.symbols[:n], self.parameters.symbols[n:]
         return normal_frame((end - start) / ca.norm_2(end - start), self.axis).T @ (x - start)
 
     def landmarks(self, t: ca.SX) -> ca.SX:
-        """Its two points, shape (n, 2)."""
+        """Start and end, shape (n, 2)."""
         n = self.dimension
         return ca.horzcat(self.parameters.symbols[:n], self.parameters.symbols[n:])
 

@@ -1,4 +1,4 @@
-"""A path given by any parametrisation, moving or not."""
+"""A path given by a parametrisation, moving or not."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .curve import Curve
 from .path_geometry import foot_of_perpendicular, normal_frame, reference_axis
 
 Path = Callable[[ca.SX, ca.SX], ca.SX]
-"""Parameter s and time t → place c(s, t), shape (n,) [m]."""
+"""Position c(s, t), shape (n,) [m], as a function of the parameter s and the time t."""
 
 CHECKED = 400
-"""Places at which a path is looked at when it is made."""
+"""Number of points at which a path is checked when it is built."""
 
 LARGEST_TURN = 1.0
-"""Of the path between neighbouring samples [rad]: they are then nearer to each other than the radius of curvature."""
+"""Largest turn between neighbouring samples [rad], so that they are nearer to each other than the radius of curvature.
+"""
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -33,7 +34,7 @@ class Parametric(Curve):
 
     Attributes:
         path: c as a function of s and t.
-        samples: parameters at which the search for the foot begins.
+        samples: parameters at which the search for the foot starts.
         axis: reference axis of the normals.
     """
 
@@ -46,8 +47,8 @@ class Parametric(Curve):
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Signed distances along n − 1 normals, shape (n − 1,)."""
-        _, (place, first, _) = self._foot(x, t)
-        return normal_frame(first / ca.norm_2(first), self.axis).T @ (x - place)
+        _, (position, first, _) = self._foot(x, t)
+        return normal_frame(first / ca.norm_2(first), self.axis).T @ (x - position)
 
     def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """∂f/∂x; in the plane the normal itself, because the foot moves along the curve only."""
@@ -57,12 +58,12 @@ class Parametric(Curve):
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
     def landmarks(self, t: ca.SX) -> ca.SX:
-        """Its samples, shape (n, k)."""
+        """Positions of the samples, shape (n, k)."""
         return ca.horzcat(*(self.path(ca.SX(value), t) for value in self.samples))
 
     @property
     def smoothness(self) -> float:
-        """Three, which c is required to be."""
+        """3: c is required to be three times differentiable."""
         return 3.0
 
     def progress(self, x: ca.SX, t: ca.SX) -> ca.SX:
@@ -71,16 +72,18 @@ class Parametric(Curve):
 
     def _foot(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
         s = ca.SX.sym("s")
-        place = ca.densify(self.path(s, t))
-        first = ca.jacobian(place, s)
-        derivatives = ca.vertcat(place, first, ca.jacobian(first, s))
+        position = ca.densify(self.path(s, t))
+        first = ca.jacobian(position, s)
+        derivatives = ca.vertcat(position, first, ca.jacobian(first, s))
         n = self.dimension
 
         def at(value: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
             found = ca.densify(ca.substitute(derivatives, s, value))
             return found[:n], found[n : 2 * n], found[2 * n :]
 
-        return foot_of_perpendicular(x, [(value, ca.substitute(place, s, ca.SX(value))) for value in self.samples], at)
+        return foot_of_perpendicular(
+            x, [(value, ca.substitute(position, s, ca.SX(value))) for value in self.samples], at
+        )
 
 
 def parametric(
@@ -94,40 +97,42 @@ def parametric(
 ) -> Parametric:
     """The path x = c(s, t), followed in the direction of growing s.
 
-    The foot of the perpendicular is looked for from the nearest of ``samples`` places between start and end, and may
-    lie beyond them: a closed path given over one period is followed for ever. Nearer to the path than its radius of
-    curvature the foot is unique.
+    The search for the foot of the perpendicular starts at the nearest of ``samples`` points between start and end and
+    may end beyond them: a closed path given over one period is followed for ever. The foot is unique nearer to the path
+    than its radius of curvature.
 
     Args:
         path: c as a function of the parameter and the time, returning shape (n,); three times differentiable.
         start: parameter of the first sample.
-        end: parameter of the last, greater than ``start``.
-        samples: how many; between neighbours the path may turn by one radian at most.
+        end: parameter of the last sample, greater than ``start``.
+        samples: number of samples, at least 2; the path may turn by at most one radian between neighbours.
         parameters: symbols that the path uses.
-        name: shown in messages.
+        name: name in messages.
 
     Raises:
-        ModelError: for a path that is no column of expressions, stands still (c′ = 0) or is not finite somewhere at
-            t = 0, foreign symbols, a range that is empty, or too few samples for its bends.
+        ModelError: if the path is not a column of expressions, stands still (c′ = 0) or is not finite somewhere at
+            t = 0, or uses undeclared symbols; if the range is empty, or there are too few samples for the bends.
     """
     first, last = finite(f"start of {name!r}", start), finite(f"end of {name!r}", end)
     if not first < last:
-        raise ModelError(f"{name!r}: the parameter must grow, but starts at {start!r} and ends at {end!r}")
+        raise ModelError(f"{name!r}: end must be greater than start, got start={start!r} and end={end!r}")
     samples = whole(f"samples of {name!r}", samples, 2)
     s, t = ca.SX.sym("s"), ca.SX.sym("t")
     if not callable(path):
         raise ModelError(f"{name!r}: the path must be a function of s and t, got {path!r}")
-    place = path(s, t)
-    if not isinstance(place, ca.SX) or place.size2() != 1 or place.numel() < 2:
-        raise ModelError(f"{name!r}: the path must return a column of at least 2 CasADi SX expressions, got {place!r}")
+    position = path(s, t)
+    if not isinstance(position, ca.SX) or position.size2() != 1 or position.numel() < 2:
+        raise ModelError(
+            f"{name!r}: the path must return a column of at least 2 CasADi SX expressions, got {position!r}"
+        )
     allowed = {symbol.element_hash() for symbol in ca.symvar(ca.vertcat(s, t, parameters.symbols))}
-    foreign = sorted({symbol.name() for symbol in ca.symvar(place) if symbol.element_hash() not in allowed})
+    foreign = sorted({symbol.name() for symbol in ca.symvar(position) if symbol.element_hash() not in allowed})
     if foreign:
         raise ModelError(f"{name!r} uses {', '.join(foreign)}: declare them with parameters=")
     kernel = Kernel(
         "tangent",
         {"s": s, "t": t, "p": parameters.symbols},
-        {"place": place, "tangent": ca.jacobian(place, s)},
+        {"place": position, "tangent": ca.jacobian(position, s)},
         compiled=False,
     )
     numbers = parameters.values()
@@ -136,35 +141,38 @@ def parametric(
         where, tangent = kernel(float(value), 0.0, numbers)
         length = float(np.linalg.norm(tangent))
         if not (np.isfinite(where).all() and np.isfinite(length) and length > 0.0):
-            raise ModelError(f"{name!r}: at s = {value:g} the path is at {where} with c′ = {tangent.ravel()}")
+            raise ModelError(
+                f"{name!r}: c and c′ must be finite and c′ not zero, got c = {where} and c′ = {tangent.ravel()} at "
+                f"s = {value:g}"
+            )
         tangents.append(tangent.ravel() / length)
     directions = np.array(tangents)
     axis = reference_axis(name, directions)
-    # Each is a value in the expressions of the path, and a branch of the search.
-    with require_memory(1e3 * samples, f"{samples:,} samples", "take fewer; a path needs one per radian of its bends"):
-        places = np.linspace(first, last, samples)
-    _require_gentle_turns(name, directions, first, last, places)
-    return Parametric(name, place.numel(), path, tuple(places.tolist()), axis, parameters)
+    # Each sample is a constant in the expressions of the path and a branch of the search.
+    with require_memory(1e3 * samples, f"{samples:,} samples", "take fewer; a path needs one per radian that it turns"):
+        sampled = np.linspace(first, last, samples)
+    _require_gentle_turns(name, directions, first, last, sampled)
+    return Parametric(name, position.numel(), path, tuple(sampled.tolist()), axis, parameters)
 
 
-def _require_gentle_turns(name: str, directions: Array, first: float, last: float, places: Array) -> None:
-    """Raise ModelError where the path turns so far between neighbouring samples that the search may find another foot.
+def _require_gentle_turns(name: str, directions: Array, first: float, last: float, sampled: Array) -> None:
+    """Raise ModelError if the path turns so far between neighbouring samples that the search may find a wrong foot.
 
     Args:
-        name: of the path.
+        name: name of the path.
         directions: unit tangents at evenly spaced parameters, shape (CHECKED, n).
-        first: parameter of the first of them.
-        last: of the last.
-        places: parameters of the samples.
+        first: first of these parameters.
+        last: last of these parameters.
+        sampled: parameters of the samples.
     """
     chords = np.linalg.norm(np.diff(directions, axis=0), axis=1)
     turned = np.concatenate([[0.0], np.cumsum(2.0 * np.arcsin(np.minimum(chords / 2.0, 1.0)))])
-    turns = np.diff(np.interp(places, np.linspace(first, last, CHECKED), turned))
+    turns = np.diff(np.interp(sampled, np.linspace(first, last, CHECKED), turned))
     i = int(np.argmax(turns))
     if turns[i] > LARGEST_TURN:
-        needed = int(np.ceil((len(places) - 1) * turns[i] / LARGEST_TURN)) + 1
+        needed = int(np.ceil((len(sampled) - 1) * turns[i] / LARGEST_TURN)) + 1
         raise ModelError(
-            f"{name!r} turns by {turns[i]:.3g} rad between the samples at s = {places[i]:g} and {places[i + 1]:g}, so "
-            f"that a wrong foot of the perpendicular could be found: at most {LARGEST_TURN:g} rad is allowed. Give at "
-            f"least samples={needed}, or round the corner if there is one"
+            f"{name!r} turns by {turns[i]:.3g} rad between the samples at s = {sampled[i]:g} and {sampled[i + 1]:g}, "
+            f"so that a wrong foot of the perpendicular could be found: at most {LARGEST_TURN:g} rad is allowed. Use "
+            f"at least samples={needed}, or round the corner if there is one"
         )

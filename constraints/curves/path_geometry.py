@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError
 
 CONSTANT_STEPS, DIFFERENTIATED_STEPS = 2, 3
-"""Newton steps that derivatives do not see, and those that they do."""
+"""Newton steps that are not differentiated, and those that are."""
 GRID = 2.0**-20
-"""Share of the path to which the parameter is rounded between the two."""
+"""Grid to which the parameter is rounded between the two, as a share of the path."""
 
 Derivatives = Callable[[ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
 """Parameter s → c(s), c′(s), c″(s), each of shape (n,)."""
@@ -23,33 +23,33 @@ Derivatives = Callable[[ca.SX], tuple[ca.SX, ca.SX, ca.SX]]
 def foot_of_perpendicular(
     x: ca.SX, samples: Sequence[tuple[float, ca.SX]], path: Derivatives
 ) -> tuple[ca.SX, tuple[ca.SX, ca.SX, ca.SX]]:
-    """Parameter of the foot of the perpendicular, with c, c′, c″ there.
+    """Return the parameter of the foot of the perpendicular, and c, c′, c″ there.
 
-    The nearest of some fixed samples starts Newton's method on (x − c(s))·c′(s) = 0; its steps from there, each
-    squaring the error, leave rounding error, also in the derivatives that are taken of them later: from a constant
-    start k steps have those of the foot up to order 2ᵏ − 1. So the last three serve up to the seventh, and the first
-    two lead to a start that is rounded to a grid, and with it constant: their derivatives would only cost.
+    Newton's method on (x − c(s))·c′(s) = 0 starts at the nearest of some fixed samples. Each step squares the error,
+    which ends at rounding error. From a constant start, k steps also have the derivatives of the foot up to order
+    2ᵏ − 1, so that the last three steps serve up to the seventh. The first two end at a start that is rounded to a grid
+    and therefore constant: differentiating them would only cost time.
 
     Args:
-        x: place, shape (n,) [m].
-        samples: parameters, and the places on the path that belong to them, shape (n,) each.
-        path: the path.
+        x: position, shape (n,) [m].
+        samples: parameters with the points of the path there, shape (n,) each.
+        path: function that returns c, c′ and c″ at a parameter.
     """
     first = samples[0]
     s, nearest = ca.SX(first[0]), ca.sumsqr(x - first[1])
-    for parameter, place in samples[1:]:
-        distance = ca.sumsqr(x - place)
+    for parameter, position in samples[1:]:
+        distance = ca.sumsqr(x - position)
         s = ca.if_else(distance < nearest, parameter, s)
         nearest = ca.fmin(distance, nearest)
     grid = GRID * 2.0 ** math.floor(math.log2(samples[-1][0] - first[0]))
     for step in range(CONSTANT_STEPS + DIFFERENTIATED_STEPS):
         if step == CONSTANT_STEPS:
             s = grid * ca.floor(s / grid)
-        place, slope, bend = path(s)
+        position, slope, bend = path(s)
         square = ca.sumsqr(slope)
-        # Towards the centre of curvature the denominator falls to zero, and beyond it a foot is not unique: a tenth of
-        # |c′|² keeps the step finite there.
-        s = s + ca.dot(x - place, slope) / ca.fmax(square - ca.dot(x - place, bend), 0.1 * square)
+        # The denominator falls to zero towards the centre of curvature, beyond which the foot is not unique; a tenth of
+        # |c′|² keeps the step finite.
+        s = s + ca.dot(x - position, slope) / ca.fmax(square - ca.dot(x - position, bend), 0.1 * square)
     return s, path(s)
 
 
@@ -58,11 +58,11 @@ def normal_frame(tangent: ca.SX, axis: int) -> ca.SX:
 
     V₂ of [Larin1993]_ eq. (3.2) with the printed slip corrected, V₂ = [−γ*ᵀ; E − γ*γ*ᵀ/(1 + γ₀)], where γ₀ is the
     component along ``axis`` and γ* the others. It loses orthogonality as γ₀ → −1, hence :func:`reference_axis`.
-    In the plane it is the tangent turned by −90°, with no exception.
+    In the plane it is the tangent turned by −90°, without exception.
 
     Args:
         tangent: unit vector, shape (n,).
-        axis: signed number ±(i + 1) of the reference axis ±e_i, far from opposite to the tangent.
+        axis: signed number ±(i + 1) of the reference axis ±e_i, far from being opposite to the tangent.
     """
     n = tangent.numel()
     if n == 2:
@@ -82,10 +82,10 @@ def normal_frame(tangent: ca.SX, axis: int) -> ca.SX:
 
 
 def reference_axis(name: str, tangents: NDArray[np.float64]) -> int:
-    """The signed axis that stays farthest from opposite to all tangents, shape (k, n).
+    """Signed axis that is farthest from being opposite to any of the tangents, shape (k, n).
 
     Raises:
-        ModelError: if in three or more dimensions the tangents come close to opposite of every axis.
+        ModelError: if in three or more dimensions some tangent is close to opposite to every axis.
     """
     if tangents.shape[1] == 2:
         return 1

@@ -41,9 +41,9 @@ class Spline(Curve):
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """Signed distances along n − 1 normals, shape (n − 1,)."""
-        _, (place, first, _) = self._foot(x)
+        _, (position, first, _) = self._foot(x)
         frame = normal_frame(first / ca.norm_2(first), self.axis)
-        return frame.T @ (x - place)
+        return frame.T @ (x - position)
 
     def jacobian(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """∂f/∂x; in the plane the normal itself, because the foot moves along the curve only."""
@@ -53,7 +53,7 @@ class Spline(Curve):
         return normal_frame(first / ca.norm_2(first), self.axis).T
 
     def landmarks(self, t: ca.SX) -> ca.SX:
-        """The points that it goes through and the middles between them, shape (n, 2k − 1)."""
+        """Points that it goes through and the midpoints between them, shape (n, 2k − 1)."""
         middles = (self.breaks[1:] + self.breaks[:-1]) / 2
         return ca.SX(ca.DM(self.at(np.sort(np.concatenate([self.breaks, middles]))).T))
 
@@ -79,7 +79,7 @@ class Spline(Curve):
 
     @property
     def smoothness(self) -> float:
-        """Three: of degree 5 inside, and straight beyond the ends, where c″ and c‴ vanish."""
+        """3: degree 5 between the ends, and straight beyond them, where c″ and c‴ vanish."""
         return 3.0
 
     @property
@@ -100,19 +100,19 @@ class Spline(Curve):
         origin = ca.SX(low)
         for i in range(1, self.pieces.shape[1]):
             later = inside >= float(self.breaks[i])
-            # Added up, not chosen one by one: half the operations, and the last bit of a number at most.
+            # Summing the changes takes half the operations of choosing each row, at the cost of the last bit at most.
             change = self.pieces[:, i, :] - self.pieces[:, i - 1, :]
             coefficients = [
                 old + ca.if_else(later, ca.DM(row), 0.0) for row, old in zip(change, coefficients, strict=True)
             ]
             origin = origin + ca.if_else(later, float(self.breaks[i] - self.breaks[i - 1]), 0.0)
         local = inside - origin
-        place, first, second = coefficients[0], ca.SX.zeros(self.dimension), ca.SX.zeros(self.dimension)
+        position, first, second = coefficients[0], ca.SX.zeros(self.dimension), ca.SX.zeros(self.dimension)
         for row in coefficients[1:]:
             second = second * local + 2 * first
-            first = first * local + place
-            place = place * local + row
-        return place + first * (s - inside), first, second
+            first = first * local + position
+            position = position * local + row
+        return position + first * (s - inside), first, second
 
 
 def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -> Spline:
@@ -123,10 +123,10 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
 
     Args:
         points: shape (k, n) [m], k ≥ 3, neighbours different.
-        name: shown in messages.
+        name: name in messages.
 
     Raises:
-        ModelError: for points that are too few, not finite, or repeated.
+        ModelError: if there are too few points, or some are not finite or repeated.
     """
     try:
         array = reals("points", points)
@@ -138,7 +138,7 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
         raise ModelError(f"{name!r}: every point must be finite, got {array[~np.isfinite(array).all(axis=1)][0]}")
     with np.errstate(all="ignore"):
         chords = np.linalg.norm(np.diff(array, axis=0), axis=1)
-        # Coefficients of the pieces have such powers of the lengths in them.
+        # The coefficients of the pieces contain these powers of the lengths.
         powers = np.array([chords.max() ** DEGREE, chords.min() ** -DEGREE])
     if not (chords > 0.0).all():
         raise ModelError(f"{name!r}: points {int(np.argmin(chords))} and the next coincide")
@@ -158,7 +158,7 @@ def spline(points: Sequence[Sequence[float]] | Array, *, name: str = "spline") -
 
 
 def _interpolate(breaks: Array, points: Array) -> Callable[[Array, int], Array]:
-    """The spline through points, straight at both ends, as a function of the parameter and the order of derivative."""
+    """Return the spline through points, straight at both ends, as a function of parameter and order of derivative."""
     from scipy.interpolate import make_interp_spline  # a tenth of a second to import
 
     zero = np.zeros(points.shape[1])

@@ -1,4 +1,4 @@
-"""Erugin's structure, taken literally: P, S and f in, a velocity out, and the way back."""
+"""Erugin's structure in its literal form: the velocity for given P, S and f, and P, S and f for a given velocity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def literal_form(w: ca.SX, functions: ca.SX, x: ca.SX, t: ca.SX) -> tuple[ca.SX,
     Args:
         w: velocity, shape (n,) [m/s].
         functions: the f_i, shape (k,).
-        x: place, symbols of shape (n,) [m].
+        x: position, symbols of shape (n,) [m].
         t: time, a symbol [s].
     """
     f = function_product(functions)
@@ -47,10 +47,10 @@ class EruginStructure:
     """ẋ = P + S ∇f − ∇f f_t/|∇f|², f = ∏ f_i; use :func:`erugin_structure` to make one.
 
     Attributes:
-        curves: whose functions are the f_i.
+        curves: curves with the functions f_i.
         dimension: n.
-        place: the symbols of the place, shape (n,) [m].
-        time: the symbol of the time [s].
+        position: symbols of the position, shape (n,) [m].
+        time: symbol of the time [s].
         every: the f_i, shape (k,).
         skew: S, shape (n, n).
         source: P, shape (n,).
@@ -59,7 +59,7 @@ class EruginStructure:
 
     curves: tuple[Curve, ...]
     dimension: int
-    place: ca.SX
+    position: ca.SX
     time: ca.SX
     every: ca.SX
     skew: ca.SX
@@ -67,14 +67,14 @@ class EruginStructure:
     parameters: Parameters
 
     def velocity(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """ẋ, shape (n,) [m/s], as it stands: unbounded at the critical points of f where f_t ≠ 0.
+        """ẋ, shape (n,) [m/s], in the literal form: unbounded at the critical points of f where f_t ≠ 0.
 
         Args:
-            x: place, shape (n,) [m].
+            x: position, shape (n,) [m].
             t: time [s].
         """
         f = function_product(self.every)
-        slope = ca.gradient(f, self.place)
+        slope = ca.gradient(f, self.position)
         w = self.source + self.skew @ slope - slope * ca.jacobian(f, self.time) / ca.sumsqr(slope)
         return self._at(w, x, t)
 
@@ -82,7 +82,7 @@ class EruginStructure:
         """The f_i, shape (k,).
 
         Args:
-            x: place, shape (n,) [m].
+            x: position, shape (n,) [m].
             t: time [s].
         """
         return self._at(self.every, x, t)
@@ -90,9 +90,9 @@ class EruginStructure:
     def _at(self, expression: ca.SX, x: ca.SX, t: ca.SX) -> ca.SX:
         if x.shape != (self.dimension, 1) or t.shape != (1, 1):
             raise ModelError(
-                f"the structure lives in {self.dimension} dimensions and one time, got shapes {x.shape} and {t.shape}"
+                f"x must be a position in {self.dimension} dimensions, t a scalar; got shapes {x.shape} and {t.shape}"
             )
-        return ca.substitute(expression, ca.vertcat(self.place, self.time), ca.vertcat(x, t))
+        return ca.substitute(expression, ca.vertcat(self.position, self.time), ca.vertcat(x, t))
 
 
 def erugin_structure(
@@ -103,20 +103,20 @@ def erugin_structure(
     rates: Mapping[str, float] | None = None,
     parameters: Parameters = NO_PARAMETERS,
 ) -> EruginStructure:
-    """Erugin's structure [Erugin1952]_, Matukhina eq. (1), in n dimensions, literally.
+    """Build Erugin's structure [Erugin1952]_, Matukhina eq. (1), in n dimensions, in its literal form.
 
     ẋ = P + S ∇f − ∇f f_t/|∇f|² with f = ∏ f_i and any skew S has df/dt = ∇f·P. With P = 0 f is constant; with P = 0
     wherever f = 0 every f_i = 0 is an integral curve: there ∇f = g ∇f_i and f_t = g ∂f_i/∂t with g = ∏_{j≠i} f_j, so
-    df_i/dt = ∇f_i·(S ∇f_i) g − ∂f_i/∂t + ∂f_i/∂t = 0. The sign of ∇f·P says whether a curve attracts or repels.
+    df_i/dt = ∇f_i·(S ∇f_i) g − ∂f_i/∂t + ∂f_i/∂t = 0. The sign of ∇f·P decides whether a curve attracts or repels.
 
-    Taken as it stands the field vanishes or is unbounded where ∇f = 0, and its speed along a curve is |S∇f|:
-    :class:`EruginField` is the form that is bounded.
+    The literal form vanishes or is unbounded where ∇f = 0, and its speed along a curve is |S∇f|: :class:`EruginField`
+    is the form that is bounded.
 
     Args:
-        curves: with the functions f_i; one each for Q∇f to turn about it.
+        curves: curves with the functions f_i; one function each if Q∇f is to turn about it.
         skew: S(x, t), shape (n, n), skew-symmetric; in the plane S = Q [[0, −1], [1, 0]] follows f at Q|∇f|, along ∇f
             turned by +90° where Q > 0.
-        source: P(x, t), shape (n,); the caller answers for P = 0 on the curves. Not together with ``rates``.
+        source: P(x, t), shape (n,); P = 0 on the curves is not checked. Not together with ``rates``.
         rates: κ_i by name of the curve [1/s]: P = −κ f ∇f/|∇f|² with κ = Σ κ_i g_i²/Σ g_i², so that df/dt = −κf, and
             κ = κ_i on f_i = 0. Positive attracts, negative repels: f_i g_i decays, or grows, at that rate next to the
             curve. 0 for those not named.
@@ -133,7 +133,7 @@ def erugin_structure(
         if curve.dimension != n:
             raise ModelError(f"{curve.name!r} has dimension {curve.dimension}, {found[0].name!r} has {n}")
     if source is not None and rates is not None:
-        raise ModelError("source= is P itself and rates= makes one: give one of them")
+        raise ModelError("source= is P itself and rates= builds a P: give only one of them")
     x, t = ca.SX.sym("x", n), ca.SX.sym("t")
     owned = Parameters.collect([*(curve.parameters for curve in found), parameters])
     known = ca.vertcat(x, t, owned.symbols)
@@ -153,14 +153,17 @@ def erugin_structure(
 
 
 def _vanishes(expression: ca.SX, x: ca.SX, t: ca.SX, p: ca.SX) -> bool:
-    """Whether an expression is zero, to rounding, at several values of its symbols."""
+    """True if an expression is zero, to rounding, at several values of its symbols."""
     kernel = Kernel("defect", {"x": x, "t": t, "p": p}, {"defect": expression}, compiled=False)
-    places = ((0.3 + 0.37 * i * np.arange(1, x.numel() + 1), 0.7 * i, 0.2 + 0.3 * i) for i in range(4))
-    return all(np.abs(kernel(place, time, np.full(p.numel(), value))[0]).max() < 1e-12 for place, time, value in places)
+    positions = ((0.3 + 0.37 * i * np.arange(1, x.numel() + 1), 0.7 * i, 0.2 + 0.3 * i) for i in range(4))
+    return all(
+        np.abs(kernel(position, time, np.full(p.numel(), value))[0]).max() < 1e-12
+        for position, time, value in positions
+    )
 
 
 def _attracting(curves: tuple[Curve, ...], blocks: list[ca.SX], rates: Mapping[str, float], x: ca.SX) -> ca.SX:
-    """P = −κ f ∇f/|∇f|², κ weighted by g_i²; zero for no rates."""
+    """P = −κ f ∇f/|∇f|², κ weighted by g_i²; zero without rates."""
     names = [curve.name for curve in curves]
     for key in rates:
         if key not in names:

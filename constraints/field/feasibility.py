@@ -1,4 +1,4 @@
-"""Feasibility of a motion along a field: where and when it can begin, and which barriers are too fast for it."""
+"""Feasibility of a motion along a field: valid starts, and barriers that are too fast for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .stepper import barrier_functions
 Array = NDArray[np.float64]
 FLAT = 1e-9
 INSTANTS, STARTS = 81, 24
-"""Instants at which a boundary is looked at, and searches for places on it at each of them."""
+"""Instants at which a boundary is sampled, and searches for points on it at each of them."""
 
 CLIMBS, TRIES, HALVINGS = 6, 12, 24
-"""Fastest places that are followed to a local maximum, steps tried at once, and how often their size is reduced."""
+"""Fastest points that are followed to a local maximum, steps tried at once, and how often their size is reduced."""
 
 TRUSTED_SHARE = 0.7
 """Share of the allowed speed up to which a bound sampled in time is trusted."""
@@ -34,21 +34,22 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BarrierSpeed:
-    """The fastest that the boundary of a barrier advances into the free space, along its normal, −O_t/|∇O|.
+    """Largest speed at which the boundary of a barrier advances into free space, along its normal, −O_t/|∇O|.
 
     Attributes:
-        name: of the barrier.
-        speed: [m/s]; infinite where the boundary jumps, NaN where it was not searched for.
-        place: where on the boundary, shape (n,) [m]; None where a bound of the whole boundary is below what is allowed.
-        time: when [s].
-        allowed: what the field follows, 0.8 of its limit [m/s].
+        name: name of the barrier.
+        speed: largest speed [m/s]; infinite if the boundary jumps, NaN if it was not searched.
+        position: point of the boundary that has it, shape (n,) [m]; None if a bound of the whole boundary is below the
+            allowed speed.
+        time: time of it [s].
+        allowed: largest speed that the field follows, 0.8 of its limit [m/s].
         field: name of the field.
-        at_margin: the fastest that the level line at the margin advances [m/s]; NaN if not looked at.
+        at_margin: largest speed of the level line at the margin [m/s]; NaN if not computed.
     """
 
     name: str
     speed: float
-    place: Array | None
+    position: Array | None
     time: float
     allowed: float
     field: str
@@ -56,27 +57,29 @@ class BarrierSpeed:
 
     @property
     def too_fast(self) -> bool:
-        """Whether the boundary can overrun a point that follows the field."""
+        """True if the boundary can overrun a point that follows the field."""
         return self.speed > self.allowed * (1 + ROUNDING)
 
     def __str__(self) -> str:
-        """Who, how fast, what is allowed, where, and what to try."""
+        """Name, speed, allowed speed, position and remedy."""
         where = (
-            "" if self.place is None else f" at ({', '.join(f'{x:.4g}' for x in self.place)}), t = {self.time:.4g} s"
+            ""
+            if self.position is None
+            else f" at ({', '.join(f'{x:.4g}' for x in self.position)}), t = {self.time:.4g} s"
         )
         if np.isnan(self.speed):
             return (
-                f"{self.name!r} was not searched for its fastest place, so that it may overrun a point that follows "
+                f"{self.name!r} was not searched for its largest speed, so that it may overrun a point that follows "
                 f"{self.field!r}: call require_start or verify with these parameters"
             )
         if np.isinf(self.speed):
             return (
-                f"{self.name!r} jumps{where}, so that no bounded velocity keeps off it: let it move, turn or grow "
+                f"{self.name!r} jumps{where}, so that no bounded velocity can avoid it: let it move, turn or grow "
                 "continuously"
             )
         return (
             f"{self.name!r} moves at {self.speed:.4g} m/s, but {self.field!r} follows at most {EXACT_SHARE:g} of its "
-            f"limit, {self.allowed:.4g} m/s: its boundary is that fast{where}; raise limit= to "
+            f"limit, {self.allowed:.4g} m/s: its boundary reaches that speed{where}; raise limit= to "
             f"{self.speed / EXACT_SHARE:.4g} m/s, or let it move, turn or grow more slowly"
         )
 
@@ -89,38 +92,38 @@ def require_start(
     t: float = 0.0,
     duration: float = 0.0,
 ) -> Array:
-    """The start as an array, if a motion along the field can begin there.
+    """Return the start as an array; raise ModelError if a motion along the field cannot start there.
 
     Args:
-        field: to be followed.
-        start: place, shape (n,) [m].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: field that is followed.
+        start: position, shape (n,) [m].
+        p: parameters of the field: nominal if not given, changes by name, or the whole vector.
         t: time [s].
-        duration: how long the motion lasts [s]; barriers are too fast if they are at any time of it.
+        duration: length of the motion [s]; the speeds of barriers are checked over all of it.
 
     Returns:
-        The place, shape (n,) [m].
+        The position, shape (n,) [m].
 
     Raises:
-        ModelError: if an obstacle covers the start, it lies out of a region, the boundary of a barrier advances faster
+        ModelError: if the start lies inside an obstacle or outside a region, the boundary of a barrier advances faster
             than the field follows, or the gradients of the path do not span its normal space there.
     """
-    place, values, now = vector("start", start, field.dimension), field.parameters.values(p), finite("t", t)
-    gaps, spread = (np.atleast_1d(a) for a in _start_kernel(field)(place, now, values))
+    position, values, now = vector("start", start, field.dimension), field.parameters.values(p), finite("t", t)
+    gaps, spread = (np.atleast_1d(a) for a in _start_kernel(field)(position, now, values))
     if gaps.size and gaps.min() <= 0.0:
         worst = int(np.argmin(gaps))
         curve = (*field.obstacles, *field.inside)[worst]
         kind = "inside" if worst < len(field.obstacles) else "outside of"
-        raise ModelError(f"the start {place} lies {kind} {curve.name!r}, {abs(gaps[worst]):.4g} m deep")
-    for found in barrier_speeds(field, values, now, now + duration, place):
+        raise ModelError(f"the start {position} lies {kind} {curve.name!r}, {abs(gaps[worst]):.4g} m deep")
+    for found in barrier_speeds(field, values, now, now + duration, position):
         if found.too_fast:
             raise ModelError(str(found))
     if not spread[0] > FLAT:
         raise ModelError(
-            f"at the start {place} the gradients of {field.path.name!r} vanish or depend on each other (relative "
-            f"volume {spread[0]:.2g}), so there is no way along it: start elsewhere"
+            f"at the start {position} the gradients of {field.path.name!r} vanish or depend on each other (relative "
+            f"volume {spread[0]:.2g}), so that it has no direction there: start elsewhere"
         )
-    return place
+    return position
 
 
 def barrier_speeds(
@@ -133,23 +136,23 @@ def barrier_speeds(
     level: float = 0.0,
     search: bool = True,
 ) -> tuple[BarrierSpeed, ...]:
-    """How fast the boundary of each barrier advances at most in an interval of time.
+    """Return the largest speed at which the boundary of each barrier advances in an interval of time.
 
-    A bound in closed form decides where it can. Elsewhere the boundary is sampled in space and time, the fastest places
-    are followed to local maxima, and jumps in time are looked for between the samples. Places that another barrier
-    covers do not count, nor, on boundaries that no ball contains, those beyond the reach of a point from the start.
+    A bound in closed form decides where it can. Elsewhere the boundary is sampled in space and time, the fastest points
+    are followed to local maxima, and jumps in time are searched for between the samples. Points that another barrier
+    covers do not count; on boundaries that no ball contains, nor do points that cannot be reached from the start.
 
     Args:
-        field: whose barriers.
-        values: of its parameters, shape (np,).
-        first: beginning of the interval [s].
-        last: its end [s].
-        start: places of points at its beginning, shape (n,) or (k, n) [m].
-        level: of the functions O_j = level in place of the boundaries [m].
-        search: whether boundaries are searched that no bound decides on; their speeds are NaN otherwise.
+        field: field with the barriers.
+        values: values of its parameters, shape (np,).
+        first: start of the interval [s].
+        last: end of the interval [s].
+        start: positions of points at the start of the interval, shape (n,) or (k, n) [m].
+        level: value of the functions O_j whose level is used in place of the boundary [m].
+        search: True to search the boundaries for which no bound decides; otherwise their speeds are NaN.
 
     Raises:
-        ShapeError: for places of another dimension, or ones that are not finite.
+        ShapeError: for positions of another dimension, or ones that are not finite.
     """
     first, last, level = finite("first", first), finite("last", last), finite("level", level)
     values = vector("values", values, len(field.parameters))
@@ -162,15 +165,15 @@ def barrier_speeds(
     allowed, times = EXACT_SHARE * limit, np.linspace(first, last, INSTANTS if last > first else 1)
     kernel, constant = _speed_bounds(field)
     every = Probe(kernel, values).at(np.zeros((len(times), field.dimension)), times)["bounds"].reshape(len(times), -1)
-    places = Probe(_front_kernel(field), values).at(np.zeros((len(times), field.dimension)), times)["balls"]
-    places = places.reshape(len(times), len(curves), -1)
+    balls = Probe(_front_kernel(field), values).at(np.zeros((len(times), field.dimension)), times)["balls"]
+    balls = balls.reshape(len(times), len(curves), -1)
     found: list[BarrierSpeed] = []
     for j, curve in enumerate(curves):
         bound = float(np.nan_to_num(every[:, j], nan=np.inf).max())
         if np.isfinite(bound) and not constant[j] and last > first:
             # A derivative with respect to time does not see a jump between two samples.
-            bound = max(bound, float((np.linalg.norm(np.diff(places[:, j], axis=0), axis=1) / np.diff(times)).max()))
-        # What turns about a point of its own is at most twice as fast at a level within its own size.
+            bound = max(bound, float((np.linalg.norm(np.diff(balls[:, j], axis=0), axis=1) / np.diff(times)).max()))
+        # A body that turns about one of its points is at most twice as fast at a level within its own size.
         sure = (1.0 if constant[j] else TRUSTED_SHARE) * (0.5 if level else 1.0)
         if bound <= sure * allowed * (1 + ROUNDING):
             found.append(BarrierSpeed(curve.name, bound, None, first, allowed, field.name))
@@ -184,7 +187,7 @@ def barrier_speeds(
 
 
 class _FrontSearch:
-    """A boundary, or a level of its function, that is searched for its fastest place in an interval of time."""
+    """Search for the fastest point of a boundary, or of a level of its function, in an interval of time."""
 
     def __init__(self, field: EruginField, j: int, values: Array, times: Array, starts: Array, level: float) -> None:
         self._probe, self._j, self._times, self._level = Probe(_front_kernel(field), values), j, times, level
@@ -198,7 +201,7 @@ class _FrontSearch:
         self._radius = balls[:, n] + level if self._bounded else self._reach(times)
 
     def fastest(self) -> tuple[float, Array | None, float]:
-        """Speed, infinite for a jump, with its place and time."""
+        """Speed, infinite for a jump, with its position and time."""
         times, gap, rng = self._times, self._gap, self._rng
         count = len(times) * STARTS
         t = np.clip(np.repeat(times, STARTS) + gap * rng.uniform(-0.5, 0.5, count), times[0], times[-1])
@@ -227,17 +230,17 @@ class _FrontSearch:
         return float(speed[i]), x[i], float(t[i])
 
     def _reach(self, t: Array) -> Array:
-        """How far a point can have come from its start."""
+        """Distance that a point can have travelled from its start at times t."""
         return np.asarray(self._limit * (t - self._times[0] + 1e-3) + self._level, dtype=np.float64)
 
     def _values(self, x: Array, t: Array) -> tuple[Array, Array, Array]:
-        """The O_j, (N, k); the slope of this one, (N, n), and its rate, (N,)."""
+        """The O_j, (N, k); slope of this one, (N, n), and its rate, (N,)."""
         now, count = self._probe.at(x, t), len(t)
         slope = now["O_x"].reshape(count, -1, self._n)[:, self._j]
         return now["O"].reshape(count, -1), slope, now["O_t"].reshape(count, -1)[:, self._j]
 
     def _speeds(self, x: Array, t: Array, steps: int) -> tuple[Array, Array]:
-        """Places moved to the boundary, and its speeds there; −∞ for those that do not count."""
+        """Move points to the boundary; return them with its speeds there, −∞ for those that do not count."""
         radius = self._radius[np.clip(np.searchsorted(self._times, t), 0, len(self._times) - 1)]
         for _ in range(steps):
             O, slope, _ = self._values(x, t)
@@ -255,7 +258,7 @@ class _FrontSearch:
         return x, np.where(np.isnan(speed), -np.inf, speed)
 
     def _jump(self, x: Array, t: Array) -> tuple[Array, float] | None:
-        """Where and when a boundary jumps to or beyond places that were free, by halving intervals of time."""
+        """Position and time at which a boundary jumps onto or beyond free points, found by bisection in time."""
         x = np.concatenate([x, x])
         low = np.concatenate([np.maximum(t - self._gap, self._times[0]), t])
         high = np.concatenate([t, np.minimum(t + self._gap, self._times[-1])])
@@ -268,14 +271,14 @@ class _FrontSearch:
             low, first = np.where(sooner, low, middle), np.where(sooner, first, O)
             high, last = np.where(sooner, middle, high), np.where(sooner, O, last)
         fallen = np.nan_to_num((first - last) / np.maximum(size, 1e-6))
-        # What is left of an interval is a millionth of a millionth of it: no boundary gets anywhere in it.
+        # The last interval is 1e-12 of the first one: a continuous boundary does not move noticeably in it.
         i = int(np.argmax(fallen))
         return (x[i], float(high[i])) if fallen[i] > 1e-6 * float(self._radius.max()) else None
 
 
 @functools.lru_cache(maxsize=16)
 def _speed_bounds(field: EruginField) -> tuple[Kernel, tuple[bool, ...]]:
-    """Bounds of the barriers' speeds, NaN where none is known, and whether each is the same at all times."""
+    """Bounds of the barriers' speeds, NaN where unknown, and for each whether it is constant in time."""
     x, t = ca.SX.sym("x", field.dimension), ca.SX.sym("t")
     found = [curve.front_speed(t) for curve in (*field.obstacles, *field.inside)]
     bounds = [ca.SX(float("nan")) if bound is None else bound for bound in found]
@@ -286,14 +289,14 @@ def _speed_bounds(field: EruginField) -> tuple[Kernel, tuple[bool, ...]]:
 
 @functools.lru_cache(maxsize=16)
 def _front_kernel(field: EruginField) -> Kernel:
-    """The O_j with their derivatives, and balls that contain the boundaries, NaN where none does."""
+    """Kernel of the O_j with their derivatives, and of balls that contain the boundaries, NaN where no ball does."""
     n, x, t = field.dimension, ca.SX.sym("x", field.dimension), ca.SX.sym("t")
     O, balls = barrier_functions(field, x, t), ca.SX(0, 1)
     for curve in (*field.obstacles, *field.inside):
         center, radius = curve.reference(t), curve.extent(t)
         unknown = ca.SX(ca.DM([float("nan")] * (n + 1)))
         balls = ca.vertcat(balls, unknown if center is None or radius is None else ca.vertcat(center, radius))
-    # Row by row, as arrays are read.
+    # Row-major, as NumPy reads arrays.
     outputs = {"O": O, "O_x": ca.vec(ca.jacobian(O, x).T), "O_t": ca.jacobian(O, t), "balls": balls}
     inputs = {"x": x, "t": t, "p": field.parameters.symbols}
     return Kernel("fronts", inputs, {key: ca.densify(value) for key, value in outputs.items()}, compiled=False)
@@ -301,7 +304,7 @@ def _front_kernel(field: EruginField) -> Kernel:
 
 @functools.lru_cache(maxsize=16)
 def _start_kernel(field: EruginField) -> Kernel:
-    """Distances from the barriers, and det JJᵀ of the path's gradients, scaled."""
+    """Kernel of the distances from the barriers, and of det JJᵀ of the path's gradients, scaled."""
     x, t, n = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.dimension
     J = field.path.jacobian(x, t)
     gram = J @ J.T

@@ -13,18 +13,18 @@ from ..curves import Curve
 from .guidance import Profile
 
 DEFAULT_LIMIT, LOWEST_LIMIT = 1.5, 1.2
-"""The speed limit that is taken without one given, and the lowest allowed, in cruise speeds."""
+"""Default speed limit and lowest speed limit allowed, in cruise speeds."""
 
 
 def require_curves(role: str, curves: Iterable[Curve]) -> tuple[Curve, ...]:
-    """The curves as a tuple.
+    """Return the curves as a tuple.
 
     Args:
-        role: the argument's name.
-        curves: what was given.
+        role: name of the argument.
+        curves: value of the argument.
 
     Raises:
-        ModelError: if they are not curves.
+        ModelError: if it is not an iterable of curves.
     """
     if not isinstance(curves, Iterable):
         raise ModelError(f"{role} must be a list of curves, got {curves!r}")
@@ -47,7 +47,7 @@ def declare_parameters(
     acceleration: float | None,
     side: int | Mapping[str, int],
 ) -> Parameters:
-    """The field's own parameters.
+    """Declare the field's own parameters.
 
     Args:
         name: prefix of their names.
@@ -58,11 +58,11 @@ def declare_parameters(
         rounding: ε [m], δ/2 if None.
         limit: L [m/s], 1.5 c if None.
         acceleration: a [m/s²], or None.
-        side: one for all, or by name.
+        side: one side for all barriers, or sides by name.
 
     Raises:
-        ModelError: for a missing margin, a limit too near the speed, a side that is none or nobody's, or a number out
-            of its range.
+        ModelError: if the margin is missing, the limit is too near the speed, a side is not ±1 or names no barrier, or
+            a number is out of its range.
     """
     values = {"speed": positive("speed", speed), "attraction": positive("attraction", attraction)}
     sides = _sides(barriers, side)
@@ -80,7 +80,7 @@ def declare_parameters(
         if values["limit"] < LOWEST_LIMIT * values["speed"]:
             least = LOWEST_LIMIT * values["speed"]
             raise ModelError(
-                f"limit= must be at least {LOWEST_LIMIT:g} of the cruise speed, {least:g} m/s, got {limit!r}"
+                f"limit= must be at least {LOWEST_LIMIT:g} times the cruise speed, {least:g} m/s, got {limit!r}"
             )
     if acceleration is not None:
         values["acceleration"] = positive("acceleration", acceleration)
@@ -90,7 +90,7 @@ def declare_parameters(
 
 
 def _sides(barriers: Sequence[str], side: int | Mapping[str, int]) -> dict[str, float]:
-    """σ_j by name of the parameter, checked."""
+    """σ_j by parameter name, checked."""
     given: Mapping[str, int] = side if isinstance(side, Mapping) else {}
     for key in given:
         if key not in barriers:
@@ -102,13 +102,13 @@ def _sides(barriers: Sequence[str], side: int | Mapping[str, int]) -> dict[str, 
 
 
 def require_profile(role: str, profile: Profile | None, x: ca.SX, t: ca.SX, known: ca.SX, size: int) -> ca.SX | None:
-    """A profile at the field's symbols, None if there is none.
+    """Return a profile as an expression in the field's symbols; None if there is no profile.
 
     Args:
-        role: the argument's name.
-        profile: a function of place and time.
-        x: the place, shape (n,).
-        t: the time.
+        role: name of the argument.
+        profile: function of position and time.
+        x: symbols of the position, shape (n,).
+        t: symbol of the time.
         known: every symbol that it may use.
         size: number of rows that it must return.
 
@@ -120,7 +120,7 @@ def require_profile(role: str, profile: Profile | None, x: ca.SX, t: ca.SX, know
     found = profile(x, t)
     value = ca.SX(found) if isinstance(found, int | float | ca.DM) else found
     if not isinstance(value, ca.SX) or value.shape != (size, 1):
-        raise ModelError(f"{role}= must return {size} expression{'s' * (size > 1)} of place and time, got {found!r}")
+        raise ModelError(f"{role}= must return {size} expression{'s' * (size > 1)} of position and time, got {found!r}")
     allowed = {s.element_hash() for s in ca.symvar(known)}
     foreign = sorted({s.name() for s in ca.symvar(value) if s.element_hash() not in allowed})
     if foreign:

@@ -1,4 +1,4 @@
-"""The side on which to pass each barrier: a stated rule, applied before the motion starts."""
+"""The side on which to pass each barrier, chosen by a fixed rule before the motion starts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .preview import Preview, PreviewSetup
 Array = NDArray[np.float64]
 Sides = tuple[int, ...]
 NEAR_MARGINS = 2.0
-"""Margins within which a barrier was come near to, so that its other side is worth a try."""
+"""Margins within which a barrier counts as near, so that its other side is worth a try."""
 
 SUFFICIENT_SHARE = 0.9
 """Share of the margin that is good enough not to try every combination."""
 
 MOST_COMBINED = 6
-"""Barriers near the way up to which every combination of sides is tried, 64 of them."""
+"""Number of near barriers up to which every combination of sides is tried, 64 of them."""
 
 
 def choose_side(
@@ -32,31 +32,31 @@ def choose_side(
     step: float,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> int:
-    """The one side, +1 or −1, on which a point that moves with the field gets on best.
+    """Choose the one side, +1 or −1, on which a point that moves with the field advances best.
 
     The rule: a point is sent along the field from ``start``, once with either value of σ, and the side of the lower
-    :attr:`Preview.rank` is taken: no barrier crossed before one crossed, getting along before a standstill, then less
-    of departure − progress + 10 (δ − clearance)⁺, all in metres; +1 if they are equal. Set the answer as the parameter
+    :attr:`Preview.rank` is chosen: no barrier crossed before one crossed, progress before a standstill, then less of
+    departure − progress + 10 (δ − clearance)⁺, all in metres; +1 if they are equal. Set the result as the parameter
     ``field.side``.
 
     Args:
-        field: with barriers.
-        start: place at t = 0, shape (n,) [m].
-        duration: how far to look ahead [s].
-        step: of the preview, by RK4 [s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: field with barriers.
+        start: position at t = 0, shape (n,) [m].
+        duration: length of the preview [s].
+        step: step of the preview, by RK4 [s].
+        p: parameters of the field: nominal if not given, changes by name, or the whole vector.
 
     Raises:
-        ModelError: if the field has no obstacles, the start is not possible (:func:`require_start`), or neither side
+        ModelError: if the field has no obstacles, the start is not valid (:func:`require_start`), or neither side
             gives finite numbers.
     """
     _require_barriers(field)
     stage = PreviewSetup.set_up(field, start, duration, step, p)
-    place = field.parameters.names.index(f"{field.name}.side")
+    index = field.parameters.names.index(f"{field.name}.side")
     found: dict[int, Preview] = {}
     for side in (1, -1):
         values = field.parameters.values(p)
-        values[place] = side
+        values[index] = side
         found[side] = stage.preview(values)
     _require_finite(field, found.values())
     return min((1, -1), key=lambda side: found[side].rank)
@@ -70,39 +70,39 @@ def choose_sides(
     step: float,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> dict[str, float]:
-    """The side of every barrier on which a point that moves with the field gets on best.
+    """Choose the side of every barrier on which a point that moves with the field advances best.
 
-    The rule: 1. A point goes along the path as if nothing were in the way. Each barrier is to be passed on the side to
-    which it would be left where the point comes nearest to it, by the sign of ∇O_j·∇φ₁. 2. That is rehearsed; then,
-    time and again, the one barrier nearer than 2δ whose turned side lowers :attr:`Preview.rank` most is turned. 3. If
-    the clearance is still less than 0.9 δ, or the point comes to a standstill, all +1, all −1 and, with up to six
-    barriers near, every combination of their sides are rehearsed too. The least rank is taken, the first one found if
+    The rule: 1. A point goes along the path as if there were no barriers. Each barrier is to be passed on the side to
+    which it would be left where the point comes nearest to it, by the sign of ∇O_j·∇φ₁. 2. That is previewed; then,
+    repeatedly, of the barriers nearer than 2δ the one whose flipped side lowers :attr:`Preview.rank` most is flipped.
+    3. If the clearance is still less than 0.9 δ, or the point comes to a standstill, all +1, all −1 and, with up to six
+    barriers near, every combination of their sides are previewed too. The lowest rank wins, the first one found if
     equal.
 
     Args:
-        field: with barriers.
-        start: place at t = 0, shape (n,) [m].
-        duration: how far to look ahead [s].
-        step: of the preview, by RK4 [s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: field with barriers.
+        start: position at t = 0, shape (n,) [m].
+        duration: length of the preview [s].
+        step: step of the preview, by RK4 [s].
+        p: parameters of the field: nominal if not given, changes by name, or the whole vector.
 
     Returns:
         Values of the parameters ``field.side``, +1, and ``field.side_<barrier>``, to be set before the motion.
 
     Raises:
-        ModelError: as :func:`choose_side`.
+        ModelError: as for :func:`choose_side`.
     """
     _require_barriers(field)
     stage, base = PreviewSetup.set_up(field, start, duration, step, p), field.parameters.values(p)
     names = [f"{field.name}.side", *(f"{field.name}.side_{barrier.name}" for barrier in field.barriers)]
-    places = [field.parameters.names.index(name) for name in names]
+    indices = [field.parameters.names.index(name) for name in names]
     found: dict[Sides, Preview] = {}
 
     def best_of(candidates: Iterable[Sides]) -> Sides:
         for sides in candidates:
             if sides not in found:
                 values = base.copy()
-                values[places] = (1, *sides)
+                values[indices] = (1, *sides)
                 found[sides] = stage.preview(values)
         return min(found, key=lambda sides: found[sides].rank)
 

@@ -18,30 +18,31 @@ Array = NDArray[np.float64]
 MOST_STEPS = 1_000_000
 
 CLEARANCE_WEIGHT = 10.0
-"""Metres of way that a metre of the margin is worth."""
+"""Metres of progress that a metre of the margin is worth."""
 
 LEAST_PROGRESS = 0.05
-"""Share of the margin by which progress has to grow to count."""
+"""Share of the margin by which progress must grow to count."""
 
 JUMP = 4.0
-"""Ways of the point above which a way of its foot is a change to another part of the path."""
+"""Ratio of the step of the foot to the step of the point above which the foot has changed to another part of the path.
+"""
 
 
 @dataclass(frozen=True)
 class Standstill:
-    """A point that follows a field and has stopped getting along the path, short of its end.
+    """A point that follows a field and no longer advances along the path, short of its end.
 
     Attributes:
-        place: where it is at the end, shape (n,) [m].
-        since: from when on it has made no way along the path [s].
-        until: how long it was looked at [s].
-        lost: way that it would have made since then [m].
-        still: whether it stands; it circles or is pushed about otherwise.
+        position: position at the end, shape (n,) [m].
+        since: time from which on it has made no progress along the path [s].
+        until: end of the motion that was examined [s].
+        lost: progress that it would have made since then [m].
+        still: True if it stands still; otherwise it circles or is pushed about.
         nearest: name of the barrier nearest to it; empty without barriers.
-        gap: function of that barrier at the place [m].
+        gap: function of that barrier at the position [m].
     """
 
-    place: tuple[float, ...]
+    position: tuple[float, ...]
     since: float
     until: float
     lost: float
@@ -50,15 +51,15 @@ class Standstill:
     gap: float
 
     def __str__(self) -> str:
-        """Where, since when, before what, and what to try."""
-        where = "(" + ", ".join(f"{x:.4g}" for x in self.place) + ")"
+        """Position, time, nearest barrier and remedy."""
+        where = "(" + ", ".join(f"{x:.4g}" for x in self.position) + ")"
         before = f", {self.gap:.3g} m from {self.nearest!r}," if self.nearest else ""
         if self.still:
             what = f"the point stands still at {where}{before} from t = {self.since:.4g} s on"
         else:
             what = (
-                f"the point makes no way along the path from t = {self.since:.4g} s on, and is at {where}{before} at "
-                f"t = {self.until:.4g} s"
+                f"the point makes no progress along the path from t = {self.since:.4g} s on, and is at {where}{before} "
+                f"at t = {self.until:.4g} s"
             )
         if not self.nearest:
             return f"{what}, short of the goal: start elsewhere, or change the path there"
@@ -69,34 +70,35 @@ class Standstill:
 
 
 def find_standstill(t: Array, advance: Array, gaps: Array, names: Sequence[str]) -> Standstill | None:
-    """Whether a point that follows a field has stopped getting along the path, by samples of its motion.
+    """Return the standstill of a point that follows a field, if there is one, from samples of its motion.
 
-    Way is made where the foot of the perpendicular moves along the path, so that a detour is no loss and a loop round
+    Progress is the motion of the foot of the perpendicular along the path, so that a detour is no loss and a loop round
     an obstacle no gain. The point stands still if it has made none, and stayed within a margin, for as long as two
-    margins would have taken; it gets nowhere if that went on for as long as the way round half of the largest obstacle.
+    margins would have taken; it makes no progress if that lasted as long as half the way round the largest obstacle
+    would have taken.
 
     Args:
         t: times, shape (N,) [s].
-        advance: what :func:`constraints.walk.advance_of` gives there, shape (3n + 4, N).
+        advance: ``stepper.progress_measures`` at these times, shape (3n + 4, N).
         gaps: functions of the barriers, shape (k, N) [m].
-        names: of the barriers.
+        names: names of the barriers.
 
     Returns:
-        None for a point that gets along, has come to the end of the path, or is not wanted to move.
+        None for a point that advances, has reached the end of the path, or has no cruise speed.
     """
     n = (len(advance) - 4) // 3
     x, foot, ahead = advance[:n], advance[n : 2 * n], advance[2 * n : 3 * n]
-    wanted, left, (margin, radius) = advance[3 * n], advance[3 * n + 1], advance[3 * n + 2 :, -1]
-    if len(t) < 2 or not np.isfinite(x).all() or (left <= 0.0).any():
+    desired, remaining, (margin, radius) = advance[3 * n], advance[3 * n + 1], advance[3 * n + 2 :, -1]
+    if len(t) < 2 or not np.isfinite(x).all() or (remaining <= 0.0).any():
         return None
     moved, stepped = np.diff(x), np.diff(foot)
-    # Where the foot changes to another part of the path it jumps; the way of the point itself counts there.
+    # Where the foot jumps to another part of the path, the motion of the point itself counts.
     jumped = np.linalg.norm(stepped, axis=0) > JUMP * np.linalg.norm(moved, axis=0)
     made = ((ahead[:, 1:] + ahead[:, :-1]) / 2 * np.where(jumped, moved, stepped)).sum(axis=0)
     progress = np.concatenate([[0.0], np.cumsum(made)])
-    due = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(t))])
+    due = np.concatenate([[0.0], np.cumsum((desired[1:] + desired[:-1]) / 2 * np.diff(t))])
     first = int(np.argmax(progress >= progress.max() - LEAST_PROGRESS * margin))
-    # The last stretch within a margin of where it ends; before, it may have been led aside.
+    # Only the last stretch within a margin of its end counts; before it, the point may have made a detour.
     away = np.flatnonzero(np.linalg.norm(x - x[:, -1:], axis=0) > margin)
     rest = max(first, int(away[-1]) + 1 if len(away) else 0)
     still = float(due[-1] - due[rest]) > 2.0 * margin
@@ -106,7 +108,7 @@ def find_standstill(t: Array, advance: Array, gaps: Array, names: Sequence[str])
         return None
     j = int(np.argmin(gaps[:, -1])) if len(gaps) else -1
     return Standstill(
-        place=tuple(x[:, -1].tolist()),
+        position=tuple(x[:, -1].tolist()),
         since=float(t[first]),
         until=float(t[-1]),
         lost=lost,
@@ -118,16 +120,16 @@ def find_standstill(t: Array, advance: Array, gaps: Array, names: Sequence[str])
 
 @dataclass(frozen=True)
 class Preview:
-    """What came of a motion along a field.
+    """Result of a motion along a field.
 
     Attributes:
-        progress: way made along the path, ∫ τ·w dt with τ the path's unit tangent [m].
+        progress: progress along the path, ∫ τ·w dt with τ the path's unit tangent [m].
         departure: mean of |φ₁|, the path's first function [m].
         clearance: least of the barriers' functions [m]; infinite without barriers.
-        nearest: the least of each [m].
+        nearest: least value of each barrier's function, by name [m].
         fastest: largest speed |w| [m/s].
         margin: δ of the field [m].
-        standstill: where and since when the point gets along the path no more; None if it did to the end.
+        standstill: standstill of the point; None if it advanced to the end.
     """
 
     progress: float
@@ -140,24 +142,24 @@ class Preview:
 
     @property
     def collision_free(self) -> bool:
-        """Whether everything is finite and no barrier was crossed."""
+        """True if everything is finite and no barrier was crossed."""
         return bool(np.isfinite([self.progress, self.departure, self.fastest]).all()) and self.clearance > 0.0
 
     @property
     def safe(self) -> bool:
-        """Whether everything is finite, no barrier was crossed, and the point got along the path to the end."""
+        """True if everything is finite, no barrier was crossed, and the point advanced along the path to the end."""
         return not self.problems
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong, in sentences; empty for a motion that is safe."""
+        """Sentences that describe what went wrong; empty for a safe motion."""
         found: list[str] = []
         if not np.isfinite([self.progress, self.departure, self.fastest]).all():
-            found.append("the velocity is not finite on the way: start elsewhere, or take a smaller step=")
+            found.append("the velocity is not finite on the way: start elsewhere, or use a smaller step=")
         elif not self.clearance > 0.0:
             worst = min(self.nearest, key=lambda name: self.nearest[name])
             found.append(
-                f"the point is {-self.clearance:.3g} m inside of {worst!r} on the way: take a smaller step=, another "
+                f"the point is {-self.clearance:.3g} m inside of {worst!r} on the way: use a smaller step=, another "
                 "side (choose_sides()), or barriers that do not close on the point"
             )
         return (*found, *(() if self.standstill is None else (str(self.standstill),)))
@@ -179,7 +181,7 @@ class Preview:
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Less is better: no barrier crossed before one crossed, getting along before not, then cost, to the µm."""
+        """Sort key, less is better: no barrier crossed, then no standstill, then cost, to the µm."""
         return not self.collision_free, not self.safe, round(self.cost, 6)
 
 
@@ -191,17 +193,17 @@ def preview(
     step: float,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> Preview:
-    """Send a point along the field, by RK4 from t = 0, and say what came of it.
+    """Send a point along the field, by RK4 from t = 0, and measure its motion.
 
     Args:
-        field: to be followed.
-        start: place at t = 0, shape (n,) [m].
-        duration: for how long [s].
-        step: of the integration [s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
+        field: field that is followed.
+        start: position at t = 0, shape (n,) [m].
+        duration: length of the motion [s].
+        step: step of the integration [s].
+        p: parameters of the field: nominal if not given, changes by name, or the whole vector.
 
     Raises:
-        ModelError: for a start or a number of steps that is not possible, see :func:`require_start`.
+        ModelError: if the start or the number of steps is not valid, see :func:`require_start`.
     """
     return PreviewSetup.set_up(field, start, duration, step, p).preview(field.parameters.values(p))
 
@@ -211,10 +213,10 @@ class PreviewSetup:
     """A start and a duration, for previews with several values of the parameters.
 
     Attributes:
-        field: to be followed.
-        start: place at t = 0, shape (n,) [m].
+        field: field that is followed.
+        start: position at t = 0, shape (n,) [m].
         count: number of steps.
-        step: of the integration [s].
+        step: step of the integration [s].
         t0: time of the start [s].
     """
 
@@ -237,15 +239,15 @@ class PreviewSetup:
     ) -> PreviewSetup:
         """Check the start, the motions of the barriers and the number of steps."""
         count = step_count(duration, step)
-        place = require_start(field, start, p, t=t0, duration=duration)
+        position = require_start(field, start, p, t=t0, duration=duration)
         if count > MOST_STEPS:
             raise ModelError(
-                f"{count} steps are too many to look ahead (at most {MOST_STEPS}): shorten duration= or lengthen step="
+                f"{count} steps are too many for a preview (at most {MOST_STEPS}): shorten duration= or lengthen step="
             )
-        return cls(field, place, count, duration / count, t0)
+        return cls(field, position, count, duration / count, t0)
 
     def preview(self, values: Array) -> Preview:
-        """The motion with these values of all parameters."""
+        """Preview the motion with these values of all parameters."""
         along, off, pace, gaps, advance = self._run(field_stepper(self.field), values)
         nearest = {b.name: float(g.min()) for b, g in zip(self.field.barriers, gaps, strict=True)}
         finite = bool(np.isfinite(gaps).all())
@@ -262,7 +264,7 @@ class PreviewSetup:
         )
 
     def outward(self, values: Array) -> dict[str, float]:
-        """By name of the barrier, ∇O_j·∇φ₁ where a point that nothing is in the way of comes nearest to it."""
+        """∇O_j·∇φ₁ by name of the barrier, where a point on the unobstructed path comes nearest to it."""
         gaps, outward = self._run(path_stepper(self.field), values)
         return {
             barrier.name: float(outward[j, int(np.argmin(gaps[j]))]) for j, barrier in enumerate(self.field.barriers)

@@ -1,4 +1,4 @@
-"""Values of a velocity field, of its curves and of their derivatives at many places at once."""
+"""Values of a velocity field, of its curves and of their derivatives at many positions at once."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ class VelocityField(Protocol):
 
     @property
     def name(self) -> str:
-        """Shown in messages."""
+        """Name in messages."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Number n of coordinates of the space."""
+        """Dimension n of the space."""
         ...
 
     @property
     def parameters(self) -> Parameters:
-        """Its places, sizes and speeds, as symbols with nominal values."""
+        """Its positions, sizes and speeds, as symbols with nominal values."""
         ...
 
     @property
     def path(self) -> Curve:
-        """What is to be followed."""
+        """Curve that is followed."""
         ...
 
     @property
     def obstacles(self) -> tuple[Curve, ...]:
-        """What is to be kept outside of."""
+        """Boundaries to stay outside of."""
         ...
 
     @property
     def inside(self) -> tuple[Curve, ...]:
-        """Boundaries of what is to be kept inside of."""
+        """Boundaries of regions to stay inside of."""
         ...
 
     def velocity(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The field w at place ``x`` and time ``t``, shape (n,) [m/s]."""
+        """The field w at position ``x`` and time ``t``, shape (n,) [m/s]."""
         ...
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The f_i at place ``x`` and time ``t``: the program curve's, then one per barrier [m]."""
+        """The f_i at position ``x`` and time ``t``: the program curve's, then one per barrier [m]."""
         ...
 
     def structure(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """P, shape (n,), S, shape (n, n), and f = ∏ f_i of the literal structure at place ``x`` and time ``t``."""
+        """P, shape (n,), S, shape (n, n), and f = ∏ f_i of the literal structure at position ``x`` and time ``t``."""
         ...
 
 
@@ -68,10 +68,10 @@ BLOCK = 32
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Named expressions of place and time, evaluated at columns of places without Python in between.
+    """Named expressions of position and time, evaluated at many positions without a Python loop over them.
 
     Attributes:
-        kernel: of ``x``, ``t`` and ``p``.
+        kernel: kernel with the inputs ``x``, ``t`` and ``p``.
         p: values of the parameters, shape (np,).
     """
 
@@ -84,7 +84,7 @@ class Probe:
 
         Args:
             name: a C identifier.
-            x: symbols of the place, shape (n,).
+            x: symbols of the position, shape (n,).
             t: symbol of the time.
             symbols: symbols of the parameters, shape (np,).
             outputs: expressions by name.
@@ -92,25 +92,25 @@ class Probe:
         """
         return cls(Kernel(name, {"x": x, "t": t, "p": symbols}, outputs, compiled=False), p)
 
-    def at(self, places: Array, times: Array) -> dict[str, Array]:
-        """Values by name, each with a leading axis over the places: (N, r) for columns, (N, r, c) for matrices.
+    def at(self, positions: Array, times: Array) -> dict[str, Array]:
+        """Evaluate at N positions; return values by name, (N, r) for columns, (N, r, c) for matrices.
 
         Args:
-            places: shape (N, n) [m].
+            positions: positions, shape (N, n) [m].
             times: shape (N,) [s].
         """
-        count = len(places)
-        spare = self._spares.take()
+        count = len(positions)
+        spare = self._spares.acquire()
         x, t, evaluate, blocks = spare
         parts: list[list[Array]] = [[] for _ in blocks]
         for first in range(0, count, BLOCK):
             last = min(first + BLOCK, count)
-            # What stands in the columns beyond is evaluated too, and dropped.
-            x[:, : last - first], t[:, : last - first] = places[first:last].T, times[first:last]
+            # The unused columns are evaluated too, and dropped.
+            x[:, : last - first], t[:, : last - first] = positions[first:last].T, times[first:last]
             evaluate()
             for part, block in zip(parts, blocks, strict=True):
                 part.append(block[:, : last - first].copy())
-        self._spares.give(spare)
+        self._spares.release(spare)
         values: dict[str, Array] = {}
         for (key, (rows, columns)), part in zip(self.kernel.outputs.items(), parts, strict=True):
             shape = (count, rows) if columns == 1 else (count, rows, columns)
@@ -124,7 +124,7 @@ class Probe:
         return WorkspacePool(self._block)
 
     def _block(self) -> tuple[Array, Array, Callable[[], None], list[Array]]:
-        """Places and times that are read, the call, and the results that it writes, for a block of places."""
+        """Positions and times that are read, the call, and the results that it writes, for a block of positions."""
         x, t = (np.zeros((self.kernel.inputs[key][0], BLOCK), order="F") for key in ("x", "t"))
         results = [np.zeros((rows * columns, BLOCK), order="F") for rows, columns in self.kernel.outputs.values()]
         p = np.asfortranarray(np.tile(self.p[:, None], (1, BLOCK)))
@@ -133,14 +133,14 @@ class Probe:
 
 @dataclass(frozen=True, eq=False)
 class FieldProbe:
-    """What is asked of a field.
+    """Probes of a field, of its functions and of their derivatives.
 
     Attributes:
         field: the field.
         motion: ``w`` (N, n), its Jacobian ``w_x`` (N, n, n) and its rate ``w_t`` (N, n).
         rows: the functions ``f`` (N, k), ``f_x`` (N, k, n) and ``f_t`` (N, k).
         product: f = ∏ f_i with ``f`` (N, 1), ``f_x`` (N, n), ``f_xx`` (N, n, n), ``f_t`` (N, 1), and ``P`` (N, n).
-        curvature: of every function its Hessian, ``f_xx`` (N, k n, n), one below the other.
+        curvature: Hessians of all functions, ``f_xx`` (N, k n, n), one below the other.
         flow: ``w`` (N, n) alone, and the barriers' functions ``O`` (N, number of barriers).
     """
 
@@ -153,7 +153,7 @@ class FieldProbe:
 
     @classmethod
     def of(cls, field: VelocityField, p: Array) -> FieldProbe:
-        """Differentiate what the field is made of.
+        """Build the probes of a field.
 
         Args:
             field: the field.

@@ -1,4 +1,4 @@
-"""Many RK4 steps along a field at once, with what is measured on the way."""
+"""Many RK4 steps along a field at once, with measures of each state."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LARGEST = 20_000
 
 
 class FieldStepper:
-    """Steps along a field, a number of them at a time, with what is measured before each."""
+    """Steps along a field, a number of them at a time, with measures before each."""
 
     def __init__(self, kernel: Kernel) -> None:
-        """Keep the kernel: of time, place, step and parameters, to time and place after it, then the measures."""
+        """Keep the kernel: (time, position, step, parameters) → (time and position after the step, measures)."""
         self._kernel = kernel
         self._loops = WorkspacePool(self._loop)
 
@@ -38,24 +38,24 @@ class FieldStepper:
         return arguments, results, self._kernel.loop(CHUNK, 2, arguments, results)
 
     def measure(self, start: Array, count: int, step: float, values: Array, *, t0: float = 0.0) -> list[Array]:
-        """The measures, shape (rows, count) each, of ``count`` steps from ``start`` at ``t0``."""
-        loop = self._loops.take()
+        """Measures before each of ``count`` steps from ``start`` at ``t0``, shape (rows, count) each."""
+        loop = self._loops.acquire()
         arguments, results, advance = loop
-        time, place, steps, parameters = arguments
-        time[:], place[:, 0], steps[:], parameters[:] = t0, start, step, values[:, None]
+        time, position, steps, parameters = arguments
+        time[:], position[:, 0], steps[:], parameters[:] = t0, start, step, values[:, None]
         found: list[list[Array]] = [[] for _ in results[2:]]
         for _ in range(0, count, CHUNK):
             advance()
-            time[:], place[:] = results[0][:, -1:], results[1][:, -1:]
-            for kept, result in zip(found, results[2:], strict=True):
-                kept.append(result.copy())
-        self._loops.give(loop)
-        return [np.concatenate(kept, axis=1)[:, :count] for kept in found]
+            time[:], position[:] = results[0][:, -1:], results[1][:, -1:]
+            for blocks, result in zip(found, results[2:], strict=True):
+                blocks.append(result.copy())
+        self._loops.release(loop)
+        return [np.concatenate(blocks, axis=1)[:, :count] for blocks in found]
 
 
 @functools.lru_cache(maxsize=16)
 def field_stepper(field: EruginField) -> FieldStepper:
-    """Along the field: progress, departure, speed and barriers."""
+    """Stepper along the field: progress, departure, speed and barriers."""
     x, t, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.parameters.symbols
     velocity = ca.Function("w", [t, x, p], [field.velocity(x, t)], {"cse": True})
     w = cast(ca.SX, velocity(t, x, p))
@@ -73,7 +73,7 @@ def field_stepper(field: EruginField) -> FieldStepper:
 
 @functools.lru_cache(maxsize=16)
 def path_stepper(field: EruginField) -> FieldStepper:
-    """Along the path alone: the barriers, and which way they would be left."""
+    """Stepper along the path alone: the barriers, and the side to which each would be left."""
     x, t, p = ca.SX.sym("x", field.dimension), ca.SX.sym("t"), field.parameters.symbols
     velocity = ca.Function("w", [t, x, p], [field.unobstructed(x, t)], {"cse": True})
     gaps = barrier_functions(field, x, t)
@@ -82,30 +82,30 @@ def path_stepper(field: EruginField) -> FieldStepper:
 
 
 def progress_measures(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
-    """What tells whether a point gets along the path, shape (3n + 4,).
+    """Measures of the progress of a point along the path, shape (3n + 4,).
 
-    The place, the foot x − J⁺φ of the perpendicular on the path, the direction of travel τ; the speed wanted along the
-    path; the way that remains to its end, NaN if it has none; the margin, or a tenth of c/κ without barriers; and the
+    The position, the foot x − J⁺φ of the perpendicular on the path, the direction of travel τ; the cruise speed there;
+    the remaining length of the path, NaN if it has no end; the margin, or a tenth of c/κ without barriers; and the
     radius of the largest barrier.
     """
     path, n = field.path, field.dimension
     phi, J = path.functions(x, t), path.jacobian(x, t)
     foot = x - J.T @ Ldl.of(J @ J.T + FLOOR * ca.SX.eye(phi.numel())).solve(phi)
     ahead = path_tangent(J) if J.size1() == n - 1 else field.unobstructed(x, t)
-    left = path.remaining(x, t)
+    remaining = path.remaining(x, t)
     radii = [extent for extent in (obstacle.extent(t) for obstacle in field.obstacles) if extent is not None]
     own, name = field.parameters, field.name
     scale = own[f"{name}.margin"] if field.barriers else 0.1 * own[f"{name}.speed"] / own[f"{name}.attraction"]
     return ca.vertcat(
-        *(x, foot, ahead / ca.sqrt(ca.sumsqr(ahead) + FLOOR), field.wanted_speed(x, t)),
-        ca.SX(float("nan")) if left is None else left,
+        *(x, foot, ahead / ca.sqrt(ca.sumsqr(ahead) + FLOOR), field.desired_speed(x, t)),
+        ca.SX(float("nan")) if remaining is None else remaining,
         scale,
         functools.reduce(ca.fmax, radii, ca.SX(0)),
     )
 
 
 def barrier_functions(field: EruginField, x: ca.SX, t: ca.SX) -> ca.SX:
-    """The O_j at a place and a time, one per barrier."""
+    """The O_j at a position and a time, one per barrier."""
     every, k = field.functions(x, t), field.path.functions(x, t).numel()
     return ca.vertcat(ca.SX(0, 1), *(every[i] for i in range(k, every.numel())))
 
@@ -114,7 +114,7 @@ def _stepper(
     name: str, velocity: ca.Function, x: ca.SX, t: ca.SX, p: ca.SX, measured: Mapping[str, ca.SX]
 ) -> FieldStepper:
     h = ca.SX.sym("h")
-    after = rk4_step(lambda time, place: velocity(time, place, p), t, x, h)
+    after = rk4_step(lambda time, position: velocity(time, position, p), t, x, h)
     size = 4 * velocity.n_instructions()
     outputs = {"t": t + h, "x": after, **measured}
     inputs = {"t": t, "x": x, "h": h, "p": p}

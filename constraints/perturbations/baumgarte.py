@@ -16,12 +16,12 @@ from .step_gains import SupportsAmplification, fastest_pair, require_share
 
 @dataclass(frozen=True)
 class Baumgarte(Perturbation):
-    """ÿ + 2α ẏ + β² y = 0 [Baumgarte1972]_, critically damped when β is left out.
+    """ÿ + 2α ẏ + β² y = 0 [Baumgarte1972]_, critically damped if β is not given.
 
     Attributes:
         alpha: α [1/s].
-        beta: β [1/s]; α if not given. In a program it is a parameter of its own: a sweep that keeps the damping
-            critical sets both.
+        beta: β [1/s]; α if not given. In a program it is a separate parameter: a sweep that keeps the damping critical
+            sets both.
 
     Raises:
         ModelError: if the equation is not asymptotically stable.
@@ -52,21 +52,21 @@ class Baumgarte(Perturbation):
 
     @classmethod
     def for_step(cls, step: float, integrator: SupportsAmplification, *, share: float = 1.0) -> Self:
-        """α and β with which the discretised deviation contracts fastest.
+        """Return the equation whose discretised deviation contracts fastest.
 
-        Under the classical Runge–Kutta method α = 1.7294/h and β = 1.9446/h, and a small deviation is gone after one
-        step; under Euler's α = β = 1/h, and it is gone after two. Such gains ask for an acceleration of 3.78 y/h²: at
-        1 ms and 1 mm that is 3781 m/s², so start on the constraint, or take a smaller share.
+        Under the classical Runge–Kutta method α = 1.7294/h and β = 1.9446/h, and a small deviation vanishes after one
+        step; under Euler's α = β = 1/h, and it vanishes after two. Such gains require an acceleration of 3.78 y/h²: at
+        1 ms and 1 mm that is 3781 m/s², so start on the constraint, or use a smaller share.
 
         The fastest contraction is not the least drift. The stages of a Runge–Kutta step leave a curved constraint by
         some h² v², and gains act on that as on any deviation: on a four-bar linkage the drift grows as β² from about
         β = 4ω on, ω the rate of its crank, and is least there. With a step of 1 ms and 1 rad/s it is 7e-13 of the
-        ground link for a share of 0.005, and 6e-8 for the whole; without any stabilisation 4e-9 after 10⁶ steps. Where
-        both are wanted, project.
+        ground link for a share of 0.005, and 6e-8 for the whole; without any stabilisation 4e-9 after 10⁶ steps. To
+        have both, use projection.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             share: both gains are multiplied by this, in (0, 1].
 
         Raises:

@@ -20,13 +20,13 @@ class BoundedAcceleration(Perturbation):
     """ÿ = −σ(2α (ẏ + w(y))), row by row, so that |ÿ| < L for any deviation, however large.
 
     σ(x) = x/√(1 + x²/L²) and w(y) = c y/(1 + y²/l²)^¼ with c = β²/2α and l = L/c². Near the constraint it is
-    Baumgarte's equation. Far from it the deviation comes home with the speed w ≈ √(L|y|), from which half of L can
+    Baumgarte's equation. Far from it the deviation returns with the speed w ≈ √(L|y|), which half of L is enough to
     brake: started at rest it does not overshoot if β ≤ α, as simulations show. For order 1 it is ẏ′ = −σ(α y′).
 
     Globally asymptotically stable: V = ½ẏ² + ∫σ(2α w(y)) dy grows without bound, and its derivative
-    ẏ (σ(2α w) − σ(2α (ẏ + w))) is negative unless ẏ = 0, because σ rises; and where ẏ = 0 only y = 0 stays. What is
-    bounded is the acceleration of the deviation, not the force: the mass and the rest of the motion have their part in
-    that.
+    ẏ (σ(2α w) − σ(2α (ẏ + w))) is negative unless ẏ = 0, because σ rises; and where ẏ = 0 only y = 0 stays. The bound
+    is on the acceleration of the deviation, not on the force, which also depends on the mass and the rest of the
+    motion.
 
     Attributes:
         limit: L, in the unit of ÿ (of ẏ′ for order 1).
@@ -46,9 +46,9 @@ class BoundedAcceleration(Perturbation):
     def __post_init__(self) -> None:
         """Refuse unstable gains."""
         if self.order not in (0, 1):
-            raise ModelError(f"Bounded is for order 0 or 1, got order={self.order!r}")
+            raise ModelError(f"BoundedAcceleration must have order 0 or 1, got order={self.order!r}")
         if self.order == 1 and self.beta is not None:
-            raise ModelError(f"Bounded of order 1 has no beta, got beta={self.beta!r}")
+            raise ModelError(f"BoundedAcceleration of order 1 has no beta, got beta={self.beta!r}")
         self.require_ranges()
         self.stable_eigenvalues()
 
@@ -79,7 +79,7 @@ class BoundedAcceleration(Perturbation):
             V = rate**2 / 2 + self._potential(y)
             statement = "dV/dt ≤ 0, zero only where ẏ = 0, because σ rises: proven, for all deviations"
             length = self.limit * (2.0 * self.alpha / self.gains["beta"] ** 2) ** 2
-        function = sampled_lyapunov_function("Bounded", flow, V, radius=10.0 * length, statement=statement)
+        function = sampled_lyapunov_function("BoundedAcceleration", flow, V, radius=10.0 * length, statement=statement)
         P = lyapunov_matrix(self.state_matrix())
         return Certificate(eigenvalues, float(-eigenvalues.real.max()), P, function)
 
@@ -96,13 +96,13 @@ class BoundedAcceleration(Perturbation):
     def for_step(
         cls, step: float, integrator: SupportsAmplification, *, limit: float = 10.0, order: int = 0, share: float = 1.0
     ) -> Self:
-        """The gains of Baumgarte or of FirstOrder for this step near the constraint, and the limit far from it.
+        """Return the equation with Baumgarte's or FirstOrder's gains for this step near the constraint.
 
-        Only deviations that ask for less than L, so below L/β² or a fraction of L h², see the fast contraction.
+        Only deviations that require less than L, that is below L/β² or a fraction of L h², contract that fast.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             limit: L.
             order: 0 or 1.
             share: eigenvalues are multiplied by this, in (0, 1].

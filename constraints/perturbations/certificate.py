@@ -1,4 +1,4 @@
-"""What proves that a perturbation equation is stable."""
+"""Proof of the stability of a perturbation equation."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class LyapunovFunction:
         derivative: dV/dt along solutions, likewise.
         state: x, symbols, shape (n,).
         time: t [s], a symbol.
-        statement: what is known of dV/dt, and whether by proof or by samples.
-        radius: dV/dt was evaluated at random states with ‖x‖ up to this.
-        samples: how many of them.
-        largest_derivative: the largest dV/dt seen there, relative to the sum of |∂V/∂xᵢ ẋᵢ|: −1 at best, 0 where
-            V is kept.
+        statement: sentence on the sign of dV/dt, known by proof or by samples.
+        radius: largest ‖x‖ of the random states at which dV/dt was evaluated.
+        samples: number of these states.
+        largest_derivative: largest dV/dt at these states, relative to the sum of |∂V/∂xᵢ ẋᵢ|: −1 at best, 0 where V
+            is constant.
     """
 
     value: ca.SX
@@ -40,14 +40,14 @@ class LyapunovFunction:
     largest_derivative: float
 
     def evaluate(self, state: ArrayLike, time: float = 0.0) -> tuple[float, float]:
-        """V and dV/dt at numbers.
+        """V and dV/dt at a state.
 
         Args:
             state: x, shape (n,).
             time: t [s].
 
         Raises:
-            ShapeError: for another shape, or numbers that are not finite.
+            ShapeError: if the state has another shape, or numbers that are not finite.
         """
         x = vector("state", state, self.state.numel())
         outputs = {"value": self.value, "derivative": self.derivative}
@@ -61,14 +61,14 @@ class Certificate(Picklable):
     """Proof that a perturbation equation is asymptotically stable.
 
     Attributes:
-        eigenvalues: of the state matrix A of the linearization at zero [1/s]; all have negative real parts, unless
-            ``function`` carries the proof alone.
+        eigenvalues: eigenvalues of the state matrix A of the linearization at zero [1/s]; all have negative real parts,
+            unless ``function`` is the only proof.
         decay_rate: the slowest of them, min(−Re) [1/s]; infinite for an equation without state.
         lyapunov: P > 0 with AᵀP + PA = −I, so that V = xᵀPx falls along every solution of the linearization; empty if
-            there is none.
-        function: a Lyapunov function of the equation itself, where it is not linear with constant gains.
-        settling_time: the time [s] after which a row that starts with (value, rate) has settled, in equations that
-            settle in finite time; the equation says what settled means. The rate is 0 for order 1.
+            no P exists.
+        function: a Lyapunov function of the equation itself, if it is not linear with constant gains.
+        settling_time: function of (value, rate) at the start that returns the time [s] after which a row has settled,
+            for equations that settle in finite time; each defines what settled means. The rate is 0 for order 1.
     """
 
     eigenvalues: NDArray[np.complex128]

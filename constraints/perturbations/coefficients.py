@@ -22,15 +22,15 @@ def call_user_function(
     gains: Mapping[str, ca.SX],
     rows: int,
 ) -> ca.SX:
-    """What a user's function of deviations returns, shape (rows,); raises ModelError if it cannot be had.
+    """Call a user's function of the deviations; raise ModelError unless it returns an expression of shape (rows,).
 
     Args:
-        name: of the function.
-        function: of y, ẏ and the gains.
+        name: name of the function.
+        function: function of y, ẏ and the gains.
         y: shape (m,).
         rate: ẏ, shape (m,).
-        gains: the symbols by name.
-        rows: what the shape must be.
+        gains: symbols by name.
+        rows: number of rows that it must return.
     """
     if not callable(function):
         raise ModelError(f"{name} must be a function of y, ẏ and the gains, got {function!r}")
@@ -38,17 +38,17 @@ def call_user_function(
         given = function(y, rate, gains)
     except KeyError as error:
         known = ", ".join(gains) or "none"
-        raise ModelError(f"{name} asks for the gain {error}, but the values given are: {known}") from error
+        raise ModelError(f"{name} uses the gain {error}, but the gains given are: {known}") from error
     return require_expression(name, given, rows)
 
 
 def require_expression(name: str, given: object, rows: int) -> ca.SX:
-    """``given`` as an expression of shape (rows,); raises ModelError for anything else.
+    """Return ``given`` as an expression of shape (rows,); raise ModelError for anything else.
 
     Args:
-        name: of the function that returned it.
+        name: name of the function that returned it.
         given: an expression or a number.
-        rows: what its shape must be.
+        rows: number of rows that it must have.
     """
     if isinstance(given, int | float):
         given = ca.SX(given)
@@ -60,17 +60,17 @@ def require_expression(name: str, given: object, rows: int) -> ca.SX:
 
 
 MatrixEntries: TypeAlias = float | Sequence[Sequence[float]] | NDArray[np.float64]
-"""A square matrix; a number stands for shape (1, 1)."""
+"""A square matrix; a number is a matrix of shape (1, 1)."""
 MatrixRows: TypeAlias = tuple[tuple[float, ...], ...]
 
 
 def square_matrix(name: str, given: MatrixEntries, *, symmetric: bool = False) -> MatrixRows:
-    """The rows of a finite square matrix; raises ModelError for anything else.
+    """Return the rows of a finite square matrix; raise ModelError for anything else.
 
     Args:
-        name: shown in messages.
+        name: name in messages.
         given: the matrix, or a number for shape (1, 1).
-        symmetric: whether it must be symmetric too.
+        symmetric: True if it must also be symmetric.
     """
     try:
         matrix = np.atleast_2d(reals(name, given))
@@ -92,12 +92,12 @@ def square_matrix(name: str, given: MatrixEntries, *, symmetric: bool = False) -
 
 
 def matrix_gains(name: str, rows: MatrixRows, *, symmetric: bool = False) -> dict[str, float]:
-    """Gains by name: the matrix' own for shape (1, 1), else ``name_i_j``; of a symmetric matrix those with i ≤ j.
+    """Gains by name: ``name`` itself for shape (1, 1), else ``name_i_j``; of a symmetric matrix those with i ≤ j.
 
     Args:
-        name: of the matrix.
-        rows: its numbers.
-        symmetric: whether it is.
+        name: name of the matrix.
+        rows: its entries.
+        symmetric: True if it is symmetric.
     """
     if len(rows) == 1:
         return {name: rows[0][0]}
@@ -107,25 +107,25 @@ def matrix_gains(name: str, rows: MatrixRows, *, symmetric: bool = False) -> dic
 
 
 def matrix_gain_ranges(name: str, rows: MatrixRows, *, symmetric: bool = False) -> dict[str, Range]:
-    """Positive for shape (1, 1); any for larger matrices, of which no entry alone decides.
+    """Ranges of the gains: positive for shape (1, 1); any for larger matrices, where no entry alone decides stability.
 
     Args:
-        name: of the matrix.
-        rows: its numbers.
-        symmetric: whether it is.
+        name: name of the matrix.
+        rows: its entries.
+        symmetric: True if it is symmetric.
     """
     allowed = Range.POSITIVE if len(rows) == 1 else Range.ANY
     return dict.fromkeys(matrix_gains(name, rows, symmetric=symmetric), allowed)
 
 
 def gain_matrix(name: str, size: int, gains: Mapping[str, ca.SX], *, symmetric: bool = False) -> ca.SX:
-    """The matrix of symbols, shape (size, size).
+    """Matrix of the symbols, shape (size, size).
 
     Args:
-        name: of the matrix.
+        name: name of the matrix.
         size: number of its rows.
-        gains: the symbols by name.
-        symmetric: whether it is.
+        gains: symbols by name.
+        symmetric: True if it is symmetric.
     """
     if size == 1:
         return gains[name]

@@ -1,4 +1,4 @@
-"""Baumgarte's equation with gains chosen for the accuracy that a simple scheme can keep over the whole motion."""
+"""Baumgarte's equation with gains chosen for the accuracy that a simple method keeps over the whole motion."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NEGLIGIBLE = 1e-16
 class Deressa(Perturbation):
     """ÿ + 2α ẏ + β² y = 0 whose deviation stays bounded when Euler's explicit method integrates it with the step h.
 
-    From the text of [Deressa2015]_ that is at hand (introduction; (1.13) is Baumgarte's equation): the modification
-    uses variables that measure the deviations from the constraints, and builds for them equations that are both
+    From the available text of [Deressa2015]_ (introduction; (1.13) is Baumgarte's equation): the modification uses
+    variables that measure the deviations from the constraints, and builds for them equations that are both
     asymptotically stable and bounded in the numerical solution of the equations of motion, so that comparatively
-    simple methods keep a given accuracy over the whole time. Its chapter 2, which writes them down, was not at hand.
+    simple methods keep a given accuracy over the whole time. Its chapter 2, which states them, was not available.
 
-    Ours is the form of the two conditions. One step of Euler's method takes x = (y, h ẏ) to G x + d, with
+    The form of the two conditions here is our own. One step of Euler's method maps x = (y, h ẏ) to G x + d, with
     G = [[1, 1], [−h²β², 1 − 2hα]] and d the local error of the step. So
 
     1. asymptotic stability: α > 0, β > 0;
@@ -37,12 +37,12 @@ class Deressa(Perturbation):
        Σⱼ (|Gʲ₁₁| δ + |Gʲ₁₂| h δ′), see :meth:`bound`; the worst sequence of errors reaches it.
 
     Attributes:
-        step: h [s], a number and no gain.
-        alpha: α [1/s]; 1/h if not given, with which a deviation is gone after two steps.
+        step: h [s], a number, not a gain.
+        alpha: α [1/s]; 1/h if not given, for which a deviation vanishes after two steps.
         beta: β [1/s]; α if not given.
 
     Raises:
-        ModelError: if 1 or 2 does not hold.
+        ModelError: if condition 1 or 2 does not hold.
     """
 
     step: float = 1e-3
@@ -52,7 +52,7 @@ class Deressa(Perturbation):
     order = 0
 
     def __post_init__(self) -> None:
-        """Refuse gains that are not stable, in themselves or with this step."""
+        """Refuse gains that are unstable, in themselves or with this step."""
         positive("step", self.step)
         self.stable_eigenvalues()
         radius = self._radius()
@@ -75,12 +75,12 @@ class Deressa(Perturbation):
         return -2 * gains["alpha"] * deviation.rate - gains["beta"] ** 2 * deviation.value
 
     def step_matrix(self) -> NDArray[np.float64]:
-        """G: what one step makes of (y, h ẏ), shape (2, 2)."""
+        """G, which maps (y, h ẏ) to its value after one step, shape (2, 2)."""
         h, alpha, beta = self.step, self.gains["alpha"], self.gains["beta"]
         return np.array([[1.0, 1.0], [-((h * beta) ** 2), 1.0 - 2.0 * h * alpha]])
 
     def bound(self, error: float, rate_error: float = 0.0) -> float:
-        """The largest |y| that local errors can add up to, over however many steps.
+        """Largest |y| that local errors can add up to, over any number of steps.
 
         Euler's own local error in φ(q) is ½h² |vᵀ φ_qq v| to the first order, that in φ̇ is h² |d²φ̇/dt²|/2.
 
@@ -102,43 +102,43 @@ class Deressa(Perturbation):
         return total_a * first + total_b * second
 
     def certificate(self) -> Certificate:
-        """Eigenvalues and P of the equation; its numerical solution was checked when it was made."""
+        """Eigenvalues and P of the equation; the stability of its numerical solution was checked at construction."""
         eigenvalues = self.stable_eigenvalues()
         return Certificate(eigenvalues, float(-eigenvalues.real.max()), lyapunov_matrix(self.state_matrix()))
 
     @classmethod
     def for_accuracy(cls, step: float, accuracy: float, *, error: float, rate_error: float = 0.0) -> Self:
-        """The gentlest critically damped equation that keeps |y| ≤ accuracy despite the local errors.
+        """Return the critically damped equation with the least gains that keeps |y| ≤ accuracy despite local errors.
 
         Args:
             step: h [s].
-            accuracy: the largest |y| that is allowed, in its unit.
+            accuracy: largest |y| allowed, in its unit.
             error: δ, the local error of y in one step.
             rate_error: δ′, that of ẏ.
 
         Raises:
-            ModelError: if no gains keep it; the message gives the best there is.
+            ModelError: if no gains keep it; the message states the best bound.
         """
         h, goal = positive("step", step), positive("accuracy", accuracy)
         first, second = not_negative("error", error), h * not_negative("rate_error", rate_error)
         if first + second == 0.0:
-            raise ModelError("without local errors any gains keep the accuracy: give error or rate_error")
+            raise ModelError("without local errors any gains keep the accuracy: give error= or rate_error= above zero")
         # With α = β the sums of the bound are geometric: 2δ/(hα) + h δ′/(hα)², where hα ≤ 1.
         product = (first + (first**2 + goal * second) ** 0.5) / goal
         if product > 1.0:
             raise ModelError(
                 f"no gains keep |y| ≤ {goal:g} with a step of {h:g} s and local errors {error:g} and {rate_error:g}: "
-                f"the best bound is {2 * first + second:.4g}, with α = β = 1/h; take a shorter step"
+                f"the best bound is {2 * first + second:.4g}, with α = β = 1/h; use a shorter step"
             )
         return cls(h, product / h)
 
     @classmethod
     def for_step(cls, step: float, integrator: SupportsAmplification) -> Self:
-        """α = β = 1/h, for integrators whose step multiplies a solution as Euler's explicit method does.
+        """Return the equation with α = β = 1/h, for integrators that multiply a solution as Euler's explicit method.
 
         Args:
             step: h [s].
-            integrator: with |R(z)| = |1 + z|.
+            integrator: integrator with |R(z)| = |1 + z|.
 
         Raises:
             ModelError: for another integrator.
@@ -148,8 +148,8 @@ class Deressa(Perturbation):
         for z in (-1 + 0j, -0.5 + 0.5j, -1.5 - 0.25j):
             if abs(integrator.amplification(z) - abs(1 + z)) > 1e-9:
                 raise ModelError(
-                    f"Deressa is for Euler's explicit method, |R(z)| = |1 + z|, but {type(integrator).__name__} has "
-                    f"|R({z})| = {integrator.amplification(z):.4g}; take Baumgarte.for_step"
+                    f"Deressa requires Euler's explicit method, |R(z)| = |1 + z|, but {type(integrator).__name__} has "
+                    f"|R({z})| = {integrator.amplification(z):.4g}; use Baumgarte.for_step"
                 )
         return cls(h)
 

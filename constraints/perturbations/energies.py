@@ -34,9 +34,9 @@ class QuadraticEnergy:
     """½ xᵀ A x with a symmetric matrix of gains, x = ẏ or x = y.
 
     Attributes:
-        name: of the matrix, prefix of its gains.
+        name: name of the matrix, prefix of its gains.
         rows: m.
-        of_rate: whether x is ẏ.
+        of_rate: True if x is ẏ.
     """
 
     name: str
@@ -44,22 +44,22 @@ class QuadraticEnergy:
     of_rate: bool
 
     def __call__(self, y: ca.SX, rate: ca.SX, gains: Mapping[str, ca.SX]) -> ca.SX:
-        """The energy of a deviation.
+        """Energy of a deviation.
 
         Args:
             y: shape (m,).
             rate: ẏ or y′, shape (m,).
-            gains: the entries by name.
+            gains: entries by name.
         """
         x = rate if self.of_rate else y
         return ca.dot(x, gain_matrix(self.name, self.rows, gains, symmetric=True) @ x) / 2
 
 
 def quadratic_gains(given: Mapping[str, MatrixEntries]) -> tuple[int, dict[str, float], dict[str, Range]]:
-    """Number of rows, gains and their ranges of symmetric matrices of one size.
+    """Number of rows, gains and their ranges for symmetric matrices of one size.
 
     Args:
-        given: the matrices by name.
+        given: matrices by name.
 
     Raises:
         ModelError: if one is not square, symmetric and finite, or they differ in size.
@@ -78,9 +78,9 @@ def quadratic_gains(given: Mapping[str, MatrixEntries]) -> tuple[int, dict[str, 
 
 
 def scaled_identity(value: float, rows: int) -> NDArray[np.float64]:
-    """``value`` times the unit matrix of ``rows`` rows; raises ModelError for less than one row."""
+    """Return ``value`` times the unit matrix of ``rows`` rows; raise ModelError for less than one row."""
     if rows < 1:
-        raise ModelError(f"a constraint has at least one row, got rows={rows!r}")
+        raise ModelError(f"a constraint must have at least one row, got rows={rows!r}")
     return value * np.eye(rows)
 
 
@@ -90,7 +90,7 @@ Energy: TypeAlias = Callable[[ca.SX, ca.SX, Mapping[str, ca.SX]], ca.SX]
 
 @dataclass(frozen=True)
 class Energies(Perturbation):
-    """Deviations as extra coordinates with energies of their own, [Matukhina]_ (2)–(14).
+    """Deviations as extra coordinates with their own energies, [Matukhina]_ (2)–(14).
 
     With L_y = T_y − P_y the equation of order 0 is d/dt ∂L_y/∂ẏ − ∂L_y/∂y + ∂D_y/∂ẏ = 0, solved for ÿ; that of order
     1, for deviations y′ that have no position, is d/dt ∂T_y/∂y′ + ∂D_y/∂y′ = 0, eq. (14) with z = ∂L/∂y′. In the
@@ -103,13 +103,13 @@ class Energies(Perturbation):
     Energies here depend on deviations alone; the article also lets them depend on q, q̇ and t.
 
     Attributes:
-        kinetic: T_y from y, ẏ and the gains.
-        potential: P_y from the same; none for order 1.
-        dissipation: D_y from the same.
+        kinetic: T_y as a function of y, ẏ and the gains.
+        potential: P_y, likewise; None for order 1.
+        dissipation: D_y, likewise.
         values: nominal gains by name.
         rows: m.
-        radius: of the ball ‖(y, ẏ)‖ ≤ radius in which V and the mass are checked, in the unit of the deviations.
-        limits: range of each gain; positive if not said.
+        radius: radius of the ball of (y, ẏ) in which V and the mass are checked, in the unit of the deviations.
+        limits: range of each gain; positive if not given.
         order: 0 with a potential energy, 1 without.
 
     Raises:
@@ -132,15 +132,17 @@ class Energies(Perturbation):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         object.__setattr__(self, "order", 1 if self.potential is None else 0)
         if self.rows < 1:
-            raise ModelError(f"Energies is for at least one row, got rows={self.rows!r}")
-        if strange := sorted(set(self.limits) - set(self.values)):
-            raise ModelError(f"Energies has ranges for {', '.join(strange)}, but gains {', '.join(self.values)}")
+            raise ModelError(f"Energies must have at least one row, got rows={self.rows!r}")
+        if unknown := sorted(set(self.limits) - set(self.values)):
+            raise ModelError(
+                f"limits= of Energies has {', '.join(unknown)}, but the gains are {', '.join(self.values)}"
+            )
         self.require_ranges()
         positive("radius", self.radius)
         flow = Flow.of(self)
         known = {flow.state[i].element_hash() for i in range(flow.state.numel())}
         if foreign := sorted({s.name() for s in ca.symvar(flow.derivative) if s.element_hash() not in known}):
-            raise ModelError(f"the energies use {', '.join(foreign)}, neither deviations nor gains")
+            raise ModelError(f"the energies use {', '.join(foreign)}, which are neither deviations nor gains")
         self._require_mass()
         sampled_lyapunov_function("Energies", flow, self._energy(flow), radius=self.radius, statement="")
         self.stable_eigenvalues()
@@ -154,10 +156,10 @@ class Energies(Perturbation):
         Args:
             mass: shape (m, m), positive definite.
             stiffness: shape (m, m), positive definite; None for order 1.
-            damping: shape (m, m); one that leaves no motion undamped.
+            damping: shape (m, m), such that no motion is undamped.
 
         Raises:
-            ModelError: for matrices that are not symmetric or differ in size, and as the class itself.
+            ModelError: if the matrices are not symmetric or differ in size, and as the class itself.
         """
         given = {"mass": mass, "damping": damping} | ({} if stiffness is None else {"stiffness": stiffness})
         rows, values, limits = quadratic_gains(given)
@@ -171,18 +173,18 @@ class Energies(Perturbation):
         )
 
     def __str__(self) -> str:
-        """Its gains, for messages."""
+        """Order, rows and gains, for messages."""
         listing = "".join(f", {name}={value!r}" for name, value in self.values.items())
         return f"Energies(order={self.order}, rows={self.rows}{listing})"
 
     @property
     def gains(self) -> Mapping[str, float]:
-        """As given."""
+        """The given gains."""
         return self.values
 
     @property
     def ranges(self) -> Mapping[str, Range]:
-        """As given, positive otherwise."""
+        """The given ranges, positive otherwise."""
         return dict.fromkeys(self.values, Range.POSITIVE) | dict(self.limits)
 
     @property
@@ -194,19 +196,19 @@ class Energies(Perturbation):
         """ÿ = (∂²T/∂ẏ²)⁻¹ (∂L/∂y − ∂²T/∂ẏ∂y ẏ − ∂D/∂ẏ), or ẏ′ = −(∂²T/∂y′²)⁻¹ ∂D/∂y′."""
         self.require_rows(deviation)
         y, rate = self._split(deviation)
-        # Derivatives are taken by symbols of its own: what comes in is an expression of the motion.
-        place, speed = ca.SX.sym("y", y.numel()), ca.SX.sym("dy", rate.numel())
-        T = call_user_function("kinetic", self.kinetic, place, speed, gains, 1)
-        D = call_user_function("dissipation", self.dissipation, place, speed, gains, 1)
+        # Derivatives are taken with respect to new symbols, because the deviation is an expression of the motion.
+        value, speed = ca.SX.sym("y", y.numel()), ca.SX.sym("dy", rate.numel())
+        T = call_user_function("kinetic", self.kinetic, value, speed, gains, 1)
+        D = call_user_function("dissipation", self.dissipation, value, speed, gains, 1)
         mass, momentum = ca.hessian(T, speed)
         force = -ca.gradient(D, speed)
         if self.potential is not None:
-            P = call_user_function("potential", self.potential, place, speed, gains, 1)
+            P = call_user_function("potential", self.potential, value, speed, gains, 1)
             if ca.depends_on(P, speed):
-                raise ModelError("potential depends on ẏ; a part of the energy that does belongs to kinetic")
-            force += ca.gradient(T - P, place) - ca.jacobian(momentum, place) @ speed
+                raise ModelError("potential depends on ẏ, which it must not; move the part that does to kinetic")
+            force += ca.gradient(T - P, value) - ca.jacobian(momentum, value) @ speed
         highest = Ldl.of(ca.densify(mass)).solve(ca.densify(force))
-        return ca.substitute(highest, ca.vertcat(place, speed), ca.vertcat(y, rate))
+        return ca.substitute(highest, ca.vertcat(value, speed), ca.vertcat(y, rate))
 
     def certificate(self) -> Certificate:
         """Eigenvalues and P of the linearization, and the energy as Lyapunov function.
@@ -215,7 +217,7 @@ class Energies(Perturbation):
             ModelError: if the equation is not asymptotically stable.
         """
         flow = Flow.of(self)
-        statement = "dV/dt = −ẏᵀ∂D_y/∂ẏ identically; that it is nowhere positive was seen at the samples"
+        statement = "dV/dt = −ẏᵀ∂D_y/∂ẏ identically; that it is nowhere positive was checked at the samples"
         function = sampled_lyapunov_function(
             "Energies", flow, self._energy(flow), radius=self.radius, statement=statement
         )
@@ -227,11 +229,11 @@ class Energies(Perturbation):
     def for_step(
         cls, step: float, integrator: SupportsAmplification, *, rows: int = 1, order: int = 0, share: float = 1.0
     ) -> Self:
-        """Quadratic energies of unit mass with the gains of Baumgarte or of FirstOrder for this step.
+        """Return quadratic energies of unit mass with the gains of Baumgarte or of FirstOrder for this step.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             rows: m.
             order: 0 or 1.
             share: eigenvalues are multiplied by this, in (0, 1].
@@ -243,7 +245,7 @@ class Energies(Perturbation):
             rate = require_share(share) * fastest_rate(step, integrator)
             return cls.quadratic(scaled_identity(1.0, rows), None, scaled_identity(rate, rows))
         if order != 0:
-            raise ModelError(f"Energies is for order 0 or 1, got order={order!r}")
+            raise ModelError(f"Energies must have order 0 or 1, got order={order!r}")
         value = require_share(share) * fastest_pair(step, integrator)
         stiffness, damping = scaled_identity(abs(value) ** 2, rows), scaled_identity(-2.0 * value.real, rows)
         return cls.quadratic(scaled_identity(1.0, rows), stiffness, damping)

@@ -20,7 +20,7 @@ class Exact(Perturbation):
 
     @property
     def gains(self) -> Mapping[str, float]:
-        """None."""
+        """No gains."""
         return {}
 
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 DIRECTIONS = 4001
 NEAR_AXIS = np.geomspace(1e-13, 1e-2, 600)
-"""Angles from each axis at which it is looked closer: a strong damping is felt most where the rate is nearly zero."""
+"""Angles from each axis at which the grid is finer: strong damping matters most where the rate is nearly zero."""
 MIXTURES = np.geomspace(1e-13, 3.0, 280)
 
 
@@ -45,7 +45,7 @@ class SettlingConstant:
     constant: float
 
     def time(self, value: float, rate: float) -> float:
-        """The bound [s] from y and ẏ.
+        """Bound on the settling time [s] from y and ẏ.
 
         Args:
             value: y.
@@ -58,7 +58,7 @@ class SettlingConstant:
 
 
 def settling_constant(k1: float, k2: float, power: float) -> SettlingConstant:
-    """The constant of ÿ = −k₁ sig(y)^α₁ − k₂ sig(ẏ)^α, with the γ that makes it largest, both found on grids.
+    """Return the constant of ÿ = −k₁ sig(y)^α₁ − k₂ sig(ẏ)^α with the γ that makes it largest, both found on grids.
 
     Args:
         k1: k₁.
@@ -66,15 +66,15 @@ def settling_constant(k1: float, k2: float, power: float) -> SettlingConstant:
         power: α; α₁ = α/(2−α).
 
     Raises:
-        ModelError: if none is found: then the rate at which the damping holds the pull, (k₁/k₂)^(1/α) of the largest,
-            is too small for any useful bound.
+        ModelError: if none is found: then the rate at which damping and pull balance, of the order of (k₁/k₂)^(1/α), is
+            too small for any useful bound.
     """
     angles = np.concatenate(
         [np.linspace(0.0, np.pi, DIRECTIONS), NEAR_AXIS, np.pi / 2 - NEAR_AXIS, np.pi / 2 + NEAR_AXIS]
     )
-    # By homogeneity one curve around zero tells all; the other half of it is its mirror image.
+    # By homogeneity one curve around zero is enough; its other half is the mirror image.
     y, rate = np.sign(np.cos(angles)) * np.abs(np.cos(angles)) ** (2.0 - power), np.sin(angles)
-    # π − NEAR by its sine and cosine, which the difference would round off.
+    # π − NEAR_AXIS by its sine and cosine, because the difference would be rounded.
     y, rate = np.append(y, -(np.cos(NEAR_AXIS) ** (2.0 - power))), np.append(rate, np.sin(NEAR_AXIS))
     y = y * (1.0 / k1) ** ((2.0 - power) / 2.0)
     first, degree = power / (2.0 - power), (3.0 - power) / 2.0
@@ -92,7 +92,7 @@ def settling_constant(k1: float, k2: float, power: float) -> SettlingConstant:
     if best.constant <= 0.0:
         raise ModelError(
             f"no bound on the settling time was found for position_gain={k1:g}, rate_gain={k2:g} and power={power:g}: "
-            "so strong a damping nearly holds the deviation where it is; take a smaller rate_gain or a larger power"
+            "the damping is so strong that the deviation hardly moves; use a smaller rate_gain or a larger power"
         )
     return best
 
@@ -110,11 +110,11 @@ class FiniteTime(Perturbation):
     With α₂ = ``power`` in (0, 1) and α₁ = α₂/(2 − α₂) it is homogeneous of negative degree: every solution comes to
     rest at zero after a finite time. For order 1 ẏ′ = −k₁ sig(y′)^α rests after |y′₀|^(1−α)/(k₁ (1−α)) exactly.
 
-    The slope of sig is infinite at zero, and a discretised law would chatter there. So sig(x)^α is replaced by
+    The slope of sig is infinite at zero, where a discretised law would chatter. So sig(x)^α is replaced by
     x (x² + ε²)^((α−1)/2), which differs from it only where |x| is of the order of ε: the deviation reaches a few ε in
-    the finite time, and goes on from there exponentially, with the rate that the linearization tells. That is the
-    price: exact zero is not reached. The narrower ε, the steeper the linearization: it is k₁ ε^(α−1) that a step has to
-    be short enough for; :meth:`for_step` chooses ε by it.
+    the finite time and then decays exponentially, with the rate of the linearization. The price is that exact zero is
+    not reached. The narrower ε, the steeper the linearization: the step must be short enough for k₁ ε^(α−1), by which
+    :meth:`for_step` chooses ε.
 
     Globally asymptotically stable: V = ½ẏ² + k₁ ∫sig(y)^α₁ dy has dV/dt = −k₂ ẏ sig(ẏ)^α₂ ≤ 0, zero only where ẏ = 0.
 
@@ -138,9 +138,9 @@ class FiniteTime(Perturbation):
     order: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is not stable or not reached in finite time."""
+        """Refuse gains that are unstable or do not settle in finite time."""
         if self.order not in (0, 1):
-            raise ModelError(f"FiniteTime is for order 0 or 1, got order={self.order!r}")
+            raise ModelError(f"FiniteTime must have order 0 or 1, got order={self.order!r}")
         if not 0.0 < finite("power", self.power) < 1.0:
             raise ModelError(
                 f"power must be between 0 and 1, got {self.power!r}: at 1 the equation is linear, and beyond it never "
@@ -179,18 +179,18 @@ class FiniteTime(Perturbation):
         return -pull - gains["rate_gain"] * smooth_power(deviation.rate, self.power, gains["rate_width"])
 
     def settling_time(self, value: float, rate: float = 0.0) -> float:
-        """A bound on the time [s] in which a row reaches ``width``, from y and ẏ, or from y′ for order 1.
+        """Bound on the time [s] in which a row reaches ``width``, from y and ẏ, or from y′ for order 1.
 
-        For order 1, from |y′|: (|y′|^(1−α) − ε^(1−α))/(k (1−α)) + ε^(1−α) ln(|y′|/ε)/k, proven for the equation as it
-        is. For order 0 it is the bound of the equation without ε, by which the smoothed one is within a few ε; its
-        constant, of a homogeneous Lyapunov function, was found on a grid of directions.
+        For order 1, from |y′|: (|y′|^(1−α) − ε^(1−α))/(k (1−α)) + ε^(1−α) ln(|y′|/ε)/k, proven for the smoothed
+        equation. For order 0 it is the bound of the equation without ε, from which the smoothed one differs by a few
+        ε; its constant, of a homogeneous Lyapunov function, was found on a grid of directions.
 
         Args:
             value: y or y′.
             rate: ẏ.
 
         Raises:
-            ModelError: for a number that is not finite, or a damping so strong that no bound is found.
+            ModelError: if a number is not finite, or the damping is so strong that no bound is found.
         """
         y, dy = abs(finite("value", value)), finite("rate", rate)
         k, width = self.gains["position_gain"], self.gains["width"]
@@ -231,11 +231,11 @@ class FiniteTime(Perturbation):
         power: float = 0.5,
         order: int = 0,
     ) -> Self:
-        """The widths with which a deviation, once below them, contracts fastest; the gains are free.
+        """Return the equation with widths below which a deviation contracts fastest; the gains are free.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             position_gain: k₁.
             rate_gain: k₂.
             power: α₂, for order 1 α.

@@ -48,15 +48,15 @@ class FirstOrder(Perturbation):
 
     @classmethod
     def for_step(cls, step: float, integrator: SupportsAmplification, *, share: float = 1.0) -> Self:
-        """k with which the discretised deviation contracts fastest.
+        """Return the equation whose discretised deviation contracts fastest.
 
-        Under the classical Runge–Kutta method k = 1.5961/h, and each step multiplies a small deviation by 0.2705: the
-        least that a real eigenvalue can reach. Under Euler's k = 1/h, and it is gone after one step. Such gains ask
-        for an acceleration k y′.
+        Under the classical Runge–Kutta method k = 1.5961/h, and each step multiplies a small deviation by 0.2705, the
+        least that a real eigenvalue can reach. Under Euler's k = 1/h, and it vanishes after one step. Such gains
+        require an acceleration k y′.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             share: the gain is multiplied by this, in (0, 1].
 
         Raises:

@@ -20,12 +20,12 @@ from .step_gains import SupportsAmplification, fastest_pair, fastest_rate, requi
 class Linear(Perturbation):
     """ÿ + C ẏ + K y = 0 with matrices; without C it is ẏ′ + K y′ = 0, for constraints of order 1.
 
-    Every entry is a gain, ``K_0_1`` for that of row 0 and column 1 (``K`` where there is one row). Whether the
-    equation is stable is for the eigenvalues to say, so entries may have any sign.
+    Every entry is a gain, ``K_0_1`` for that of row 0 and column 1 (``K`` where there is one row). Entries may have any
+    sign; stability is decided by the eigenvalues.
 
     Attributes:
         K: shape (m, m), m the number of rows of the constraint; a number for one row [1/s²], without C [1/s].
-        C: shape (m, m) [1/s]; none for order 1.
+        C: shape (m, m) [1/s]; None for order 1.
         order: 0 with C, 1 without.
 
     Raises:
@@ -38,7 +38,7 @@ class Linear(Perturbation):
     order: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse matrices that do not fit, and unstable ones."""
+        """Refuse matrices of different sizes, and unstable ones."""
         stiffness = square_matrix("K", self.K)
         object.__setattr__(self, "K", stiffness)
         object.__setattr__(self, "order", 1 if self.C is None else 0)
@@ -82,13 +82,13 @@ class Linear(Perturbation):
     def for_step(
         cls, step: float, integrator: SupportsAmplification, *, rows: int = 1, order: int = 0, share: float = 1.0
     ) -> Self:
-        """Multiples of the unit matrix, with the gains of Baumgarte or of FirstOrder for this step.
+        """Return multiples of the unit matrix, with the gains of Baumgarte or of FirstOrder for this step.
 
         Coupling cannot make the slowest eigenvalue contract faster than this.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             rows: m.
             order: 0 or 1.
             share: eigenvalues are multiplied by this, in (0, 1].
@@ -97,7 +97,9 @@ class Linear(Perturbation):
             ModelError: if the integrator chooses its own steps, or a number is out of range.
         """
         if rows < 1 or order not in (0, 1):
-            raise ModelError(f"Linear is for at least one row and order 0 or 1, got rows={rows!r} and order={order!r}")
+            raise ModelError(
+                f"Linear must have at least one row and order 0 or 1, got rows={rows!r} and order={order!r}"
+            )
         unit = np.eye(rows)
         if order == 1:
             return cls(require_share(share) * fastest_rate(step, integrator) * unit)

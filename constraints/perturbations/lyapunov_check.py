@@ -17,16 +17,16 @@ Array = NDArray[np.float64]
 
 SAMPLES = 2000
 ROUNDING = 1e-12
-"""Of the sum of |∂V/∂xᵢ ẋᵢ|: what of dV/dt may be rounding."""
+"""Share of the sum of |∂V/∂xᵢ ẋᵢ| up to which dV/dt may be rounding."""
 
 
 def states_in_ball(size: int, radius: float, until: float = 0.0) -> tuple[Array, Array]:
-    """Random states, shape (size, SAMPLES), and times, shape (1, SAMPLES) [s], the same ones each time.
+    """Random states, shape (size, SAMPLES), and times, shape (1, SAMPLES) [s], the same at every call.
 
     Directions are uniform, radii log-uniform over three decades up to ``radius``, times uniform.
 
     Args:
-        size: of a state.
+        size: number of components of a state.
         radius: the largest ‖x‖.
         until: the latest time [s].
     """
@@ -47,19 +47,19 @@ def sampled_lyapunov_function(
     strictly: bool = False,
     until: float = 0.0,
 ) -> LyapunovFunction:
-    """A Lyapunov function, after V = 0 at zero, V > 0 and dV/dt ≤ 0 were seen at :func:`states_in_ball`.
+    """Return V as a Lyapunov function after checking V = 0 at zero, V > 0 and dV/dt ≤ 0 at :func:`states_in_ball`.
 
     Args:
-        name: of the equation, for messages.
+        name: name of the equation, for messages.
         flow: the equation with numbers for gains.
         value: V, an expression in the flow's state and time.
-        radius: states up to this are looked at, in the unit of the deviations.
-        statement: what is known of dV/dt beyond the samples.
-        strictly: whether dV/dt < 0 is asked for, so that V is not merely kept.
-        until: states are looked at for times up to this [s].
+        radius: largest ‖x‖ of the sampled states, in the unit of the deviations.
+        statement: sentence on the sign of dV/dt beyond the samples.
+        strictly: True to require dV/dt < 0.
+        until: latest sampled time [s].
 
     Raises:
-        ModelError: if V is not positive or rises at one of them; the message gives the state and the numbers.
+        ModelError: if V is not positive or rises at a sample; the message states the state and the numbers.
     """
     reach = positive("radius", radius)
     gradient = ca.gradient(value, flow.state)
@@ -72,10 +72,10 @@ def sampled_lyapunov_function(
     V, rate, size_of_rate = (np.zeros((1, SAMPLES), order="F") for _ in outputs)
     kernel.loop(SAMPLES, 0, [states, times], [V, rate, size_of_rate])()
 
-    def refuse(i: int, what: str) -> ModelError:
-        place = np.array2string(states[:, i], precision=4)
+    def refuse(i: int, reason: str) -> ModelError:
+        state = np.array2string(states[:, i], precision=4)
         return ModelError(
-            f"{name} has no Lyapunov function: {what} at x = {place}, t = {times[0, i]:.4g} s, found among {SAMPLES} "
+            f"{name} has no Lyapunov function: {reason} at x = {state}, t = {times[0, i]:.4g} s, found among {SAMPLES} "
             f"states with ‖x‖ ≤ {reach:g}; choose another function, other gains or a smaller radius"
         )
 
@@ -86,7 +86,7 @@ def sampled_lyapunov_function(
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
         raise refuse(i, f"V = {V[0, i]:.4g} is not positive")
-    # Rounding that hides a kept V has either sign: among so many samples it is not always below zero.
+    # If V is constant, dV/dt is rounding of either sign: among so many samples it is not always below zero.
     bad = ~(rate[0] < 0.0) if strictly else ~(rate[0] <= ROUNDING * size_of_rate[0])
     if bad.any():
         i = int(np.flatnonzero(bad)[np.argmax(rate[0, bad])])

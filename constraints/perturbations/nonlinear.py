@@ -28,17 +28,19 @@ class Nonlinear(Perturbation):
     """ÿ = g(y, ẏ) for order 0, ẏ′ = g(y′) for order 1, with g(0) = 0.
 
     It must be stable at zero: either the linearization has eigenvalues with negative real parts only, which proves
-    it for small deviations, or V is given. V is checked at samples, V > 0 and dV/dt < 0: a sample proves nothing
-    between it and the next.
+    it for small deviations, or V is given. V is checked at samples, V > 0 and dV/dt < 0, which proves nothing between
+    them.
 
     Attributes:
-        g: the right side from y, ẏ and the gains, shape (m,).
+        g: right side as a function of y, ẏ and the gains, shape (m,).
         values: nominal gains by name.
         order: 0 or 1.
         rows: m.
-        lyapunov: V from y, ẏ and the gains, a scalar; xᵀPx with the P of the linearization, if a radius is given alone.
-        radius: of the ball ‖x‖ ≤ radius in which V is checked, in the unit of the deviations; 1 if V is given alone.
-        limits: range of each gain; positive if not said.
+        lyapunov: V as a function of y, ẏ and the gains, a scalar; if only a radius is given, xᵀPx with the P of the
+            linearization.
+        radius: radius of the ball ‖x‖ ≤ radius in which V is checked, in the unit of the deviations; 1 if only V is
+            given.
+        limits: range of each gain; positive if not given.
 
     Raises:
         ModelError: if g(0) ≠ 0, g or V is not such an expression, or neither proof succeeds.
@@ -53,31 +55,33 @@ class Nonlinear(Perturbation):
     limits: Mapping[str, Range] = field(default_factory=dict[str, Range], hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is not stable at zero."""
+        """Refuse an equation that is not stable at zero."""
         for name in ("values", "limits"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         if self.order not in (0, 1) or self.rows < 1:
             raise ModelError(
-                f"Nonlinear is for order 0 or 1 and at least one row, got order={self.order!r} and rows={self.rows!r}"
+                f"Nonlinear must have order 0 or 1 and at least one row, got order={self.order!r}, rows={self.rows!r}"
             )
-        if strange := sorted(set(self.limits) - set(self.values)):
-            raise ModelError(f"Nonlinear has ranges for {', '.join(strange)}, but gains {', '.join(self.values)}")
+        if unknown := sorted(set(self.limits) - set(self.values)):
+            raise ModelError(
+                f"limits= of Nonlinear has {', '.join(unknown)}, but the gains are {', '.join(self.values)}"
+            )
         self.require_ranges()
         self._certificate(prove=False)
 
     def __str__(self) -> str:
-        """Its gains, for messages."""
+        """Order, rows and gains, for messages."""
         listing = "".join(f", {name}={value!r}" for name, value in self.values.items())
         return f"Nonlinear(order={self.order}, rows={self.rows}{listing})"
 
     @property
     def gains(self) -> Mapping[str, float]:
-        """As given."""
+        """The given gains."""
         return self.values
 
     @property
     def ranges(self) -> Mapping[str, Range]:
-        """As given, positive otherwise."""
+        """The given ranges, positive otherwise."""
         return dict.fromkeys(self.values, Range.POSITIVE) | dict(self.limits)
 
     @property
@@ -102,7 +106,7 @@ class Nonlinear(Perturbation):
         flow = Flow.of(self)
         A = self._slope_at_zero(flow)
         eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
-        # A real part below this is rounding: a double eigenvalue comes out with an error of the root of it.
+        # A smaller real part is rounding: a double eigenvalue has an error of the square root of it.
         margin = 1e-7 * float(np.abs(A).max())
         stable = bool((eigenvalues.real < (0.0 if self.lyapunov is None else -margin)).all())
         if (eigenvalues.real > margin).any() or not (stable or self.lyapunov is not None):
@@ -128,13 +132,13 @@ class Nonlinear(Perturbation):
     def _slope_at_zero(self, flow: Flow) -> NDArray[np.float64]:
         known = {flow.state[i].element_hash() for i in range(flow.state.numel())}
         if foreign := sorted({s.name() for s in ca.symvar(flow.derivative) if s.element_hash() not in known}):
-            raise ModelError(f"g of Nonlinear uses {', '.join(foreign)}, neither deviations nor gains")
+            raise ModelError(f"g of Nonlinear uses {', '.join(foreign)}, which are neither deviations nor gains")
         at_zero = constant_values(ca.substitute(flow.derivative, flow.state, ca.SX.zeros(flow.state.numel())))
         if at_zero is None or at_zero.any():
-            raise ModelError(f"g must vanish at zero, so that the constraint itself is a solution; it is {at_zero}")
+            raise ModelError(f"g must vanish at zero, so that the constraint itself is a solution; g(0) = {at_zero}")
         A = self.state_matrix()
         if not np.isfinite(A).all():
-            raise ModelError(f"g has no finite slope at zero, but {A[-self.rows :]}; smooth it there")
+            raise ModelError(f"g must have a finite slope at zero, got {A[-self.rows :]}; smooth it there")
         return A
 
     def _value(self, flow: Flow, P: NDArray[np.float64]) -> ca.SX:

@@ -21,7 +21,7 @@ from .step_gains import SupportsAmplification, require_amplification
 
 @dataclass(frozen=True, eq=False)
 class Deviation:
-    """What a perturbation equation sees of its constraint.
+    """Deviation of a constraint, as a perturbation equation uses it.
 
     Attributes:
         value: y, y′ or z, shape (m,).
@@ -52,11 +52,11 @@ class Flow:
 
     @classmethod
     def of(cls, equation: Perturbation, gains: Mapping[str, ca.SX] | None = None) -> Flow:
-        """The flow of an equation of order 0 or 1.
+        """Build the flow of an equation of order 0 or 1.
 
         Args:
-            equation: on as many rows as it asks for, on one if any number will do.
-            gains: the symbol of each gain; the nominal numbers if not given.
+            equation: the equation, on as many rows as it requires, on one if any number is allowed.
+            gains: symbols by name; the nominal numbers if not given.
         """
         rows = equation.required_rows or 1
         value, time = ca.SX.sym("y", rows), ca.SX.sym("t")
@@ -70,8 +70,8 @@ class Flow:
 class Perturbation(Picklable, ABC):
     """Perturbation equation of one constraint.
 
-    For order 0 it is ÿ = g(y, ẏ, t), for order 1 ẏ′ = h(y′, t), for order 2 the algebraic z = 0. A subclass is one
-    file: it names its order and gains and writes the right side.
+    For order 0 it is ÿ = g(y, ẏ, t), for order 1 ẏ′ = h(y′, t), for order 2 the algebraic z = 0. A subclass defines its
+    order, its gains and the right side.
     """
 
     order: int
@@ -84,21 +84,21 @@ class Perturbation(Picklable, ABC):
 
     @property
     def ranges(self) -> Mapping[str, Range]:
-        """Range of each gain in which the equation is stable: positive, unless a subclass says otherwise."""
+        """Range of each gain in which the equation is stable: positive, unless a subclass overrides it."""
         return dict.fromkeys(self.gains, Range.POSITIVE)
 
     @property
     def required_rows(self) -> int | None:
-        """Number of rows m that a constraint must have for it; None if it treats each row alone."""
+        """Number of rows m that the constraint must have; None if each row is treated alone."""
         return None
 
     @abstractmethod
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
-        """The highest derivative that the deviation is made to have.
+        """Highest derivative that the deviation is made to have.
 
         Args:
-            deviation: what the constraint deviates by, and how fast.
-            gains: the symbol of each gain.
+            deviation: the deviation and its rate.
+            gains: symbols by name.
 
         Returns:
             g, h or z, shape (m,).
@@ -108,12 +108,12 @@ class Perturbation(Picklable, ABC):
         """
 
     def linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
-        """Matrix A of ẋ = A x at zero, x = (y, ẏ) for order 0, y′ for order 1, nothing for order 2.
+        """Matrix A of ẋ = A x at zero, x = (y, ẏ) for order 0, y′ for order 1, empty for order 2.
 
-        It is that of ``required_rows`` rows, of one row where each is treated alone.
+        It is that of ``required_rows`` rows, or of one row if each is treated alone.
 
         Args:
-            gains: the symbol of each gain.
+            gains: symbols by name.
         """
         if self.order == 2:
             return ca.SX(0, 0)
@@ -127,7 +127,7 @@ class Perturbation(Picklable, ABC):
         values = constant_values(matrix)
         if values is None:
             foreign = ", ".join(sorted({s.name() for s in ca.symvar(matrix)}))
-            raise ModelError(f"{self} uses {foreign}, neither deviations nor gains")
+            raise ModelError(f"{self} uses {foreign}, which are neither deviations nor gains")
         return values
 
     def certificate(self) -> Certificate:
@@ -165,40 +165,40 @@ class Perturbation(Picklable, ABC):
                 raise ModelError(f"{name} of {self} must be {self.ranges[name].value}, got {value!r}")
 
     def require_rows(self, deviation: Deviation) -> None:
-        """Raise ModelError if ``deviation`` has not the number of rows that the equation is for."""
+        """Raise ModelError if ``deviation`` does not have the number of rows that the equation requires."""
         rows = deviation.value.numel()
         if self.required_rows is not None and rows != self.required_rows:
             raise ModelError(
-                f"{self} is an equation for {self.required_rows} rows, but the constraint has {rows}: give the "
-                f"equation as many, or split the constraint"
+                f"{self} is an equation for {self.required_rows} rows, but the constraint has {rows}: use an equation "
+                f"for as many rows, or split the constraint"
             )
 
     @classmethod
     def for_step(cls, step: float, integrator: SupportsAmplification) -> Self:
-        """The equation of this kind whose discretised deviation contracts fastest.
+        """Return the equation of this kind whose discretised deviation contracts fastest.
 
-        Gains grow as 1/h (and 1/h² at y): after a large deviation they ask for large forces, so start on the
-        constraint, take a share of them where the equation offers one, or :class:`Bounded`.
+        Gains grow as 1/h (and 1/h² at y): after a large deviation they require large forces, so start on the
+        constraint, use a smaller share where the equation offers one, or use :class:`BoundedAcceleration`.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
 
         Raises:
             ModelError: if the integrator chooses its own steps, or the equation has no gains to choose.
         """
         raise ModelError(
             f"{cls.__name__} has no gains that could be chosen for a step of {step!r} s and "
-            f"{type(integrator).__name__}: take Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime "
-            "or Bounded"
+            f"{type(integrator).__name__}: use Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime "
+            "or BoundedAcceleration"
         )
 
     def contraction(self, step: float, integrator: SupportsAmplification) -> float:
-        """By how much one step multiplies a small deviation in the long run: max |R(λ h)|; above 1 it grows.
+        """Factor by which one step multiplies a small deviation in the long run, max |R(λ h)|; above 1 it grows.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
 
         Raises:
             ModelError: if the integrator chooses its own steps.
@@ -212,7 +212,7 @@ class Perturbation(Picklable, ABC):
 
 
 def lyapunov_matrix(A: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P with AᵀP + PA = −I, for a state matrix ``A`` whose eigenvalues have negative real parts."""
+    """Solve AᵀP + PA = −I for P, for a state matrix ``A`` whose eigenvalues have negative real parts."""
     import control  # Late: it takes as long to import as all of Erugin.
     from scipy.linalg import matrix_balance  # Late, for the same reason.
 

@@ -1,4 +1,4 @@
-"""Perturbation equations that are at zero at a prescribed time, whatever the start."""
+"""Perturbation equations that reach zero at a prescribed time, whatever the start."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PrescribedTime(Perturbation):
 
     Until t = T − τ the solutions are y = (T − t)ⁿ (c₁ + c₂(T − t)), for order 1 y′ = y′₀ ((T − t)/T)ⁿ: whatever the
     start, every deviation would be zero at T. The gains grow as 1/(T − t), which no step could follow to the end, so
-    that from T − τ on, and after T, they stay what they are then and the equation is linear. What is left at T is the
-    fraction ``remainder`` of the start, of the order of (τ/T)ⁿ. Both ÿ for n ≥ 2 and ẏ′ for n ≥ 1 stay bounded by their
-    values at the start times a number.
+    that from T − τ on, and after T, they are constant and the equation is linear. At T the fraction ``remainder`` of
+    the start remains, of the order of (τ/T)ⁿ. Both ÿ for n ≥ 2 and ẏ′ for n ≥ 1 are bounded by a multiple of their
+    values at the start.
 
     T counts from t = 0, not from the moment at which a constraint is switched on.
 
@@ -48,7 +48,7 @@ class PrescribedTime(Perturbation):
     order: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
+        """Refuse inconsistent numbers and unstable gains."""
         if self.order not in (0, 1):
             raise ModelError(f"PrescribedTime is for order 0 or 1, got order={self.order!r}")
         self.require_ranges()
@@ -65,21 +65,21 @@ class PrescribedTime(Perturbation):
 
     def right_side(self, deviation: Deviation, gains: Mapping[str, ca.SX]) -> ca.SX:
         """ÿ or ẏ′, with the gains of this time."""
-        left = ca.fmax(gains["time"] - deviation.time, gains["cap"])
-        return self._pull(deviation, left, gains["power"])
+        remaining = ca.fmax(gains["time"] - deviation.time, gains["cap"])
+        return self._pull(deviation, remaining, gains["power"])
 
     def linearization(self, gains: Mapping[str, ca.SX]) -> ca.SX:
         """State matrix of one row when the gains are largest: from T − τ on.
 
-        Before, its eigenvalues are the same times τ/s, and so nearer to zero.
+        Before, its eigenvalues are these times τ/s, and so nearer to zero.
 
         Args:
-            gains: the symbol of each gain.
+            gains: symbols by name.
         """
-        n, left = gains["power"], gains["cap"]
+        n, remaining = gains["power"], gains["cap"]
         if self.order == 1:
-            return ca.densify(-n / left)
-        last = ca.horzcat(-n * (n + 1) / left**2, -2 * n / left)
+            return ca.densify(-n / remaining)
+        last = ca.horzcat(-n * (n + 1) / remaining**2, -2 * n / remaining)
         return ca.densify(ca.vertcat(ca.SX(ca.DM([[0.0, 1.0]])), last))
 
     def certificate(self) -> Certificate:
@@ -95,8 +95,8 @@ class PrescribedTime(Perturbation):
             V = y**2
             statement = "dV/dt = −2n y′²/s < 0 wherever y′ ≠ 0: proven, for all deviations and times"
         else:
-            left = ca.fmax(self.time - flow.time, self.cap)
-            state = ca.vertcat(y, left * rate)
+            remaining = ca.fmax(self.time - flow.time, self.cap)
+            state = ca.vertcat(y, remaining * rate)
             V = ca.dot(state, ca.DM(self._scaled_lyapunov()) @ state)
             statement = "dV/dt < 0 before and after T − τ, as two negative definite matrices prove, for all deviations"
         function = sampled_lyapunov_function(
@@ -107,7 +107,7 @@ class PrescribedTime(Perturbation):
 
     @property
     def remainder(self) -> NDArray[np.float64]:
-        """Matrix that takes the state (y, ẏ), or y′, at t = 0 to that at T, shape (2, 2) or (1, 1)."""
+        """Matrix that maps the state (y, ẏ), or y′, at t = 0 to that at T, shape (2, 2) or (1, 1)."""
         from scipy.linalg import expm  # Late: it takes as long to import as much of Erugin.
 
         n, s, T = self.power, self.cap, self.time
@@ -115,8 +115,10 @@ class PrescribedTime(Perturbation):
         if self.order == 1:
             return np.asarray(last * (s / T) ** n, dtype=np.float64)
 
-        def basis(left: float) -> NDArray[np.float64]:
-            return np.array([[left**n, left ** (n + 1)], [-n * left ** (n - 1), -(n + 1) * left**n]])
+        def basis(remaining: float) -> NDArray[np.float64]:
+            return np.array(
+                [[remaining**n, remaining ** (n + 1)], [-n * remaining ** (n - 1), -(n + 1) * remaining**n]]
+            )
 
         return np.asarray(last @ np.linalg.solve(basis(T).T, basis(s).T).T, dtype=np.float64)
 
@@ -124,11 +126,11 @@ class PrescribedTime(Perturbation):
     def for_step(
         cls, step: float, integrator: SupportsAmplification, *, time: float = 1.0, power: float = 3.0, order: int = 0
     ) -> Self:
-        """The cap with which the discretised deviation contracts fastest from T − τ on.
+        """Return the equation with the cap for which the discretised deviation contracts fastest from T − τ on.
 
         Args:
             step: h [s].
-            integrator: anything that says by how much one step multiplies a solution of ẏ = λ y.
+            integrator: integrator with a fixed step, whose ``amplification`` the gains are chosen for.
             time: T [s].
             power: n.
             order: 0 or 1.
@@ -140,10 +142,10 @@ class PrescribedTime(Perturbation):
         eigenvalues: list[complex] = unit.stable_eigenvalues().tolist()
         return cls(finite("time", time), 1.0 / fastest_scale(step, integrator, eigenvalues), power, order)
 
-    def _pull(self, deviation: Deviation, left: ca.SX, n: ca.SX) -> ca.SX:
+    def _pull(self, deviation: Deviation, remaining: ca.SX, n: ca.SX) -> ca.SX:
         if self.order == 1:
-            return -n / left * deviation.value
-        return -2 * n / left * deviation.rate - n * (n + 1) / left**2 * deviation.value
+            return -n / remaining * deviation.value
+        return -2 * n / remaining * deviation.rate - n * (n + 1) / remaining**2 * deviation.value
 
     def _scaled_lyapunov(self) -> NDArray[np.float64]:
         """P with FᵀP + PF < 0 for both matrices of s dξ/dt = F ξ: before the cap, where ds/dt = −1, and after it.

@@ -1,4 +1,4 @@
-"""A perturbation equation like sliding mode: it keeps what disturbs the rows within a stated ball."""
+"""A perturbation equation like sliding mode: under bounded disturbances deviations end in a known ball."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .perturbation import Deviation, Flow, Perturbation, lyapunov_matrix
 class Sliding(Perturbation):
     """ṡ = −ρ sat(s/φ) with s = ẏ + c y for order 0 and s = y′ for order 1, row by row; sat(x) = x within ±1, else ±1.
 
-    On a plant whose rows are disturbed, ÿ = g(y, ẏ) + δ(t) with |δ| ≤ D (D bounds what Θ M⁻¹ times the unknown forces
-    can be), it is ṡ = −ρ sat(s/φ) + δ. If ρ > D, then |s| falls at least at the rate ρ − D until it is in the layer
-    |s| ≤ φ, and ends in |s| ≤ φ D/ρ, so |y| ≤ φ D/(ρ c): as small as the layer is thin, by a pull that never exceeds
-    ρ + c |ẏ|. If ρ ≤ D nothing is promised. A thin layer is a fast equation, of the rate ρ/φ, and asks for short steps;
-    without a layer it would chatter [SlotineLi1991]_ section 7.2.
+    On a plant whose rows are disturbed, ÿ = g(y, ẏ) + δ(t) with |δ| ≤ D (D bounds Θ M⁻¹ times the unknown forces), it
+    is ṡ = −ρ sat(s/φ) + δ. If ρ > D, then |s| falls at least at the rate ρ − D until it is in the layer |s| ≤ φ, and
+    ends in |s| ≤ φ D/ρ, so |y| ≤ φ D/(ρ c): as small as the layer is thin, by a pull that never exceeds ρ + c |ẏ|. If
+    ρ ≤ D nothing is guaranteed. A thin layer is a fast equation, of the rate ρ/φ, and requires short steps; without a
+    layer it would chatter [SlotineLi1991]_ section 7.2.
 
     Globally asymptotically stable without disturbance: V = ½s² + ½ρ (√(l² + y²) − l) with l = φ/c falls.
 
@@ -83,30 +83,30 @@ class Sliding(Perturbation):
         return Certificate(eigenvalues, float(-eigenvalues.real.max()), P, function)
 
     def ultimate_bound(self, disturbance: float) -> tuple[float, float]:
-        """Where deviations end: the largest |y| and |ẏ|, φD/(ρc) and 2φD/ρ; for order 1 |y′|, φD/ρ, and |ẏ′|, 2D.
+        """Ultimate bounds of |y| and |ẏ|, φD/(ρc) and 2φD/ρ; for order 1 of |y′|, φD/ρ, and of |ẏ′|, 2D.
 
-        A constant δ = D reaches the first; the second is sharp for order 1, and for order 0 the nearer the thinner the
-        layer.
+        A constant δ = D reaches the first; the second is sharp for order 1, and for order 0 the sharper the thinner
+        the layer.
 
         Args:
             disturbance: D, the largest |δ|, in the unit of the gain.
 
         Raises:
-            ModelError: if the gain is not above it; the message says what it must exceed.
+            ModelError: if the gain does not exceed the disturbance.
         """
         D = self._below_gain(disturbance)
         inside = self.layer * D / self.gain
         return (inside, 2.0 * D) if self.order == 1 else (inside / self.gains["rate"], 2.0 * inside)
 
     def reaching_time(self, value: float, disturbance: float) -> float:
-        """Time after which |s| ≤ φ at the latest, (|s₀| − φ)/(ρ − D) [s].
+        """Upper bound of the time after which |s| ≤ φ, (|s₀| − φ)/(ρ − D) [s].
 
         Args:
             value: s₀ = ẏ + c y at the start, y′ for order 1.
             disturbance: D, the largest |δ|, in the unit of the gain.
 
         Raises:
-            ModelError: if a number is not finite, or the gain is not above the disturbance.
+            ModelError: if a number is not finite, or the gain does not exceed the disturbance.
         """
         D = self._below_gain(disturbance)
         return max(0.0, (abs(finite("value", value)) - self.layer) / (self.gain - D))
@@ -115,12 +115,12 @@ class Sliding(Perturbation):
         D = not_negative("disturbance", disturbance)
         if self.gain <= D:
             raise ModelError(
-                f"nothing holds against a disturbance of {D:g} with gain={self.gain:g}: the gain must exceed it; take "
+                f"gain={self.gain:g} gives no bound against a disturbance of {D:g}: the gain must exceed it; use "
                 f"gain > {D:g}"
             )
         return D
 
 
 def saturation(value: ca.SX) -> ca.SX:
-    """A ``value`` x within ±1, and ±1 beyond, shape (m,)."""
+    """``value`` clipped to ±1, shape (m,)."""
     return ca.fmax(ca.fmin(value, 1.0), -1.0)

@@ -10,17 +10,17 @@ from ...symbolic.errors import ModelError
 from ...symbolic.validation import finite, positive
 
 LARGEST_PRODUCT = 12.0
-"""Products λ h are looked for up to this modulus of each part: no explicit method of four stages is stable beyond."""
+"""Largest modulus of each part of λ h that is searched: no explicit method of four stages is stable beyond."""
 GRID = 0.1
 TIE = 1e-6
-"""Contractions that differ by less are equally fast; then the eigenvalue of least modulus asks for the least force."""
+"""Contractions that differ by less count as equal; then the eigenvalue of least modulus requires the least force."""
 
 
 class SupportsAmplification(Protocol):
-    """Whatever says by how much its step multiplies a solution; every integrator with a fixed step does."""
+    """An integrator whose step multiplies a solution by a known factor, as every integrator with a fixed step does."""
 
     def amplification(self, z: complex) -> float:
-        """|R(z)|: by how much one step h multiplies a solution of ẏ = λ y, with z = λ h."""
+        """|R(z)|, the factor by which one step h multiplies a solution of ẏ = λ y, with z = λ h."""
         ...
 
 
@@ -28,18 +28,18 @@ def fastest_pair(step: float, integrator: SupportsAmplification) -> complex:
     """λ, Im λ ≥ 0, for which max(|R(λ h)|, |R(λ̄ h)|) is least: that of a pair of eigenvalues, double if it is real.
 
     For the classical Runge–Kutta method λ h = −1.7294 + 0.8890i is a zero of R, and so is its conjugate; then R(h A)
-    vanishes by the theorem of Cayley and Hamilton, and a deviation is gone after one step. It has another such pair,
-    −0.2706 ± 2.5048i, that would ask for larger forces.
+    vanishes by the theorem of Cayley and Hamilton, and a deviation vanishes after one step. It has another such pair,
+    −0.2706 ± 2.5048i, that would require larger forces.
 
     Args:
         step: h [s].
-        integrator: anything with an amplification.
+        integrator: integrator with a fixed step.
 
     Returns:
         λ [1/s].
 
     Raises:
-        ModelError: if the integrator chooses its own steps, or ever stronger gains contract ever faster.
+        ModelError: if the integrator chooses its own steps, or stronger gains always contract faster.
     """
     h = _checked_step(step, integrator)
 
@@ -66,13 +66,13 @@ def fastest_rate(step: float, integrator: SupportsAmplification) -> float:
 
     Args:
         step: h [s].
-        integrator: anything with an amplification.
+        integrator: integrator with a fixed step.
 
     Returns:
         k [1/s].
 
     Raises:
-        ModelError: if the integrator chooses its own steps, or ever stronger gains contract ever faster.
+        ModelError: if the integrator chooses its own steps, or stronger gains always contract faster.
     """
     h = _checked_step(step, integrator)
 
@@ -84,7 +84,7 @@ def fastest_scale(step: float, integrator: SupportsAmplification, eigenvalues: l
 
     Args:
         step: h [s].
-        integrator: anything with an amplification.
+        integrator: integrator with a fixed step.
         eigenvalues: λ, with negative real parts; only their ratios matter.
 
     Raises:
@@ -98,7 +98,7 @@ def fastest_scale(step: float, integrator: SupportsAmplification, eigenvalues: l
 
 
 def require_share(share: float) -> float:
-    """``share`` as a float; raises ModelError unless 0 < share ≤ 1."""
+    """Return ``share`` as a float; raise ModelError unless 0 < share ≤ 1."""
     number = finite("share", share)
     if not 0.0 < number <= 1.0:
         raise ModelError(f"share must be greater than zero and at most 1, got {share!r}")
@@ -106,13 +106,13 @@ def require_share(share: float) -> float:
 
 
 def require_amplification(integrator: SupportsAmplification) -> None:
-    """Raise ModelError if it is no integrator, or has no amplification of its own, |R(0)| = 1."""
+    """Raise ModelError unless it is an integrator with a fixed step, |R(0)| = 1."""
     if isinstance(integrator, type) or not callable(getattr(integrator, "amplification", None)):
         raise ModelError(f"integrator must be an object with an amplification, such as RK4(), got {integrator!r}")
     if abs(integrator.amplification(0j) - 1.0) > 1e-9:
         raise ModelError(
-            f"{type(integrator).__name__} has no amplification, |R(0)| = {integrator.amplification(0j):g} in place "
-            f"of 1: it chooses its own steps, so no gains are best for one; use a method with a fixed step, such as RK4"
+            f"{type(integrator).__name__} has no amplification, |R(0)| = {integrator.amplification(0j):g} instead of "
+            f"1: it chooses its own steps, so that no gains are best for one; use a fixed step, such as RK4"
         )
 
 
@@ -135,21 +135,21 @@ def _fastest(growth: Callable[[float], float], integrator: SupportsAmplification
 def _best_minimum(
     growth: Callable[[float, float], float],
     starts: list[tuple[float, float]],
-    seen: float,
+    least: float,
     integrator: SupportsAmplification,
 ) -> tuple[float, float]:
     found = sorted((growth(*point), point) for point in (_descend(growth, start) for start in starts))
-    if not found or found[0][0] > seen + TIE:
+    if not found or found[0][0] > least + TIE:
         raise ModelError(
-            f"{type(integrator).__name__} contracts a deviation ever faster as its gains grow, down to {seen:.3g} per "
+            f"{type(integrator).__name__} contracts a deviation ever faster as its gains grow, down to {least:.3g} per "
             f"step at |λ h| = {LARGEST_PRODUCT:g}: there are no fastest gains; choose them by the forces that they "
-            "ask for"
+            "require"
         )
     return min((point for value, point in found if value <= found[0][0] + TIE), key=lambda p: p[0] ** 2 + p[1] ** 2)
 
 
 def _descend(growth: Callable[[float, float], float], start: tuple[float, float]) -> tuple[float, float]:
-    """A minimum near ``start`` by pattern search, which needs no slope: |R| has a corner at each zero of R."""
+    """Return a minimum near ``start`` by pattern search, which needs no slope: |R| has a corner at each zero of R."""
     (x, y), size = start, GRID / 2
     best = growth(x, y)
     while size > 1e-16:

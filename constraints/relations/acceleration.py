@@ -23,14 +23,14 @@ def path_curvature(
     """Second-order nonholonomic program: the point's path in the plane has the curvature κ [Jarzebowska2005]_.
 
     (ẋ₁ẍ₂ − ẋ₂ẍ₁)/|ẋ| − κ|ẋ|² = 0 [m/s²]: the acceleration across the motion is that of a circle of radius 1/|κ|, to the
-    left for κ > 0. It is affine in the accelerations, and says nothing at rest, where it is zero whatever they are.
+    left for κ > 0. It is affine in the accelerations, and imposes nothing at rest, where it is zero for all of them.
 
     Args:
         point: x, shape (2,) [m].
-        value: κ [1/m], a number (then the parameter ``name.value``) or an expression in time, place and velocity.
+        value: κ [1/m], a number (then the parameter ``name.value``) or an expression in time, position and velocity.
         perturbation: equation of order 2; ``Exact()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages.
+        name: name in messages.
     """
     x = column(name, "the point", point, (2,))
     kappa, own = quantity(name, "value", value, parameters)
@@ -60,7 +60,7 @@ def tangential_acceleration(
         value: w [m/s²], a number (then the parameter ``name.value``) or an expression.
         perturbation: equation of order 2; ``Exact()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages.
+        name: name in messages.
     """
     x = column(name, "the point", point)
     w, own = quantity(name, "value", value, parameters)
@@ -80,17 +80,17 @@ def bounded_tangential_acceleration(
 ) -> Constraint:
     """A speed reached under a bound on the tangential acceleration, as an equality program of second order.
 
-    ẋ·ẍ/|ẋ| − w̄ tanh(k (s − |ẋ|)/w̄) = 0: |ẋ| → s, at first with nearly the acceleration w̄ and never with more, at last
+    ẋ·ẍ/|ẋ| − w̄ tanh(k (s − |ẋ|)/w̄) = 0: |ẋ| → s, at first with nearly the acceleration w̄ and never more, finally
     like exp(−k t). For constant s, sinh(k (s − |ẋ|)/w̄) falls exactly as exp(−k t).
 
     Args:
         point: x, shape (n,) [m].
-        speed: s [m/s], a number not below zero (then the parameter ``name.speed``) or an expression.
+        speed: s [m/s], a number of at least zero (then the parameter ``name.speed``) or an expression.
         bound: w̄ [m/s²], a number greater than zero (then the parameter ``name.bound``) or an expression.
         rate: k [1/s], the parameter ``name.rate``.
         perturbation: equation of order 2; ``Exact()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages.
+        name: name in messages.
     """
     x = column(name, "the point", point)
     s, own = quantity(name, "speed", speed, parameters, Range.NOT_NEGATIVE)

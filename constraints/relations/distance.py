@@ -20,22 +20,22 @@ def distance(
     parameters: Parameters = NO_PARAMETERS,
     name: str = "distance",
 ) -> Constraint:
-    """Holonomic program or natural constraint y = |x₁ − x₂| − ℓ = 0, as of a rod without mass.
+    """Holonomic program or natural constraint y = |x₁ − x₂| − ℓ = 0, as of a massless rod.
 
-    The row vanishes where the points meet; to hold two points together use
+    The row vanishes where the points meet; to join two points use
     :func:`~erugin.constraints.synchronized`, or :func:`~erugin.robots.mechanism` for a joint.
 
     Args:
         first: x₁, shape (n,) [m].
         second: x₂, shape (n,) [m]; expressions or numbers.
         length: ℓ [m], a number greater than zero (then the parameter ``name.length``) or an expression. A natural
-            constraint has no parameters but its robot's: there give one of those, or ``ca.SX(1.0)``.
+            constraint has no parameters but its robot's: give one of those, or ``ca.SX(1.0)``.
         perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Raises:
-        ModelError: for points of different spaces, or a length that is not positive.
+        ModelError: if the points are of different dimensions, or the length is not positive.
     """
     x = column(name, "the first point", first)
     y = column(name, "the second point", second)

@@ -1,4 +1,4 @@
-"""Numbers and expressions as arguments of constraints: a number becomes a parameter, an expression stays one."""
+"""Numbers and expressions as arguments of constraints: a number becomes a parameter, an expression is used as it is."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Quantity = float | ca.SX
 """A number, or a scalar expression in the robot's symbols and ``parameters``."""
 
 SMALL = 1e-9
-"""Length [m] or speed [m/s] below which a norm is rounded off, so that its derivative stays finite at zero."""
+"""Length [m] or speed [m/s] below which a norm is smoothed, so that its derivative stays finite at zero."""
 
 
 def quantity(
     label: str, key: str, value: Quantity, parameters: Parameters, limits: Range = Range.ANY
 ) -> tuple[ca.SX, Parameters]:
-    """The expression of a quantity, and the parameters that it brings along with those given.
+    """Return the expression of a quantity, and the given parameters with those that it adds.
 
     Args:
         label: name of the constraint; the parameter of a number is called ``label.key``.
-        key: what the quantity is.
+        key: name of the quantity.
         value: number or scalar expression.
-        parameters: those that expressions of the constraint use.
-        limits: what a number may be.
+        parameters: parameters that expressions of the constraint use.
+        limits: range of a number.
 
     Raises:
-        ModelError: for anything else than a finite number in its range or a scalar expression.
+        ModelError: if it is neither a finite number in its range nor a scalar expression.
     """
     if isinstance(value, ca.SX):
         if value.shape != (1, 1):
@@ -47,29 +47,29 @@ def quantity(
 
 
 Column = ca.SX | ArrayLike | Sequence[ca.SX | float]
-"""A column of expressions or of numbers, shape (m,); one of either for m = 1."""
+"""A column of expressions or of numbers, shape (m,); a single one for m = 1."""
 
 
-def column(label: str, what: str, value: Column, sizes: tuple[int, ...] = ()) -> ca.SX:
-    """A column of expressions; raises ModelError for anything else.
+def column(label: str, role: str, value: Column, sizes: tuple[int, ...] = ()) -> ca.SX:
+    """Return a column of expressions; raise ModelError for anything else.
 
     Args:
         label: name of the constraint.
-        what: names the column in the message.
+        role: description of the column for the message.
         value: expressions, or finite numbers.
         sizes: allowed numbers of rows; any if empty.
     """
-    found = value if isinstance(value, ca.SX) else _join_column(f"{what} of {label!r}", value)
+    found = value if isinstance(value, ca.SX) else _join_column(f"{role} of {label!r}", value)
     if found is None or found.size2() != 1 or (sizes and found.size1() not in sizes):
         size = f"{' or '.join(map(str, sizes))} " if sizes else ""
         raise ModelError(
-            f"constraint {label!r}: {what} must be a column of {size}CasADi SX expressions or numbers, got {value!r}"
+            f"constraint {label!r}: {role} must be a column of {size}CasADi SX expressions or numbers, got {value!r}"
         )
     return ca.densify(found)
 
 
 def _join_column(name: str, value: object) -> ca.SX | None:
-    """A number, numbers, or a list of numbers and expressions as a column; None if it is none of them."""
+    """Return a number, numbers, or a list of numbers and expressions as a column; None for anything else."""
     if isinstance(value, list | tuple):
         entries = cast(Sequence[ca.SX | float], value)
         if any(isinstance(entry, ca.SX) for entry in entries):

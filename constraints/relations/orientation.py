@@ -21,23 +21,23 @@ def orientation(
     parameters: Parameters = NO_PARAMETERS,
     name: str = "orientation",
 ) -> Constraint:
-    """Holonomic program y = 2 n sin(ϑ/2) = 0, where R = R_d exp(n× ϑ): ϑ is the angle left to turn, n its axis.
+    """Holonomic program y = 2 n sin(ϑ/2) = 0, where R = R_d exp(n× ϑ): ϑ is the remaining angle, n its axis.
 
     With E = R_dᵀR, y = vee(E − Eᵀ)/√(1 + tr E) in space, y = (E₂₁ − E₁₂)/√(2 + tr E) in the plane. To first order y is
-    the angle [rad]; it grows up to ϑ = π, where the way back is not unique and y is not defined.
+    the angle [rad]; it grows up to ϑ = π, where the shortest rotation is not unique and y is not defined.
 
     Args:
         rotation: R, the body's axes in the world, shape (3, 3) or (2, 2), such as ``robot.frames["tool"].rotation``.
         target: R_d, expressions or numbers of the same shape.
         perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Returns:
         A constraint of order 0 with three rows, the components of y along the axes of the target; one in the plane.
 
     Raises:
-        ModelError: for shapes that do not fit, or a target of numbers that is no rotation.
+        ModelError: if the shapes do not fit, or a target of numbers is not a rotation matrix.
     """
     goal = target if isinstance(target, ca.SX) else _numbers(name, target)
     if not isinstance(rotation, ca.SX) or rotation.shape not in ((2, 2), (3, 3)) or goal.shape != rotation.shape:
@@ -66,7 +66,7 @@ def _numbers(name: str, target: ArrayLike) -> ca.SX:
     miss = float(np.abs(R @ R.T - np.eye(len(R))).max())
     if not miss < 1e-9 or not np.linalg.det(R) > 0.0:
         raise ModelError(
-            f"constraint {name!r}: the target is no rotation: R Rᵀ is off the identity by {miss:.3g} and its "
-            f"determinant is {np.linalg.det(R):.3g}"
+            f"constraint {name!r}: the target is not a rotation matrix: R Rᵀ differs from the identity by {miss:.3g} "
+            f"and its determinant is {np.linalg.det(R):.3g}"
         )
     return ca.SX(ca.DM(R))

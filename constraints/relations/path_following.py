@@ -28,21 +28,21 @@ def follow(
     """Nonholonomic program constraints ψ(q, v, t) = d/dt x(q, t) − w(x(q, t), t) = 0, one per coordinate of the point.
 
     Args:
-        field: the velocity w that the point must have.
+        field: field of the velocity w that the point must have.
         point: the point x, such as ``robot.points["tip"]``, shape (n,) [m].
         perturbation: equation of order 1 for the deviation ψ [m/s]; ``FirstOrder()`` if not given.
-        name: shown in messages and in the names of its gains.
-        when: the condition on which it is on, see :meth:`Constraint.switched`; always if not given.
+        name: name in messages and prefix of its gains.
+        when: condition under which it is on, see :meth:`Constraint.switched`; always on if not given.
 
     Returns:
         A constraint of order 1 with n rows.
 
     Raises:
-        ModelError: if the point is not a place in the field's space.
+        ModelError: if the point is not a position in the field's space.
     """
     if not isinstance(point, ca.SX) or point.shape != (field.dimension, 1):
         raise ModelError(
-            f"constraint {name!r}: the field lives in {field.dimension} dimensions, so the point must be a column of "
+            f"constraint {name!r}: the field has {field.dimension} dimensions, so the point must be a column of "
             f"{field.dimension} CasADi SX expressions, got {point!r}"
         )
 
@@ -68,38 +68,38 @@ def on_curve(
 ) -> Constraint:
     """Holonomic program y = f(x(q, t), t) = 0: path following without a law of motion along the path.
 
-    The curve may be straight, a spline, given by its equation or by any parametrisation (:func:`parametric`), and
-    move. It leaves the motion along it free; add :func:`speed_along`, or use a field.
+    The curve may be straight, a spline, given by an implicit equation or by a parametrisation (:func:`parametric`), and
+    may move. It leaves the motion along it free; add :func:`speed_along`, or use a field.
 
     Args:
-        curve: k functions that vanish on it [m].
+        curve: curve of k functions that vanish on it [m].
         point: x, such as ``robot.points["tip"]``, shape (n,) [m].
         perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Returns:
         A constraint of order 0 with k rows [m].
 
     Raises:
-        ModelError: if the point is not a place in the curve's space.
+        ModelError: if the point is not a position in the curve's space.
     """
-    place = require_place(curve, point, name)
+    x = require_point(curve, point, name)
     return Constraint(
         0,
-        lambda c: curve.functions(place, c.t),
+        lambda c: curve.functions(x, c.t),
         Baumgarte() if perturbation is None else perturbation,
         curve.parameters,
         name,
     )
 
 
-def require_place(curve: Curve, point: ca.SX, name: str) -> ca.SX:
-    """The point, if it is a place in the curve's space; raises ModelError otherwise.
+def require_point(curve: Curve, point: ca.SX, name: str) -> ca.SX:
+    """Return the point; raise ModelError unless it is a position in the curve's space.
 
     Args:
         curve: the curve.
-        point: the place.
-        name: of the constraint.
+        point: the position.
+        name: name of the constraint.
     """
     if not isinstance(curve, Curve):
         raise ModelError(f"constraint {name!r} needs a curve, got {curve!r}")
@@ -121,17 +121,17 @@ def speed(
 ) -> Constraint:
     """Nonholonomic program, nonlinear in the velocities: y′ = |ẋ| − s = 0.
 
-    The row vanishes at rest, where the motion has no direction yet; start it moving.
+    The row vanishes at rest, where the motion has no direction; start in motion.
 
     Args:
         point: x, shape (n,) [m].
-        value: s [m/s], a number not below zero (then the parameter ``name.value``) or an expression.
+        value: s [m/s], a number of at least zero (then the parameter ``name.value``) or an expression.
         perturbation: equation of order 1 for the deviation; ``FirstOrder()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Raises:
-        ModelError: for a negative number, or a point that is no column.
+        ModelError: if the number is negative, or the point is not a column.
     """
     x = column(name, "the point", point)
     s, own = quantity(name, "value", value, parameters, Range.NOT_NEGATIVE)
@@ -150,7 +150,7 @@ def speed_along(
 ) -> Constraint:
     """Nonholonomic program y′ = τ(x, t)·ẋ − s = 0, τ the unit tangent of the curve in its direction of travel.
 
-    Together with :func:`on_curve` it fixes the motion of the point; s = 0 holds it in its place.
+    Together with :func:`on_curve` it fixes the motion of the point; s = 0 stops it.
 
     Args:
         curve: a path, n − 1 functions in n dimensions.
@@ -158,12 +158,12 @@ def speed_along(
         value: s [m/s], a number (then the parameter ``name.value``) or an expression.
         perturbation: equation of order 1 for the deviation; ``FirstOrder()`` if not given.
         parameters: symbols in the expressions that are neither the robot's nor the curve's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Raises:
-        ModelError: if the point is not a place in the curve's space, or the curve is a surface.
+        ModelError: if the point is not a position in the curve's space, or the curve is a surface.
     """
-    place = require_place(curve, point, name)
+    x = require_point(curve, point, name)
     s, own = quantity(name, "value", value, parameters)
     y, t = ca.SX.sym("x", curve.dimension), ca.SX.sym("t")
     rows = curve.functions(y, t).numel()
@@ -176,8 +176,8 @@ def speed_along(
     direction = tangent / ca.norm_2(tangent)
 
     def residual(c: Coordinates) -> ca.SX:
-        along = ca.substitute(direction, ca.vertcat(y, t), ca.vertcat(place, c.t))
-        return ca.dot(along, c.rate(place)) - s
+        along = ca.substitute(direction, ca.vertcat(y, t), ca.vertcat(x, c.t))
+        return ca.dot(along, c.rate(x)) - s
 
     equation = FirstOrder() if perturbation is None else perturbation
     return Constraint(1, residual, equation, Parameters.collect([own, curve.parameters]), name)

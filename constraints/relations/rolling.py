@@ -29,8 +29,8 @@ def rolling(
 ) -> Constraint:
     """Nonholonomic constraint, linear in v: the point of the body at the contact moves with the surface.
 
-    y′ = Dᵀ(ċ + Ṙ Rᵀ(x − c) − u) = 0, with ω× = Ṙ Rᵀ. Where the contact is held by another constraint, or in
-    coordinates that hold it, the component along the surface's normal says nothing: leave it out by ``directions``.
+    y′ = Dᵀ(ċ + Ṙ Rᵀ(x − c) − u) = 0, with ω× = Ṙ Rᵀ. If another constraint or the coordinates already maintain the
+    contact, the component along the surface's normal is redundant: leave it out by ``directions``.
 
     Args:
         rotation: R, the body's axes in the world, shape (n, n) with n = 2 or 3, such as
@@ -42,13 +42,13 @@ def rolling(
             world if not given.
         perturbation: equation of order 1 for the deviation; ``FirstOrder()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Returns:
         A constraint of order 1 with k rows [m/s].
 
     Raises:
-        ModelError: for shapes that do not fit.
+        ModelError: if the shapes do not fit.
     """
     c, x = column(name, "the center", center, (2, 3)), column(name, "the contact", contact, (2, 3))
     n = c.numel()

@@ -24,8 +24,8 @@ def synchronized(
 ) -> Constraint:
     """Holonomic program y = x₁ − r x₂ − d = 0.
 
-    For two robots, :func:`~erugin.robots.combine` makes one of them. The force is shared between both as Gauss's
-    principle asks: the lighter one gives way more.
+    For two robots, :func:`~erugin.robots.combine` makes one of them. The force is shared between both by Gauss's
+    principle: the lighter one gives way more.
 
     Args:
         first: x₁, points or joints, shape (m,).
@@ -34,22 +34,23 @@ def synchronized(
         ratio: r, as of a gear; a number other than zero, or a scalar expression.
         perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
         parameters: symbols in the expressions that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Raises:
-        ModelError: for sizes that differ, or a ratio of zero.
+        ModelError: if the sizes differ, or the ratio is zero.
     """
     x, y = column(name, "the first output", first), column(name, "the second output", second)
     d = ca.SX.zeros(x.numel()) if offset is None else column(name, "the offset", offset)
     if not x.numel() == y.numel() == d.numel():
         raise ModelError(
-            f"constraint {name!r}: the outputs and the offset have {x.numel()}, {y.numel()}, {d.numel()} rows"
+            f"constraint {name!r}: the outputs and the offset must have the same size, got {x.numel()}, {y.numel()} "
+            f"and {d.numel()} rows"
         )
     r = ratio if isinstance(ratio, ca.SX) else ca.SX(finite(f"ratio of {name!r}", ratio))
     if r.shape != (1, 1):
         raise ModelError(f"ratio of {name!r} must be a scalar, got shape {r.shape}")
     if r.is_zero():
-        raise ModelError(f"constraint {name!r}: a ratio of {ratio!r} ties the first output to nothing")
+        raise ModelError(f"constraint {name!r}: the ratio must not be zero, got {ratio!r}")
     return holonomic(x - r * y - d, perturbation=perturbation, parameters=parameters, name=name)
 
 
@@ -63,18 +64,19 @@ def tracking(
 ) -> Constraint:
     """Holonomic program y = x(q, t) − r(t) = 0.
 
-    An underactuated robot can follow as many outputs as its inputs reach: choose them, and realise the program with
-    ``realization="actuated"``; what the passive joints do then is the internal dynamics of the program, and not judged.
+    An underactuated robot can follow as many outputs as it has inputs that act on them: choose them, and realise the
+    program with ``realization="actuated"``; the motion of the passive joints is then the internal dynamics of the
+    program, whose stability is not checked.
 
     Args:
-        output: x, what must move so: a point, some of its coordinates, joints, shape (m,).
+        output: x, the quantities that must move so: a point, some of its coordinates, joints, shape (m,).
         target: r, expressions in the robot's time ``robot.t`` and ``parameters``, or numbers, shape (m,).
         perturbation: equation of order 0 for the deviation; ``Baumgarte()`` if not given.
         parameters: symbols that are not the robot's.
-        name: shown in messages and in the names of its gains.
+        name: name in messages and prefix of its gains.
 
     Raises:
-        ModelError: if the two are not columns of one size.
+        ModelError: if the two are not columns of the same size.
     """
     x = column(name, "the output", output)
     r = column(name, "the target", target)

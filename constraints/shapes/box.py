@@ -11,13 +11,12 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import not_negative, point_coordinates, positive
-from ..curves.circle import PointLike, axis_names
-from ..curves.curve import Curve
+from ..curves.curve import Curve, PointLike, axis_names
 from .pose import Orientation, center_of, pose_values, to_local
 from .r_functions import column_maximum
 
 CORNER = 3
-"""Exponent of smooth edges: the least whole one with which the curvature is continuous, and so the gentlest bend."""
+"""Exponent of smooth edges: the least whole one with continuous curvature, which gives the gentlest bend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class Box(Curve):
     distance; |∇f| = 1 on the boundary, and beside the faces f is the distance.
 
     Attributes:
-        smooth: whether the curvature of the edges begins at zero.
+        smooth: True if the curvature of the edges starts at zero.
     """
 
     name: str
@@ -38,7 +37,7 @@ class Box(Curve):
     smooth: bool = False
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distance to the boundary, shape (1,), of a place x at any time t; a lower bound with smooth edges.
+        """Signed distance to the boundary, shape (1,), of a position x at any time t; a lower bound with smooth edges.
 
         Outside its gradient has length 1 and is Lipschitz continuous, except at the edges themselves if r = 0: there
         automatic differentiation returns a normal of one of the faces, or a vector between them. With smooth edges f
@@ -62,13 +61,13 @@ class Box(Curve):
         total = ca.if_else(some, ca.sum1((outside / largest) ** CORNER), 1)
         k = largest * ca.power(total, 1 / CORNER)
         slope = ca.if_else(some, ca.sum1((outside / k) ** (2 * CORNER - 2)), 1)  # |∇k|²
-        # |∇k| has no value at the corners of the core, where the distance to them takes over.
+        # |∇k| is not defined at the corners of the core, where the distance to them takes over.
         blend = ca.if_else(k < rounding, 1 - k / rounding, 0) ** 3
         return ca.if_else(some, (k - rounding) / ca.sqrt(slope * (1 - blend) + blend), column_maximum(d) - rounding)
 
     @property
     def smoothness(self) -> float:
-        """Two with smooth edges; one with arcs, for a nominal rounding above zero; none with sharp ones."""
+        """2 with smooth edges; 1 with arcs, for a nominal rounding above zero; 0 with sharp ones."""
         if self.smooth:
             return 2.0
         return 1.0 if self.parameters.nominal.get(f"{self.name}.rounding", 0.0) > 0.0 else 0.0
@@ -78,7 +77,7 @@ class Box(Curve):
         return center_of(self.parameters, self.dimension)
 
     def extent(self, t: ca.SX) -> ca.SX:
-        """Half the diagonal, less what the rounding takes off it [m]."""
+        """Half the diagonal, less what the rounding cuts off [m]."""
         # The floor keeps a rate of change finite where the box is a ball.
         beyond = self.dimension ** (0.5 - 1 / CORNER) if self.smooth else 1.0
         return ca.sqrt(ca.sumsqr(self._sizes() / 2 - self._rounding()) + 1e-300) + beyond * self._rounding()
@@ -102,28 +101,28 @@ def box(
 ) -> Box:
     """A rectangle; in n dimensions a box.
 
-    With sharp edges the level lines outside have a continuous normal all the same, but the boundary has corners, where
-    the normal jumps. Rounded by arcs the boundary is C¹: its normal is Lipschitz continuous, and where an arc begins
-    the curvature jumps from 0 to 1/r, and with it the acceleration of a point that goes along and the torques of a
-    robot that leads it. With ``corner="smooth"`` it is C²: the edges are Σ d_i³ = r³, their curvature begins at zero
-    and rises to 1.78/r in the middle of an edge, so that a larger rounding is needed for the same bend.
+    With sharp edges the level lines outside still have a continuous normal, but the boundary has corners, where the
+    normal jumps. Rounded by arcs the boundary is C¹: its normal is Lipschitz continuous, and where an arc starts the
+    curvature jumps from 0 to 1/r, and with it the acceleration of a point that moves along it and the torques of a
+    robot that guides the point. With ``corner="smooth"`` it is C²: the edges are Σ d_i³ = r³, their curvature starts at
+    zero and rises to 1.78/r in the middle of an edge, so that a larger rounding is needed for the same bend.
 
-    Its parameters are ``name.x``, …, the angles (``name.angle``; ``name.yaw``,
-    ``name.pitch``, ``name.roll``), ``name.size_x``, ``name.size_y``, … and ``name.rounding``, which in a study must
-    stay below half of every size too.
+    Its parameters are ``name.x``, …, the angles (``name.angle``; ``name.yaw``, ``name.pitch``, ``name.roll``),
+    ``name.size_x``, ``name.size_y``, … and ``name.rounding``, which in a study must also stay below half of every size.
 
     Args:
         center: c, shape (n,) [m].
         sizes: edge lengths s, shape (n,) [m], each greater than zero.
-        rounding: radius r of the edges, or with smooth ones how far they reach along the faces [m], at most half of
-            the least size; sharp if not given.
+        rounding: radius r of the edges, or with smooth ones their length along the faces [m], at most half of the
+            least size; sharp if not given.
         corner: ``"arc"`` for edges of constant curvature, ``"smooth"`` for those of continuous curvature.
-        orientation: of the edges [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation matrix.
+        orientation: orientation of the edges [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation
+            matrix.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for a size that is not positive, a rounding that does not fit, an unknown corner, numbers that are
-            not finite, or numbers of coordinates that differ.
+        ModelError: if a size is not positive, the rounding does not fit, the corner is unknown, a number is not finite,
+            or numbers of coordinates differ.
     """
     values = pose_values(name, center, orientation)
     lengths = point_coordinates(f"sizes of {name!r}", sizes)
@@ -142,7 +141,7 @@ def box(
     smooth = corner == "smooth"
     if smooth and not radius > 0.0:
         raise ModelError(
-            f"smooth corners of {name!r} need a rounding above zero, the length that they take, got {rounding!r}"
+            f"smooth corners of {name!r} require rounding= above zero, their length along the faces, got {rounding!r}"
         )
     ranges = dict.fromkeys(edges, Range.POSITIVE)
     ranges["rounding"] = Range.POSITIVE if smooth else Range.NOT_NEGATIVE

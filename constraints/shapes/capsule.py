@@ -9,8 +9,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import point_coordinates, positive
-from ..curves.circle import PointLike, axis_names
-from ..curves.curve import Curve
+from ..curves.curve import Curve, PointLike, axis_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Capsule(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distance to the boundary, shape (1,), of a place x at any time t.
+        """Signed distance to the boundary, shape (1,), of a position x at any time t.
 
         Its gradient has length 1 and is Lipschitz continuous off the segment; on it, it is finite.
         """
@@ -36,7 +35,7 @@ class Capsule(Curve):
 
     @property
     def smoothness(self) -> float:
-        """One: where the ends, of curvature 1/r, meet the straight sides."""
+        """1: the curvature jumps where the ends, of curvature 1/r, meet the straight sides."""
         return 1.0
 
     def reference(self, t: ca.SX) -> ca.SX:

@@ -31,35 +31,35 @@ class Union(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Positive outside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
+        """Function of the union, shape (1,): positive outside; on the boundary |∇f| = 1 as in the parts."""
         return self.joint.all_of([part.functions(x, t) for part in self.parts])
 
     @property
     def smoothness(self) -> float:
-        """Zero: where two boundaries cross there is a notch."""
+        """0: where two boundaries cross there is a notch."""
         return 0.0
 
     def reference(self, t: ca.SX) -> ca.SX | None:
-        """The mean of the parts' references, shape (n,) [m]; None if one of them has none."""
-        places = [part.reference(t) for part in self.parts]
-        known = [place for place in places if place is not None]
-        return sum(known[1:], known[0]) / len(known) if len(known) == len(places) else None
+        """Mean of the parts' references, shape (n,) [m]; None if one of them has none."""
+        points = [part.reference(t) for part in self.parts]
+        known = [point for point in points if point is not None]
+        return sum(known[1:], known[0]) / len(known) if len(known) == len(points) else None
 
     def extent(self, t: ca.SX) -> ca.SX | None:
         """Radius of a ball about the mean that contains the balls of all parts [m]; None if one of them has none."""
         middle = self.reference(t)
         radii: list[ca.SX] = []
         for part in self.parts:
-            place, radius = part.reference(t), part.extent(t)
-            if middle is None or place is None or radius is None:
+            point, radius = part.reference(t), part.extent(t)
+            if middle is None or point is None or radius is None:
                 return None
-            radii.append(ca.sqrt(ca.sumsqr(place - middle) + 1e-300) + radius)
+            radii.append(ca.sqrt(ca.sumsqr(point - middle) + 1e-300) + radius)
         return column_maximum(ca.vertcat(*radii))
 
 
 @dataclass(frozen=True, eq=False)
 class Intersection(Curve):
-    """f = f₁ ∨ f₂ ∨ …, zero on the boundary of what all parts share; use :func:`intersection` to make one.
+    """f = f₁ ∨ f₂ ∨ …, zero on the boundary of the common part; use :func:`intersection` to make one.
 
     Attributes:
         parts: at least two solids.
@@ -73,26 +73,26 @@ class Intersection(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Negative inside of all parts, shape (1,); on the boundary |∇f| = 1 where it is that of the parts."""
+        """Function of the intersection, shape (1,): negative inside; on the boundary |∇f| = 1 as in the parts."""
         return self.joint.any_of([part.functions(x, t) for part in self.parts])
 
     @property
     def smoothness(self) -> float:
-        """Zero: where two boundaries cross there is an edge."""
+        """0: where two boundaries cross there is an edge."""
         return 0.0
 
     def reference(self, t: ca.SX) -> ca.SX | None:
-        """Shape (n,) [m]: that of the first part with an extent, or else with a reference; None if there is none."""
+        """Reference of the first part with an extent, else with a reference, shape (n,) [m]; None if none has one."""
         return self._representative(t)[0]
 
     def extent(self, t: ca.SX) -> ca.SX | None:
-        """That of the first part that has one [m]; None if none has."""
+        """Extent of the first part that has one [m]; None if none has one."""
         return self._representative(t)[1]
 
     def _representative(self, t: ca.SX) -> tuple[ca.SX | None, ca.SX | None]:
         known = [(part.reference(t), part.extent(t)) for part in self.parts]
         bounded = [pair for pair in known if pair[0] is not None and pair[1] is not None]
-        placed = [(place, None) for place, _ in known if place is not None]
+        placed = [(point, None) for point, _ in known if point is not None]
         return (*bounded, *placed, (None, None))[0]
 
 
@@ -110,91 +110,91 @@ class Complement(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Positive inside of the part, shape (1,)."""
+        """Function of the complement, shape (1,): positive inside of the part."""
         return -self.part.functions(x, t)
 
     @property
     def smoothness(self) -> float:
-        """That of the part."""
+        """Smoothness of the part."""
         return self.part.smoothness
 
     def reference(self, t: ca.SX) -> ca.SX | None:
-        """That of the part, shape (n,) [m]; the extent is None."""
+        """Reference of the part, shape (n,) [m]; the extent is None."""
         return self.part.reference(t)
 
 
 def union(*parts: Curve, joint: RFunction = JOINT, name: str = "union") -> Union:
-    """All that belongs to at least one of several solids.
+    """Union of solids: all that belongs to at least one of them.
 
     Where two boundaries cross, the union has a notch; its boundary is exact, and outside f is smooth up to it. With the
     default joint f is a lower bound of the distance if those of the parts are. A field turns in a notch within the
-    distance from the boundary, so there it needs steps shorter than that; solids that it is given one by one it holds
-    off exactly in the notches between them too.
+    distance from the boundary, so that it needs steps shorter than that there; if the solids are given to the field one
+    by one, it follows the boundaries exactly in the notches between them too.
 
     Args:
         parts: boundaries with one function each, positive outside, at least two; their parameters are those of the
             union.
-        joint: how their functions are combined.
-        name: shown in messages.
+        joint: R-function that combines their functions.
+        name: name in messages.
 
     Raises:
-        ModelError: for fewer than two parts, parts that are no solids, or dimensions that differ.
+        ModelError: if there are fewer than two parts, a part is not a solid, or dimensions differ.
     """
     solids = _require_several("union", name, parts, joint)
     return Union(name, solids[0].dimension, solids, joint, Parameters.collect([s.parameters for s in solids]))
 
 
 def intersection(*parts: Curve, joint: RFunction = JOINT, name: str = "intersection") -> Intersection:
-    """All that belongs to each of several solids.
+    """Intersection of solids: all that belongs to each of them.
 
-    Where two boundaries cross, the intersection has an edge, at which the normal jumps. Of k parts with lower bounds of
-    the distance f is, with the default joint, at most k^(1/4) of the distance to the boundary.
-    If they share nothing, f is positive everywhere.
+    Where two boundaries cross, the intersection has an edge, at which the normal jumps. If the k parts have lower
+    bounds of the distance, f is at most k^(1/4) times the distance to the boundary with the default joint. If the parts
+    have nothing in common, f is positive everywhere.
 
     Args:
         parts: boundaries with one function each, positive outside, at least two; their parameters are those of the
             intersection.
-        joint: how their functions are combined.
-        name: shown in messages.
+        joint: R-function that combines their functions.
+        name: name in messages.
 
     Raises:
-        ModelError: for fewer than two parts, parts that are no solids, or dimensions that differ.
+        ModelError: if there are fewer than two parts, a part is not a solid, or dimensions differ.
     """
     solids = _require_several("intersection", name, parts, joint)
     return Intersection(name, solids[0].dimension, solids, joint, Parameters.collect([s.parameters for s in solids]))
 
 
 def difference(base: Curve, *removed: Curve, joint: RFunction = JOINT, name: str = "difference") -> Intersection:
-    """What is left of a solid when others are taken away: its intersection with their complements.
+    """Difference of solids: one without the others, its intersection with their complements.
 
     Args:
         base: boundary of the solid, one function, positive outside.
-        removed: boundaries of what is taken away, at least one.
-        joint: how their functions are combined.
-        name: shown in messages.
+        removed: boundaries of the solids that are removed, at least one.
+        joint: R-function that combines their functions.
+        name: name in messages.
 
     Raises:
-        ModelError: if nothing is taken away, something is no solid, or dimensions differ.
+        ModelError: if nothing is removed, something is not a solid, or dimensions differ.
     """
     kind = f"difference {name!r}"
     if not removed:
-        raise ModelError(f"{kind} takes nothing away: give one or more solids after the first")
+        raise ModelError(f"{kind} removes nothing: give one or more solids after the first")
     solids = require_solids(kind, (base, *removed))
-    taken = (complement(one, name=f"complement of {one.name}") for one in solids[1:])
-    return intersection(solids[0], *taken, joint=joint, name=name)
+    complements = (complement(one, name=f"complement of {one.name}") for one in solids[1:])
+    return intersection(solids[0], *complements, joint=joint, name=name)
 
 
 def complement(part: Curve, *, name: str = "complement") -> Complement:
-    """All that does not belong to a solid.
+    """Complement of a solid: all that does not belong to it.
 
     As an obstacle of a field it keeps a point within the part, as the part itself does among ``inside=``.
 
     Args:
         part: boundary of the solid, one function, positive outside.
-        name: shown in messages.
+        name: name in messages.
 
     Raises:
-        ModelError: if it is no solid.
+        ModelError: if it is not a solid.
     """
     solid = require_solid(f"complement {name!r}", part)
     return Complement(name, solid.dimension, solid, solid.parameters)

@@ -11,8 +11,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters, Range
 from ...symbolic.validation import finite, point_coordinates, positive
-from ..curves.circle import PointLike, axis_names
-from ..curves.curve import Curve
+from ..curves.curve import Curve, PointLike, axis_names
 from .pose import Orientation, center_of, pose_values, to_local
 from .r_functions import column_maximum
 
@@ -23,9 +22,9 @@ LARGEST_EXPONENT = 20.0
 class Ellipse(Curve):
     """f(x) = (k − 1)/|∇k|, k = (Σ |y_i/a_i|^p)^(1/p), y = Rᵀ(x − c); use :func:`ellipse` to make one.
 
-    Because k is convex and k = 1 on the boundary, f never exceeds the distance: a margin in f is one in metres at
-    least. On the axes it is the distance; far away from an ellipsoid it is at least 2r/(1 + r²) of it, with r the ratio
-    of the largest to the least semi-axis. Inside, f falls monotonically to the centre.
+    Because k is convex and k = 1 on the boundary, f never exceeds the distance: a margin in f is at least that margin
+    in metres. On the axes it is the distance; far away from an ellipsoid it is at least 2r/(1 + r²) of it, with r the
+    ratio of the largest to the least semi-axis. Inside, f falls monotonically to the centre.
 
     Attributes:
         exponent: p.
@@ -37,10 +36,10 @@ class Ellipse(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The function f, shape (1,), of a place x at any time t.
+        """Function f, shape (1,), of a position x at any time t.
 
-        Analytic for even exponents; else as often differentiable as :attr:`smoothness` says where a y_i vanishes.
-        Inside, where it is blended to a value at the centre, twice.
+        Analytic for even exponents, otherwise :attr:`smoothness` times differentiable where a y_i vanishes. Twice
+        differentiable inside, where it is blended to a value at the centre.
         """
         p, axes = self.exponent, self._semi_axes()
         # The tiny constant keeps all derivatives finite where a coordinate vanishes.
@@ -49,13 +48,13 @@ class Ellipse(Curve):
         largest = ca.sqrt(column_maximum(squares))
         k = largest * ca.power(ca.sum1(ca.power(squares / largest**2, p / 2)), 1 / p)
         slope = ca.sum1(ca.power(squares / k**2, p - 1) / axes**2)  # |∇k|²
-        # |∇k| depends on the direction only and has no value at the centre, where a lower bound of it takes over.
+        # |∇k| depends on the direction only and is not defined at the centre, where a lower bound of it takes over.
         blend = ca.if_else(k < 1, 1 - k, 0) ** 3
         return (k - 1) / ca.sqrt(slope * (1 - blend) + blend / self.extent(t) ** 2)
 
     @property
     def smoothness(self) -> float:
-        """Infinite for even exponents p; else the largest whole number below p, for |y|^p is no smoother."""
+        """Infinite for even exponents p; else the largest whole number below p, because |y|^p is no smoother."""
         return math.inf if self.exponent % 2 == 0 else math.ceil(self.exponent) - 1.0
 
     def reference(self, t: ca.SX) -> ca.SX:
@@ -63,7 +62,7 @@ class Ellipse(Curve):
         return center_of(self.parameters, self.dimension)
 
     def extent(self, t: ca.SX) -> ca.SX:
-        """The largest semi-axis times n^(1/2 − 1/p) [m]."""
+        """Largest semi-axis times n^(1/2 − 1/p) [m]."""
         return column_maximum(self._semi_axes()) * float(self.dimension ** (0.5 - 1 / self.exponent))
 
     def _semi_axes(self) -> ca.SX:
@@ -82,11 +81,12 @@ def ellipse(
     Args:
         center: c, shape (n,) [m].
         semi_axes: a, shape (n,) [m], each greater than zero.
-        orientation: of the axes [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation matrix.
+        orientation: orientation of the axes [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation
+            matrix.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for a semi-axis that is not positive, numbers that are not finite, or sizes that do not fit.
+        ModelError: if a semi-axis is not positive, a number is not finite, or sizes do not fit.
     """
     return superellipse(center, semi_axes, 2.0, orientation=orientation, name=name)
 
@@ -101,19 +101,20 @@ def superellipse(
 ) -> Ellipse:
     """A rectangle with round corners, Σ |y_i/a_i|^p = 1; in n dimensions a superellipsoid.
 
-    Its parameters are those of :func:`ellipse`. The exponent is no parameter, because on it depends how often the
-    boundary is differentiable: p = 2 is an ellipse, with p = 4 the corners are round, p = 10 comes near a box.
+    Its parameters are those of :func:`ellipse`. The exponent is a number and no parameter, because it decides how often
+    the boundary is differentiable: p = 2 is an ellipse, with p = 4 the corners are round, p = 10 is close to a box.
 
     Args:
         center: c, shape (n,) [m].
         semi_axes: a, shape (n,) [m], each greater than zero.
         exponent: p, from 2 to 20; not necessarily whole.
-        orientation: of the axes [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation matrix.
+        orientation: orientation of the axes [rad]: an angle in the plane, (yaw, pitch, roll) in space, or a rotation
+            matrix.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for an exponent out of range, a semi-axis that is not positive, numbers that are not finite, or
-            sizes that do not fit.
+        ModelError: if the exponent is out of range, a semi-axis is not positive, a number is not finite, or sizes do
+            not fit.
     """
     values = pose_values(name, center, orientation)
     sizes = point_coordinates(f"semi_axes of {name!r}", semi_axes)

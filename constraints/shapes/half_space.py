@@ -9,8 +9,7 @@ import casadi as ca
 from ...symbolic.errors import ModelError
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import point_coordinates
-from ..curves.circle import PointLike, axis_names
-from ..curves.curve import Curve
+from ..curves.curve import Curve, PointLike, axis_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,7 @@ class HalfSpace(Curve):
         return ca.dot(normal, x - self.parameters.symbols[:n]) / ca.norm_2(normal)
 
     def reference(self, t: ca.SX) -> ca.SX:
-        """The point a on the boundary, shape (n,) [m]; :meth:`extent` is None, for no ball contains it."""
+        """The point a on the boundary, shape (n,) [m]; :meth:`extent` is None, because no ball contains it."""
         return self.parameters.symbols[: self.dimension]
 
 
@@ -39,11 +38,11 @@ def half_space(point: PointLike, normal: PointLike, *, name: str = "half_space")
 
     Args:
         point: a on the boundary, shape (n,) [m].
-        normal: n, out of the solid into the free half, shape (n,), of any length but zero.
+        normal: n, pointing out of the solid into the free half, shape (n,), of any length but zero.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for a normal that is zero, numbers that are not finite, or sizes that do not fit.
+        ModelError: if the normal is zero, a number is not finite, or sizes do not fit.
     """
     origin, outward = point_coordinates(f"point of {name!r}", point), point_coordinates(f"normal of {name!r}", normal)
     if len(origin) != len(outward):

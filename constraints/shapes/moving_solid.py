@@ -14,8 +14,7 @@ from ...symbolic.kernel import Kernel
 from ...symbolic.parameters import NO_PARAMETERS, Parameters
 from ...symbolic.sampling import sample_parameters
 from ...symbolic.validation import finite, point_coordinates
-from ..curves.circle import PointLike, axis_names
-from ..curves.curve import Curve
+from ..curves.curve import Curve, PointLike, axis_names
 from .solid_checks import require_known_symbols, require_solid, value_at_time
 
 TimeFunction = Callable[[ca.SX], ca.SX]
@@ -23,7 +22,7 @@ TimeFunction = Callable[[ca.SX], ca.SX]
 
 
 def steady_shift(n: int, velocity: ca.SX | None) -> TimeFunction:
-    """The law d = u t.
+    """Displacement d = u t as a function of time.
 
     Args:
         n: dimension.
@@ -37,7 +36,7 @@ def steady_shift(n: int, velocity: ca.SX | None) -> TimeFunction:
 
 
 def steady_turn(n: int, rates: ca.SX | None) -> TimeFunction:
-    """The law R = exp(t [ω]).
+    """Rotation R = exp(t [ω]) as a function of time.
 
     Args:
         n: dimension, 2 or 3 with rates.
@@ -51,7 +50,7 @@ def steady_turn(n: int, rates: ca.SX | None) -> TimeFunction:
 
 
 def _exponential(n: int, angles: ca.SX) -> ca.SX:
-    """The rotation by an angle in the plane or by a vector in space."""
+    """Rotation by an angle in the plane or by a vector in space."""
     if n == 2:
         c, s = ca.cos(angles), ca.sin(angles)
         return ca.vertcat(ca.horzcat(c, -s), ca.horzcat(s, c))
@@ -61,7 +60,7 @@ def _exponential(n: int, angles: ca.SX) -> ca.SX:
 
 
 def _sinc(square: ca.SX) -> ca.SX:
-    """The quotient sin α/α of α², by its series up to α = 1, where the quotient's derivatives would lose all digits."""
+    """sin α/α as a function of α², by its series up to α = 1, where derivatives of the quotient lose all digits."""
     series = ca.SX(1)
     for k in range(10, 0, -1):
         series = 1 - series * square / (2 * k * (2 * k + 1))
@@ -78,7 +77,7 @@ class MovingSolid(Curve):
     """f(x, t) = f₀(a + R(t)ᵀ(x − a − d(t)), t); use :func:`moving` to make one.
 
     Attributes:
-        shape: the solid, with its function f₀, as it is where d = 0 and R = I.
+        shape: the solid, with its function f₀, in the position where d = 0 and R = I.
         pivot: a, shape (n,) [m].
         displacement: d as a function of time, shape (n,) [m].
         rotation: R as a function of time, shape (n, n).
@@ -93,28 +92,28 @@ class MovingSolid(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The function of the solid at the place of its own that is now at x, shape (1,)."""
+        """Function of the solid at the point of it that is now at x, shape (1,)."""
         y = self.pivot + ca.mtimes(self.rotation(t).T, x - self.pivot - self.displacement(t))
         return self.shape.functions(y, t)
 
     @property
     def smoothness(self) -> float:
-        """That of the solid."""
+        """Smoothness of the solid."""
         return self.shape.smoothness
 
     def reference(self, t: ca.SX) -> ca.SX | None:
-        """That of the solid, moved along, shape (n,) [m]."""
+        """Reference of the solid after the motion, shape (n,) [m]."""
         own = self.shape.reference(t)
         if own is None:
             return None
         return self.pivot + self.displacement(t) + ca.mtimes(self.rotation(t), own - self.pivot)
 
     def extent(self, t: ca.SX) -> ca.SX | None:
-        """That of the solid [m]."""
+        """Extent of the solid [m]."""
         return self.shape.extent(t)
 
     def front_speed(self, t: ca.SX) -> ca.SX | None:
-        """Speed |ċ| of the reference and |Ω| R of what turns about it [m/s]; None if the solid itself changes."""
+        """Speed |ċ| of the reference plus |Ω| R of the rotation about it [m/s]; None if the solid itself changes."""
         center, extent = self.reference(t), self.extent(t)
         x = ca.SX.sym("x", self.dimension)
         if center is None or extent is None or self.dimension > 3 or ca.depends_on(self.shape.functions(x, t), t):
@@ -134,7 +133,7 @@ def moving(
     parameters: Parameters = NO_PARAMETERS,
     name: str | None = None,
 ) -> MovingSolid:
-    """A solid that is shifted by d(t) and turned by R(t) about a point of its own.
+    """A solid that is displaced by d(t) and rotated by R(t) about one of its points.
 
     Motion is steady, d = u t and R = exp(t [ω]), or given by functions of time. Steady motion has the parameters
     ``name.vx``, ``name.vy``, … and ``name.turn_rate`` in the plane, ``name.wx``, ``name.wy``, ``name.wz`` in space; a
@@ -142,18 +141,18 @@ def moving(
 
     Args:
         shape: boundary of the solid, one function; it may itself move or change.
-        velocity: u of the point, shape (n,) [m/s].
+        velocity: velocity u of the point, shape (n,) [m/s].
         angular_velocity: ω [rad/s]: a number in the plane, shape (3,) along fixed axes in space.
         displacement: d(t), shape (n,) [m], in place of a velocity.
         rotation: R(t), orthonormal with det R = 1, shape (n, n), in place of an angular velocity.
-        about: point a that is turned about, where it is for d = 0, shape (n,) [m]; if not given, the shape's reference
+        about: point a of the rotation, in its position for d = 0, shape (n,) [m]; if not given, the shape's reference
             at t = 0.
         parameters: symbols that d and R use.
         name: prefix of its parameters; that of the shape with ``_motion`` if not given.
 
     Raises:
-        ModelError: for a motion given twice or not at all, numbers that are not finite, sizes that do not fit, a
-            rotation that is none, foreign symbols, or a missing point to turn about.
+        ModelError: if a motion is given twice or not at all, a number is not finite, sizes do not fit, a rotation is
+            not a rotation matrix, symbols are not declared, or the point of the rotation is missing.
     """
     solid = require_solid("moving()", shape)
     n = solid.dimension
@@ -189,16 +188,16 @@ def _require_one(name: str, one: str, first: object, two: str, second: object) -
         raise ModelError(f"{name!r}: give {one}= or {two}=, not both")
 
 
-def _numbers(what: str, value: PointLike, names: list[str]) -> dict[str, float]:
-    numbers = point_coordinates(what, value)
+def _numbers(label: str, value: PointLike, names: list[str]) -> dict[str, float]:
+    numbers = point_coordinates(label, value)
     if len(numbers) != len(names):
-        raise ModelError(f"{what} must have {len(names)} coordinates, got {len(numbers)}")
+        raise ModelError(f"{label} must have {len(names)} coordinates, got {len(numbers)}")
     return dict(zip(names, numbers, strict=True))
 
 
 def _rates(name: str, n: int, value: float | PointLike, names: list[str]) -> dict[str, float]:
     if n > 3:
-        raise ModelError(f"angular_velocity of {name!r} is for 2 and 3 dimensions, not {n}: give rotation=")
+        raise ModelError(f"angular_velocity of {name!r} requires 2 or 3 dimensions, got {n}: give rotation= instead")
     if n == 2:
         return {names[0]: finite(f"angular_velocity of {name!r} in the plane", cast(float, value))}
     return _numbers(f"angular_velocity of {name!r}", cast(PointLike, value), names)
@@ -209,7 +208,7 @@ def _own_pivot(solid: Curve, *, turns: bool) -> ca.SX:
     if reference is not None:
         return reference
     if turns:
-        raise ModelError(f"{solid.name!r} has no point of its own to turn about: give about=")
+        raise ModelError(f"{solid.name!r} has no reference point to turn about: give about=")
     return ca.SX.zeros(solid.dimension)
 
 
@@ -225,6 +224,7 @@ def _check_laws(name: str, n: int, displacement: TimeFunction, rotation: TimeFun
         miss = float(np.abs(turn.T @ turn - np.eye(n)).max())
         if not np.isfinite(shift).all() or not miss < ORTHONORMAL or np.linalg.det(turn) < 0:
             raise ModelError(
-                f"the motion of {name!r} at t = {time:g} is none: d = {shift}, RᵀR differs from the identity by "
-                f"{miss:.3g}, det R = {float(np.linalg.det(turn)):.3g}"
+                f"the motion of {name!r} must be a finite displacement and a rotation matrix, but at t = {time:g} "
+                f"d = {shift}, RᵀR differs from the identity by {miss:.3g} and "
+                f"det R = {float(np.linalg.det(turn)):.3g}"
             )

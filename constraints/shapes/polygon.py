@@ -1,7 +1,7 @@
 """A polygon, convex or not, with its outline as exact zero set.
 
 The outline is checked to be a closed line without crossings that encloses an area, and made into a tree of
-intersections and unions in which the half-plane of every edge stands once.
+intersections and unions in which the half-plane of every edge occurs once.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ THIN = 1e-9
 
 @dataclass(frozen=True)
 class HalfPlaneNode:
-    """The half-planes of some edges and smaller nodes, intersected or united; the children of one are the other.
+    """Intersection or union of the half-planes of some edges and of smaller nodes; its children are the opposite kind.
 
     Attributes:
-        edges: numbers of edges, from vertex i to the next; of several on one line only the first.
+        edges: indices of edges, from vertex i to the next; of several on one line only the first.
         nodes: the smaller nodes.
-        corners: numbers of the vertices on the convex hull of its edges, in order; no last one on the whole outline.
-        union: whether they are united.
+        corners: indices of the vertices on the convex hull of its edges, in order; without the last one for the whole
+            outline.
+        union: True for a union, False for an intersection.
     """
 
     edges: tuple[int, ...]
@@ -44,7 +45,7 @@ class HalfPlaneNode:
 
 
 def half_plane_tree(outline: Array) -> HalfPlaneNode:
-    """The tree of a polygon, by convex hulls [Rvachev1982]_.
+    """Build the tree of a polygon, by convex hulls [Rvachev1982]_.
 
     The polygon is the intersection of the half-planes of those edges that lie on its convex hull, and of one region for
     each chain of edges between two neighbouring corners of the hull. That region is again the union of the half-planes
@@ -75,7 +76,7 @@ def _node(outline: Array, chain: list[int], *, union: bool) -> HalfPlaneNode:
 
 
 def _on_hull(outline: Array, chain: list[int]) -> list[int]:
-    """Places in the chain, ascending from the first to the last, of the vertices on its convex hull.
+    """Indices in the chain, ascending from the first to the last, of the vertices on its convex hull.
 
     Those on a side of the hull count as well, except on the chord from the last to the first.
     """
@@ -114,16 +115,17 @@ def _same_line(outline: Array, one: int, two: int) -> bool:
 
 
 def read_outline(name: str, points: Sequence[Sequence[float]] | Array) -> Array:
-    """The vertices counter-clockwise, shape (k, 2) [m], each a true corner.
+    """Return the vertices counter-clockwise, shape (k, 2) [m], each a true corner.
 
-    A last vertex that repeats the first is left out, for the outline closes by itself.
+    A last vertex that repeats the first is left out, because the outline closes by itself.
 
     Args:
-        name: of the polygon, for messages.
+        name: name of the polygon, for messages.
         points: vertices in either sense of rotation, shape (k, 2) [m].
 
     Raises:
-        ModelError: for fewer than three vertices, repeated or superfluous ones, edges that touch or cross, or no area.
+        ModelError: if there are fewer than three vertices, repeated or superfluous ones, edges that touch or cross, or
+            no area.
     """
     try:
         array = reals("points", points)
@@ -136,7 +138,7 @@ def read_outline(name: str, points: Sequence[Sequence[float]] | Array) -> Array:
     if len(array) > 1 and (array[0] == array[-1]).all():
         array = array[:-1]
     if len(array) < 3:
-        raise ModelError(f"{name!r} is not closed: {len(array)} different vertices enclose nothing, at least 3 do")
+        raise ModelError(f"{name!r} must have at least 3 different vertices, got {len(array)}")
     _require_simple(name, array)
     area = signed_area(array)
     size = float(np.ptp(array, axis=0).max())
@@ -145,7 +147,7 @@ def read_outline(name: str, points: Sequence[Sequence[float]] | Array) -> Array:
     outline = array if area > 0 else array[::-1]
     for i, (before, corner, after) in enumerate(zip(np.roll(array, 1, 0), array, np.roll(array, -1, 0), strict=True)):
         if abs(_sine(corner - before, after - corner)) <= THIN:
-            raise ModelError(f"{name!r}: vertex {i}, {corner}, lies straight between its neighbours; leave it out")
+            raise ModelError(f"{name!r}: vertex {i}, {corner}, is on the line between its neighbours; leave it out")
     return outline
 
 
@@ -213,8 +215,8 @@ class Polygon(Curve):
 
     Attributes:
         outline: vertices counter-clockwise from the centroid, shape (k, 2) [m].
-        hull: those of its convex hull, shape (h, 2) [m].
-        tree: how the half-planes of its edges are combined.
+        hull: vertices of its convex hull, shape (h, 2) [m].
+        tree: combination of the half-planes of its edges.
     """
 
     name: str
@@ -225,7 +227,7 @@ class Polygon(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Positive outside, shape (1,), of a place x at any time t.
+        """Function of the polygon, shape (1,), positive outside, of a position x at any time t.
 
         A convex polygon has its signed distance, whose gradient outside has length 1 and is Lipschitz continuous except
         at the corners themselves. For any other |∇f| = 1 on the outline, and outside the gradient is Lipschitz
@@ -233,13 +235,13 @@ class Polygon(Curve):
         """
         scale = self._scale()
         y = to_local(self.parameters, x) / scale
-        # Of a disjunction that is positive, negative parts are no part: so the hull may take the place of its edges.
+        # Negative arguments do not contribute to a positive disjunction, so that the hull may replace its edges.
         pockets = [self._region(node, y) for node in self.tree.nodes]
         return scale * JOINT.any_of([_convex_distance(self.hull, y), *pockets])
 
     @property
     def smoothness(self) -> float:
-        """Zero: it has corners."""
+        """0: it has corners."""
         return 0.0
 
     def reference(self, t: ca.SX) -> ca.SX:
@@ -262,18 +264,18 @@ class Polygon(Curve):
 def polygon(points: Sequence[Sequence[float]] | Array, *, name: str = "polygon") -> Polygon:
     """The polygon with given vertices in the plane.
 
-    Its parameters are its centroid ``name.x``, ``name.y``, the ``name.angle`` [rad] by which it is turned about it,
-    zero as given, and the factor ``name.scale``, one as given. For a polygon that is not convex f is made of the
-    half-planes of its edges by R-functions [Rvachev1982]_; far away it may exceed the distance, by the fourth root of
-    one more than the number of its pockets that face the place.
+    Its parameters are its centroid ``name.x``, ``name.y``, the rotation ``name.angle`` [rad] about it, zero as given,
+    and the factor ``name.scale``, one as given. For a polygon that is not convex f is built from the half-planes of its
+    edges by R-functions [Rvachev1982]_; far away it may exceed the distance, by the fourth root of one more than the
+    number of its pockets that face the position.
 
     Args:
-        points: vertices in order, in either sense of rotation, shape (k, 2) [m]; it closes by itself.
+        points: vertices in order, in either sense of rotation, shape (k, 2) [m]; the outline is closed automatically.
         name: prefix of its parameters.
 
     Raises:
-        ModelError: for fewer than three different vertices, repeated or superfluous ones, edges that touch or cross, or
-            no area.
+        ModelError: if there are fewer than three different vertices, repeated or superfluous ones, edges that touch or
+            cross, or no area.
     """
     outline = read_outline(name, points)
     center = centroid(outline)
@@ -294,7 +296,7 @@ def _convex_distance(outline: Array, y: ca.SX) -> ca.SX:
 
 
 def _outside_of_edge(outline: Array, i: int, y: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """How far y is to the right of edge i, and how far beyond its ends along it."""
+    """Distance of y to the right of edge i, and its distance beyond the ends along the edge."""
     start, end = outline[i], outline[(i + 1) % len(outline)]
     length = float(np.linalg.norm(end - start))
     along = (end - start) / length

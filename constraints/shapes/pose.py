@@ -1,4 +1,4 @@
-"""Place and orientation of a shape in any dimension, as its first parameters."""
+"""Position and orientation of a shape in any dimension, as its first parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...symbolic.errors import ModelError, ShapeError
 from ...symbolic.parameters import Parameters
 from ...symbolic.validation import finite, point_coordinates, reals
-from ..curves.circle import PointLike, axis_names
+from ..curves.curve import PointLike, axis_names
 
 Array = NDArray[np.float64]
 Orientation = float | Sequence[float] | Sequence[Sequence[float]] | Array
@@ -28,12 +28,12 @@ def pose_values(name: str, center: PointLike, orientation: Orientation | None) -
     In n > 3 dimensions the angles are ``angle12``, ``angle13``, …, ``angle23``, …
 
     Args:
-        name: of the shape, for messages.
+        name: name of the shape, for messages.
         center: shape (n,) [m].
-        orientation: [rad]; the axes of the space if None.
+        orientation: orientation [rad]; the axes of the space if None.
 
     Raises:
-        ModelError: for numbers that are not finite, sizes that do not fit, or a matrix that is no rotation.
+        ModelError: if a number is not finite, sizes do not fit, or a matrix is not a rotation matrix.
     """
     middle = point_coordinates(f"center of {name!r}", center)
     n = len(middle)
@@ -51,22 +51,22 @@ def angle_names(n: int) -> list[str]:
 
 
 def center_of(parameters: Parameters, n: int) -> ca.SX:
-    """The centre, shape (n,) [m]: the first n symbols.
+    """Centre, shape (n,) [m]: the first n symbols.
 
     Args:
-        parameters: of the shape.
+        parameters: parameters of the shape.
         n: dimension.
     """
     return ca.vertcat(*(parameters.symbols[i] for i in range(n)))
 
 
 def rotation_of(parameters: Parameters, n: int) -> ca.SX:
-    """The rotation R, shape (n, n), from the shape's own axes to those of the space.
+    """Rotation R, shape (n, n), from the shape's own axes to those of the space.
 
     A product of rotations in the planes (1, 2), (1, 3), …, (2, 3), …: R_z(yaw) R_y(pitch) R_x(roll) for n = 3.
 
     Args:
-        parameters: of the shape; its angles follow the centre.
+        parameters: parameters of the shape; its angles follow the centre.
         n: dimension.
     """
     R = ca.SX.eye(n)
@@ -77,11 +77,11 @@ def rotation_of(parameters: Parameters, n: int) -> ca.SX:
 
 
 def to_local(parameters: Parameters, x: ca.SX) -> ca.SX:
-    """A place in the shape's own axes, Rᵀ(x − c), shape (n,) [m].
+    """A position in the shape's own axes, Rᵀ(x − c), shape (n,) [m].
 
     Args:
-        parameters: of the shape.
-        x: place, shape (n,) [m].
+        parameters: parameters of the shape.
+        x: position, shape (n,) [m].
     """
     n = x.numel()
     return ca.mtimes(rotation_of(parameters, n).T, x - center_of(parameters, n))
@@ -116,13 +116,13 @@ def _angles(name: str, n: int, orientation: Orientation | None) -> list[float]:
 
 
 def _angles_of_matrix(name: str, n: int, matrix: Array) -> list[float]:
-    """Angles of the planes whose rotations, undone one after the other, leave the identity."""
+    """Angles of the rotations in the planes whose product is the matrix."""
     if matrix.shape != (n, n) or not np.isfinite(matrix).all():
         raise ModelError(f"orientation of {name!r} must be a finite matrix of shape ({n}, {n}), got {matrix}")
     miss = float(np.abs(matrix.T @ matrix - np.eye(n)).max())
     if miss > ORTHONORMAL or np.linalg.det(matrix) < 0.0:
         raise ModelError(
-            f"orientation of {name!r} is no rotation: RᵀR differs from the identity by {miss:.3g}, "
+            f"orientation of {name!r} is not a rotation matrix: RᵀR differs from the identity by {miss:.3g}, "
             f"det R = {float(np.linalg.det(matrix)):.3g}"
         )
     rest = matrix.copy()

@@ -14,9 +14,9 @@ from ...symbolic.validation import finite
 
 
 def column_maximum(values: ca.SX) -> ca.SX:
-    """The largest entry of a column.
+    """Largest entry of a column.
 
-    Where several are largest its derivative is that of the first, not the mean of two that ``fmax`` has there.
+    If several are largest, its derivative is that of the first, not the mean of two as with ``fmax``.
 
     Args:
         values: shape (k,), k ≥ 1.
@@ -29,7 +29,7 @@ def column_maximum(values: ca.SX) -> ca.SX:
 
 POWERS = (2, 4, 6, 8)
 LEAST = 1e-300
-"""Keeps 0/0 out where both arguments vanish; far below rounding anywhere else."""
+"""Prevents 0/0 where both arguments vanish; far below rounding anywhere else."""
 
 
 class RFunction(ABC):
@@ -39,8 +39,8 @@ class RFunction(ABC):
     disjunction outside of their intersection; both vanish on its boundary and nowhere else [Rvachev1982]_.
 
     Where one argument vanishes and the other is positive (negative for ∨), ∂/∂a = 1 and ∂/∂b = 0: what is a distance to
-    first order stays one. Where both vanish, at a corner, there is no derivative; what automatic differentiation
-    returns there is finite and means nothing. All are homogeneous: (sa) ∧ (sb) = s (a ∧ b) for s > 0.
+    first order stays one. Where both vanish, at a corner, there is no derivative; automatic differentiation returns a
+    finite value without meaning there. All are homogeneous: (sa) ∧ (sb) = s (a ∧ b) for s > 0.
     """
 
     @abstractmethod
@@ -62,7 +62,7 @@ class RFunction(ABC):
 
 def _one_or_more(values: Sequence[ca.SX]) -> Sequence[ca.SX]:
     if not len(values):
-        raise ModelError("values must be one scalar or more, got none")
+        raise ModelError("values must hold at least one scalar, got none")
     return values
 
 
@@ -70,8 +70,8 @@ def _one_or_more(values: Sequence[ca.SX]) -> Sequence[ca.SX]:
 class RAlpha(RFunction):
     """Rvachev's R_α: a ∧ b = (a + b − √(a² + b² − 2αab))/(1 + α); R₀ with α = 0.
 
-    Analytic except where both arguments vanish. With α = 0 the disjunction of k equal positive numbers is 2^(k−1) of
-    them and more: far from a solid with many sides it is no distance.
+    Analytic except where both arguments vanish. With α = 0 the disjunction of k equal positive numbers is at least
+    2^(k−1) times each: far from a solid with many sides it is no distance.
 
     Attributes:
         alpha: −1 < α < 1; towards 1 it approaches the smaller of the two.
@@ -82,7 +82,7 @@ class RAlpha(RFunction):
     def __post_init__(self) -> None:
         """Check the range."""
         if not -1.0 < finite("alpha", self.alpha) < 1.0:
-            raise ModelError(f"alpha of an R-function must lie between -1 and 1, got {self.alpha!r}: R₀ has 0")
+            raise ModelError(f"alpha of an R-function must lie between -1 and 1, got {self.alpha!r}; 0 gives R₀")
 
     def conjunction(self, a: ca.SX, b: ca.SX) -> ca.SX:
         """(a + b − √(a² + b² − 2αab))/(1 + α)."""
@@ -133,7 +133,7 @@ class RNorm(RFunction):
         require_power(self.power)
 
     def conjunction(self, a: ca.SX, b: ca.SX) -> ca.SX:
-        """The value of one of the two branches, each kept away from the other's 0/0."""
+        """Value of one of the two branches, each protected from the other's 0/0."""
         p = self.power
         negative = ca.logic_or(a < 0, b < 0)
         up = [ca.if_else(negative, 1, e) for e in (a, b)]

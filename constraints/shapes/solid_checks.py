@@ -1,4 +1,4 @@
-"""Checks of the solids, expressions and functions of time that shapes are made from."""
+"""Checks of the solids, expressions and functions of time from which shapes are built."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ..curves import Curve
 
 
 def require_solid(owner: str, curve: Curve) -> Curve:
-    """The curve itself; raises ModelError unless it is one with exactly one function.
+    """Return the curve; raise ModelError unless it is a curve with exactly one function.
 
     Args:
-        owner: who needs it, for the message.
-        curve: what was given.
+        owner: name of the shape that needs it, for the message.
+        curve: the argument.
     """
     if not isinstance(curve, Curve):
         loose = "; give them one by one, as in union(*parts)" if isinstance(curve, list | tuple) else ""
         raise ModelError(f"{owner} needs curves, got {curve!r}{loose}")
     count = curve.functions(ca.SX.sym("x", curve.dimension), ca.SX.sym("t")).numel()
     if count != 1:
-        raise ModelError(f"{owner} needs boundaries of solids, of one function each, but {curve.name!r} has {count}")
+        raise ModelError(f"{owner} needs boundaries of solids, with one function each, but {curve.name!r} has {count}")
     return curve
 
 
 def require_solids(owner: str, curves: Iterable[Curve]) -> tuple[Curve, ...]:
-    """The curves as a tuple; raises ModelError unless each has one function and all have the same dimension.
+    """Return the curves as a tuple; raise ModelError unless each has one function and all have the same dimension.
 
     Args:
-        owner: who needs them, for the message.
-        curves: what was given.
+        owner: name of the shape that needs them, for the message.
+        curves: the arguments.
     """
     solids = tuple(require_solid(owner, curve) for curve in curves)
     for solid in solids[1:]:
@@ -44,13 +44,13 @@ def require_solids(owner: str, curves: Iterable[Curve]) -> tuple[Curve, ...]:
 
 
 def require_known_symbols(owner: str, expression: ca.SX, arguments: ca.SX, parameters: Parameters) -> None:
-    """Raise ModelError if an expression uses symbols that nobody will give values to.
+    """Raise ModelError if an expression uses undeclared symbols.
 
     Args:
-        owner: whose expression, for the message.
-        expression: any.
+        owner: description of the expression, for the message.
+        expression: the expression.
         arguments: symbols that it may use.
-        parameters: others that it may use.
+        parameters: further symbols that it may use.
     """
     allowed = {s.element_hash() for s in ca.symvar(ca.vertcat(arguments, parameters.symbols))}
     foreign = sorted({s.name() for s in ca.symvar(expression) if s.element_hash() not in allowed})
@@ -59,13 +59,13 @@ def require_known_symbols(owner: str, expression: ca.SX, arguments: ca.SX, param
 
 
 def value_at_time(law: Callable[[ca.SX], ca.SX], t: ca.SX, shape: tuple[int, int], owner: str) -> ca.SX:
-    """What a user's function of time returns; raises ModelError unless it is an expression of that shape.
+    """Call a user's function of time; raise ModelError unless it returns an expression of that shape.
 
     Args:
         law: the function.
         t: its argument.
-        shape: wanted.
-        owner: whose function, for the message.
+        shape: required shape.
+        owner: description of the function, for the message.
     """
     value = law(t)
     if not isinstance(value, ca.SX) or value.shape != shape:

@@ -1,4 +1,4 @@
-"""A solid whose sizes, places and other parameters change in time."""
+"""A solid whose sizes, positions and other parameters change in time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..curves.curve import Curve
 from .solid_checks import require_known_symbols, require_solid
 
 ParameterLaw = Callable[[ca.SX, ca.SX], ca.SX]
-"""A parameter's nominal value (its symbol) and the time t [s] → its value at t, both scalar."""
+"""Value of a parameter at time t [s], as a function of its nominal value (its symbol) and t, both scalar."""
 
 LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class TimeVaryingSolid(Curve):
-    """f(x, t) = f₀(x, t; p(t)); use :func:`changing` to make one.
+    """f(x, t) = f₀(x, t; p(t)); use :func:`time_varying` to make one.
 
     Attributes:
         shape: the solid, with its function f₀ and its parameters p.
-        laws: those of p that change, each as a function of its symbol and the time.
+        laws: functions of the symbol and the time, by name of the parameters p that change.
     """
 
     name: str
@@ -35,7 +35,7 @@ class TimeVaryingSolid(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """The function of the solid with the parameters of the time t, shape (1,)."""
+        """Function of the solid with the parameters at time t, shape (1,)."""
         y = ca.SX.sym("y", self.dimension)
         s = ca.SX.sym("s")
         symbols = ca.vertcat(y, s, self.shape.parameters.symbols)
@@ -43,15 +43,15 @@ class TimeVaryingSolid(Curve):
 
     @property
     def smoothness(self) -> float:
-        """That of the solid."""
+        """Smoothness of the solid."""
         return self.shape.smoothness
 
     def reference(self, t: ca.SX) -> ca.SX | None:
-        """That of the solid with the parameters of the time t, shape (n,) [m]."""
+        """Reference of the solid with the parameters at time t, shape (n,) [m]."""
         return self._at(self.shape.reference, t)
 
     def extent(self, t: ca.SX) -> ca.SX | None:
-        """That of the solid with the parameters of the time t [m]."""
+        """Extent of the solid with the parameters at time t [m]."""
         return self._at(self.shape.extent, t)
 
     def _at(self, expression: Callable[[ca.SX], ca.SX | None], t: ca.SX) -> ca.SX | None:
@@ -85,31 +85,32 @@ def time_varying(
     parameters: Parameters = NO_PARAMETERS,
     name: str | None = None,
 ) -> TimeVaryingSolid:
-    """A solid of which some parameters change: it grows, shrinks, bends, or moves part by part.
+    """A solid with parameters that change: it grows, shrinks, bends, or moves part by part.
 
-    A parameter p with a rate becomes p + ṗ t, and the rate is the parameter ``<p>_rate``, as ``disc.radius_rate``; one
-    with a law becomes what that returns. What must be positive shrinks to a thousandth of itself and no farther.
+    A parameter p with a rate becomes p + ṗ t, and the rate is the parameter ``<p>_rate``, such as ``disc.radius_rate``;
+    one with a law becomes the value of the law. A parameter that must be positive shrinks to a thousandth of itself at
+    most.
 
     Args:
         shape: boundary of the solid, one function; it may itself move or change.
-        rates: rates of change [unit of the parameter per s] by name, ``"disc.radius"`` or, where that is unique,
+        rates: rates of change [unit of the parameter per s] by name, ``"disc.radius"`` or, if that is unique,
             ``"radius"``.
         laws: functions of the parameter's symbol and the time, by name.
         parameters: symbols that the laws use.
-        name: shown in messages; that of the shape if not given.
+        name: name in messages; that of the shape if not given.
 
     Raises:
-        ModelError: for an unknown or ambiguous name, one that is given twice, a rate that is not finite, a law that
-            returns no scalar expression or uses foreign symbols, or nothing that changes.
+        ModelError: if a name is unknown or ambiguous or given twice, a rate is not finite, a law does not return a
+            scalar expression or uses undeclared symbols, or nothing changes.
     """
-    solid = require_solid("changing()", shape)
+    solid = require_solid("time_varying()", shape)
     label = solid.name if name is None else name
     own = solid.parameters
     full = [_full_name(solid, key) for key in (*(rates or {}), *(laws or {}))]
     if not full:
         raise ModelError(f"{label!r} does not change: give rates= or laws=")
     if doubled := sorted({key for key in full if full.count(key) > 1}):
-        raise ModelError(f"{label!r}: a parameter changes in one way only, got several for {', '.join(doubled)}")
+        raise ModelError(f"{label!r}: each parameter can have one rate or law, got several for {', '.join(doubled)}")
     slopes = {_full_name(solid, key): finite(f"rate of {key!r}", value) for key, value in (rates or {}).items()}
     given = {_full_name(solid, key): law for key, law in (laws or {}).items()}
     added = Parameters.declare({f"{key}_rate": value for key, value in slopes.items()})

@@ -24,9 +24,9 @@ class Tube(Curve):
     """f(x) = √(|φ(x)|² + b²) − r, with b the distance beyond the ends along the path; use :func:`tube` to make one.
 
     Attributes:
-        path: the middle line, with its functions φ.
+        path: the centre line, with its functions φ.
         middle: centre of the ball that contains the path, shape (n,) [m].
-        reach: its radius [m].
+        reach: radius of that ball [m].
     """
 
     name: str
@@ -37,7 +37,7 @@ class Tube(Curve):
     parameters: Parameters = field(repr=False)
 
     def functions(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """Signed distance to the boundary, shape (1,), of a place x at any time t.
+        """Signed distance to the boundary, shape (1,), of a position x at any time t.
 
         Its gradient has length 1 and is Lipschitz continuous near the path; it jumps where two parts of the path are
         equally near, and is finite on the path itself.
@@ -52,19 +52,19 @@ class Tube(Curve):
 
     @property
     def smoothness(self) -> float:
-        """One: where the ends, of curvature 1/r, meet the sides."""
+        """1: the curvature jumps where the ends, of curvature 1/r, meet the sides."""
         return 1.0
 
     def reference(self, t: ca.SX) -> ca.SX:
-        """The middle of the ball, shape (n,) [m]."""
+        """Centre of the ball, shape (n,) [m]."""
         return ca.SX(ca.DM(list(self.middle)))
 
     def extent(self, t: ca.SX) -> ca.SX:
-        """Radius of the ball and that of the tube [m]."""
+        """Radius of the ball plus that of the tube [m]."""
         return self.reach + self.parameters.symbols
 
     def _ends(self) -> tuple[float, float]:
-        """Distances that the path, straight beyond its ends, makes per unit of its parameter there."""
+        """Distance per unit of the parameter on the straight continuations of the path before and after its ends."""
         length = self.path.length
         points = self.path.at([-1.0, 0.0, length, length + 1.0])
         return float(np.linalg.norm(points[1] - points[0])), float(np.linalg.norm(points[3] - points[2]))
@@ -73,15 +73,15 @@ class Tube(Curve):
 def tube(path: Spline, radius: float, *, name: str = "tube") -> Tube:
     """Everything nearer than a radius to a path from its first to its last point, with round ends.
 
-    Its only parameter is ``name.radius``, which in a study must stay below the path's least radius of curvature too.
+    Its only parameter is ``name.radius``, which in a study must also stay below the path's least radius of curvature.
 
     Args:
-        path: the middle line, in any dimension.
+        path: the centre line, in any dimension.
         radius: r [m], greater than zero and below the least radius of curvature.
         name: prefix of its parameter.
 
     Raises:
-        ModelError: if the path is no spline, or the radius is not positive or too large for its bends.
+        ModelError: if the path is not a spline, or the radius is not positive or too large for its bends.
     """
     if not isinstance(path, Spline):
         raise ModelError(f"{name!r} needs a path made by spline(), got {path!r}; about a segment use capsule()")
@@ -92,11 +92,12 @@ def tube(path: Spline, radius: float, *, name: str = "tube") -> Tube:
     if size * bends[sharpest] >= 1.0:
         raise ModelError(
             f"radius of {name!r} must be below the least radius of curvature of {path.name!r}, "
-            f"{1 / bends[sharpest]:.4g} m at s = {s[sharpest]:.4g} m, or its boundary has a crease; got {radius!r}"
+            f"{1 / bends[sharpest]:.4g} m at s = {s[sharpest]:.4g} m, because its boundary would have a crease; got "
+            f"{radius!r}"
         )
     points = path.at(s)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    # Between two samples the path is off the chord by no more than half of its length there.
+    # Between two samples the distance of the path from the chord is at most half of its length there.
     reach = float(np.linalg.norm(points - middle, axis=1).max() + np.linalg.norm(np.diff(points, axis=0), axis=1).max())
     own = Parameters.declare({"radius": size}, name, ranges={"radius": Range.POSITIVE})
     return Tube(name, path.dimension, path, tuple(float(value) for value in middle), reach, own)

@@ -23,9 +23,9 @@ from ..solvability import (
 Array = NDArray[np.float64]
 
 INACCURATE = 1e-6
-"""A residual above this share of the numbers that it is the difference of is no rounding error."""
+"""A residual above this share of the numbers whose difference it is is more than rounding error."""
 REFINEMENT_STEPS = 2
-"""How often what is missed is solved for once more: a way that squares angles between rows gains what it has lost."""
+"""Number of refinement steps: a solver that squares the angles between rows recovers the digits it has lost."""
 
 
 class SingularCase(Enum):
@@ -38,28 +38,28 @@ class SingularCase(Enum):
 
 
 class SolveOutcome(Enum):
-    """What became of a solution; the text is the sentence that a user reads."""
+    """Outcome of a solve; the value is the sentence that a user reads."""
 
     SOLVED = "The motion is determined and all equations hold."
-    CONTRADICTORY = "Rows contradict each other, so no motion satisfies them all: take one of them away."
-    UNBALANCED = "A force acts where there is neither inertia nor constraint, so no acceleration is large enough."
-    UNDETERMINED = "Some velocities have neither inertia nor constraint: give them a mass, or hold them by a row."
-    NOT_HANDLED = "This way does not handle such equations: take LeastNorm, Augmented or UdwadiaPhohomsiri."
-    INACCURATE = "The numbers miss the equations by more than rounding: they are badly conditioned, or steps too few."
+    CONTRADICTORY = "Rows contradict each other, so that no motion satisfies all of them: remove one of them."
+    UNBALANCED = "A force acts where there is neither inertia nor constraint, so that no acceleration balances it."
+    UNDETERMINED = "Some velocities have neither inertia nor constraint: give them a mass, or constrain them by a row."
+    NOT_HANDLED = "This solver does not support such equations; use LeastNorm, Augmented or UdwadiaPhohomsiri."
+    INACCURATE = "The residuals exceed rounding error: the equations are badly conditioned, or steps= is too small."
 
 
 @dataclass(frozen=True, eq=False)
 class MotionSolution:
-    """What a way found, with residuals recomputed from the equations.
+    """Solution of a solver, with residuals recomputed from the equations.
 
     Attributes:
-        acceleration: a, shape (n,); NaN unless the outcome is SOLVED, or INACCURATE with numbers, as is all below.
-        multipliers: λ, shape (m,); of all that belong to this motion those of least norm.
+        acceleration: a, shape (n,); NaN unless the outcome is SOLVED, or INACCURATE with numbers, as are all below.
+        multipliers: λ, shape (m,); those of least norm among all that belong to this motion.
         force: R = Θᵀλ, shape (n,).
         motion_residual: |M a − Q − Θᵀλ|, largest component.
         rows_residual: |Θ a − β|, largest component.
-        outcome: whether the numbers mean anything.
-        message: its sentence, and which rows or velocities it speaks of and by how much.
+        outcome: SOLVED, or the reason why the numbers are no solution.
+        message: sentence of the outcome, with the rows or velocities concerned and the amounts.
     """
 
     acceleration: Array
@@ -72,22 +72,22 @@ class MotionSolution:
 
 
 class ConstrainedSolver(ABC):
-    """One way to a and λ.
+    """A numerical method for a and λ.
 
-    A subclass gives :meth:`motion` and the cases that it handles; whether there is a solution at all, and whether what
-    was found is one, is judged here for all.
+    A subclass defines :meth:`motion` and the singular cases that it supports; whether there is a solution, and whether
+    the result is one, is checked here for all.
     """
 
-    handles: frozenset[SingularCase] = frozenset()
-    """The singular cases in which :meth:`motion` still works."""
+    supported_cases: frozenset[SingularCase] = frozenset()
+    """Singular cases in which :meth:`motion` still works."""
 
     @abstractmethod
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """The acceleration, shape (n,), of equations that have one solution in a.
+        """Return the acceleration, shape (n,), of equations that have one solution in a.
 
         Args:
-            equations: a case that is handled.
-            rank: of Θ.
+            equations: equations of a supported case.
+            rank: rank of Θ.
         """
 
     def solve(
@@ -97,12 +97,12 @@ class ConstrainedSolver(ABC):
         tolerance: float = SINGULAR_VALUE_TOLERANCE,
         consistency: float = CONSISTENCY,
     ) -> MotionSolution:
-        """The motion, or which rows contradict each other and by how much; nothing is raised for singular equations.
+        """Solve for the motion; singular equations raise nothing but have their own outcome and message.
 
         Args:
-            equations: one state in numbers.
+            equations: the equations at one state.
             tolerance: share of the largest singular value below which one counts as zero.
-            consistency: a contradiction counts from this share of the numbers that it is the difference of.
+            consistency: a contradiction counts above this share of the numbers whose difference it is.
         """
         positive("tolerance", tolerance)
         known = solvability(equations, tolerance=tolerance, consistency=consistency)
@@ -113,36 +113,38 @@ class ConstrainedSolver(ABC):
         try:
             a, rank = self.motion(equations, known.rows.value), known.rows.value
             for _ in range(REFINEMENT_STEPS):
-                # What a is off by obeys the same equations.
+                # The error of a obeys the same equations.
                 balance = M @ a - Q - theta.T @ least_norm_multipliers(equations, M @ a - Q, rank)
                 a = a + self.motion(replace(equations, force=-balance, right=beta - theta @ a), rank)
         except np.linalg.LinAlgError as error:
-            # Rows just above the tolerance of the ranks, squared on the way, are below rounding.
+            # Rows just above the tolerance of the ranks may be below rounding once squared.
             return _unsolved(equations, SolveOutcome.INACCURATE, f"A factorization failed: {error}.")
         lam = least_norm_multipliers(equations, M @ a - Q, known.rows.value)
         R = theta.T @ lam
         balance, rows = M @ a - Q - R, theta @ a - beta
-        # In the units in which numbers of different velocities and rows can be compared.
+        # In units in which numbers of different velocities and rows can be compared.
         S, F = equations.velocity_scale, equations.row_scale
         size = max(float(np.abs(x).max(initial=0.0)) for x in (S * Q, S * R, a / S, F * beta))
         missed = max(float(np.abs(S * balance).max(initial=0.0)), float(np.abs(F * rows).max(initial=0.0)))
         if not missed <= INACCURATE * size:
-            outcome, detail = SolveOutcome.INACCURATE, f"They are missed by {missed / size:.3g} of the largest number."
-        # Beside a force on something almost without inertia a row may be missed by all that it says.
+            outcome = SolveOutcome.INACCURATE
+            detail = f"The largest residual is {missed / size:.3g} of the largest number."
+        # Beside a force on a body almost without inertia, the residual of a row may be as large as the row itself.
         own = INACCURATE * (np.abs(theta) @ np.abs(a) + np.abs(beta)) + consistency
         if not (np.abs(rows) <= own).all():
             worst = int(np.argmax(np.abs(rows) / own))
-            outcome, detail = SolveOutcome.INACCURATE, f"{equations.names[worst]!r} is missed by {rows[worst]:.3g}."
+            outcome = SolveOutcome.INACCURATE
+            detail = f"The residual of {equations.names[worst]!r} is {rows[worst]:.3g}."
         else:
-            # What is left of a row beside others must be met to a share of itself, or the motion is another.
-            rest, left = row_remainders(theta * S, rows)
-            near = np.where(left > REMAINDER, left * (own - consistency + consistency / np.maximum(F, 1.0)), np.inf)
+            # The remainder of a row beside others must be met to a share of itself, or the motion is another one.
+            rest, shares = row_remainders(theta * S, rows)
+            near = np.where(shares > REMAINDER, shares * (own - consistency + consistency / np.maximum(F, 1.0)), np.inf)
             if not (np.abs(rest) <= near).all():
                 worst = int(np.argmax(np.abs(rest) / near))
-                detail = f"{equations.names[worst]!r} depends on rows before it but for {left[worst]:.2g} of it, "
+                detail = f"{equations.names[worst]!r} depends on rows before it except for {shares[worst]:.2g} of it, "
                 outcome, detail = (
                     SolveOutcome.INACCURATE,
-                    f"{detail}which is missed by {rest[worst] / left[worst]:.3g}.",
+                    f"{detail}whose residual is {rest[worst] / shares[worst]:.3g}.",
                 )
         for array in (a, lam, R):
             array.setflags(write=False)
@@ -162,12 +164,15 @@ class ConstrainedSolver(ABC):
             return SolveOutcome.CONTRADICTORY, f"{wrong}."
         loose = ", ".join(known.loose)
         if not known.balanced:
-            return SolveOutcome.UNBALANCED, f"It is {known.unbalanced:.3g} of the largest force, along {loose}."
+            return SolveOutcome.UNBALANCED, f"The force is {known.unbalanced:.3g} of the largest one, along {loose}."
         if not known.acceleration_unique:
-            return SolveOutcome.UNDETERMINED, f"They are {loose}."
-        missing = singular_cases(equations, known) - self.handles
+            return SolveOutcome.UNDETERMINED, f"The velocities are {loose}."
+        missing = singular_cases(equations, known) - self.supported_cases
         if missing:
-            return SolveOutcome.NOT_HANDLED, f"They have {' and '.join(sorted(case.value for case in missing))}."
+            return (
+                SolveOutcome.NOT_HANDLED,
+                f"The equations have {' and '.join(sorted(case.value for case in missing))}.",
+            )
         return SolveOutcome.SOLVED, ""
 
 
@@ -177,20 +182,20 @@ def _unsolved(equations: ConstrainedMotion, outcome: SolveOutcome, detail: str) 
 
 
 def singular_cases(equations: ConstrainedMotion, known: Solvability) -> frozenset[SingularCase]:
-    """The singular cases that equations present.
+    """Return the singular cases that equations present.
 
     Args:
-        equations: one state in numbers.
-        known: what was found out about them.
+        equations: the equations at one state.
+        known: their solvability.
     """
     m, n = equations.rows.shape
     present = {
-        SingularCase.DEPENDENT_ROWS: any(dependence.on for dependence in known.dependences),
-        SingularCase.VANISHING_ROWS: any(not dependence.on for dependence in known.dependences),
+        SingularCase.DEPENDENT_ROWS: any(dependence.coefficients for dependence in known.dependences),
+        SingularCase.VANISHING_ROWS: any(not dependence.coefficients for dependence in known.dependences),
         SingularCase.SINGULAR_MASS: known.mass.value < n,
         SingularCase.MORE_ROWS: m > n,
     }
-    return frozenset(case for case, here in present.items() if here)
+    return frozenset(case for case, is_present in present.items() if is_present)
 
 
 def truncated_solution(matrix: Array, right: Array, rank: int) -> Array:
@@ -199,7 +204,7 @@ def truncated_solution(matrix: Array, right: Array, rank: int) -> Array:
     Args:
         matrix: A, shape (m, n).
         right: b, shape (m,) or (m, k).
-        rank: how many singular values are divided by.
+        rank: number of singular values that are divided by.
     """
     U, values, Vt = np.linalg.svd(matrix, full_matrices=False)
     divided = ((U[:, :rank].T @ right).T / values[:rank]).T
@@ -210,16 +215,16 @@ def least_norm_multipliers(equations: ConstrainedMotion, force: Array, rank: int
     """Least-norm λ with Θᵀλ = R, in the units of the rows as they are given.
 
     Args:
-        equations: of which Θ is taken.
+        equations: the equations, for Θ.
         force: R, shape (n,), in the range of Θᵀ.
-        rank: of Θ.
+        rank: rank of Θ.
     """
     S, F = equations.velocity_scale, equations.row_scale
     rows = equations.scaled_rows
     if not rows.size:
         return np.zeros(len(rows))
     lam = F * truncated_solution(rows.T, S * force, rank)
-    # Of least norm in comparable units; what Θᵀ does not see of it is taken away in the rows' own.
-    left = np.linalg.svd(rows)[0][:, rank:]
-    basis = np.linalg.qr(F[:, None] * left)[0]
+    # Of least norm in comparable units; the component in the null space of Θᵀ is removed in the rows' own units.
+    null = np.linalg.svd(rows)[0][:, rank:]
+    basis = np.linalg.qr(F[:, None] * null)[0]
     return np.asarray(lam - basis @ (basis.T @ lam), dtype=np.float64)

@@ -18,7 +18,7 @@ class SchurComplement(ConstrainedSolver):
     """
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """By two Cholesky factorizations."""
+        """Solve by two Cholesky factorizations."""
         del rank
         S, F, theta = equations.velocity_scale, equations.row_scale, equations.scaled_rows
         L = np.linalg.cholesky(equations.scaled_mass)
@@ -37,10 +37,10 @@ class SaddlePoint(ConstrainedSolver):
     Regular if and only if the rows are independent and [M; Θ] has full column rank; M may be singular.
     """
 
-    handles = frozenset({SingularCase.SINGULAR_MASS})
+    supported_cases = frozenset({SingularCase.SINGULAR_MASS})
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """By one solve."""
+        """Solve the saddle-point equations at once."""
         del rank
         S, F, theta = equations.velocity_scale, equations.row_scale, equations.scaled_rows
         m, n = theta.shape

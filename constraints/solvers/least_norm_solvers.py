@@ -20,10 +20,10 @@ class LeastNorm(ConstrainedSolver):
     on the way. For M > 0 and any rows.
     """
 
-    handles = frozenset({SingularCase.DEPENDENT_ROWS, SingularCase.VANISHING_ROWS, SingularCase.MORE_ROWS})
+    supported_cases = frozenset({SingularCase.DEPENDENT_ROWS, SingularCase.VANISHING_ROWS, SingularCase.MORE_ROWS})
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """By a Cholesky factorization and an SVD."""
+        """Solve by a Cholesky factorization and an SVD."""
         S, F = equations.velocity_scale, equations.row_scale
         return S * least_change_acceleration(
             equations.scaled_mass, S * equations.force, equations.scaled_rows, F * equations.right, rank
@@ -31,14 +31,14 @@ class LeastNorm(ConstrainedSolver):
 
 
 def least_change_acceleration(M: Array, Q: Array, theta: Array, beta: Array, rank: int) -> Array:
-    """The acceleration that changes M⁻¹Q least in the metric M, among those with Θ a = β: Gauss's principle.
+    """Return the acceleration with Θ a = β that is nearest to M⁻¹Q in the metric M: Gauss's principle.
 
     Args:
         M: positive definite, shape (n, n).
         Q: shape (n,).
         theta: Θ, shape (m, n).
         beta: β, shape (m,), in the range of Θ.
-        rank: of Θ.
+        rank: rank of Θ.
     """
     L = np.linalg.cholesky(M)
     free = np.linalg.solve(L, Q)
@@ -48,31 +48,31 @@ def least_change_acceleration(M: Array, Q: Array, theta: Array, beta: Array, ran
 
 
 class Augmented(ConstrainedSolver):
-    """M + c ΘᵀΘ in place of M and Q + c Θᵀβ in place of Q, then as if M had been regular.
+    """M + c ΘᵀΘ in place of M and Q + c Θᵀβ in place of Q, then as for a regular M.
 
-    What is added, c Θᵀ(Θ a − β), vanishes along the motion, so that neither a nor λ changes. The new matrix is positive
-    definite if and only if [M; Θ] has full column rank, so that M may be singular. Θ is measured in comparable units,
-    with rows about one long, and M too, so that c = 1 adds as much as there is.
+    The additional term, c Θᵀ(Θ a − β), vanishes along the motion, so that neither a nor λ changes. The new matrix is
+    positive definite if and only if [M; Θ] has full column rank, so that M may be singular. Θ and M are measured in
+    comparable units, with rows about one long, so that for c = 1 both terms are of the same size.
 
     Attributes:
         weight: c.
     """
 
-    handles = frozenset(SingularCase)
+    supported_cases = frozenset(SingularCase)
 
     def __init__(self, weight: float = 1.0) -> None:
-        """Fix the weight.
+        """Set the weight.
 
         Args:
-            weight: c > 0; any gives the same motion, one near 1 the best conditioned matrix.
+            weight: c > 0; any value gives the same motion, one near 1 the best conditioned matrix.
 
         Raises:
-            ModelError: for a weight that is not positive.
+            ModelError: if the weight is not positive.
         """
         self.weight = positive("weight", weight)
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """As :class:`LeastNorm` with the augmented matrix."""
+        """Solve as :class:`LeastNorm` with the augmented matrix."""
         S, theta, beta = equations.velocity_scale, equations.scaled_rows, equations.row_scale * equations.right
         M = equations.scaled_mass + self.weight * theta.T @ theta
         Q = S * equations.force + self.weight * theta.T @ beta
@@ -80,41 +80,41 @@ class Augmented(ConstrainedSolver):
 
 
 ENOUGH = 1e-15
-"""A step that moves λ by less than this share of it is rounding."""
+"""Relative change of a below which a step is rounding."""
 
 MOST_STEPS = 100_000
 
 
 class Proximal(ConstrainedSolver):
-    """(K + εI) λ₊ = β − Θ M⁻¹Q + ε λ from λ = 0, with K = Θ M⁻¹ Θᵀ; no rank is decided and no branch is taken.
+    """(K + εI) λ₊ = β − Θ M⁻¹Q + ε λ from λ = 0, with K = Θ M⁻¹ Θᵀ, without deciding a rank or branching.
 
     Solved as [M −Θᵀ; Θ εI] [a; λ₊] = [Q; β + ελ], which does not need M⁻¹ and is regular if and only if [M; Θ] has full
-    column rank. Each step shrinks what is missing in an eigenvector of K by ε/(κ + ε), and λ stays in the range of K:
-    it goes to the least-norm solution if there is one, and without bound if rows contradict each other. The steps are
-    those of the augmented Lagrangian with c = 1/ε; Pinocchio's proximal solver takes them too [Carpentier2021]_.
+    column rank. Each step shrinks the error along an eigenvector of K by ε/(κ + ε), and λ stays in the range of K: it
+    converges to the least-norm solution if there is one, and diverges if rows contradict each other. The steps are
+    those of the augmented Lagrangian with c = 1/ε, as in Pinocchio's proximal solver [Carpentier2021]_.
 
     Attributes:
-        epsilon: ε, beside rows about one long in comparable units.
-        steps: at most so many.
+        epsilon: ε, for rows about one long in comparable units.
+        steps: largest number of steps.
     """
 
-    handles = frozenset(SingularCase)
+    supported_cases = frozenset(SingularCase)
 
     def __init__(self, epsilon: float = 1e-7, steps: int = 100) -> None:
-        """Fix the step.
+        """Set ε and the largest number of steps.
 
         Args:
-            epsilon: ε > 0; smaller converges in fewer steps, and loses more digits of λ where rows are dependent.
-            steps: at most so many, at least one.
+            epsilon: ε > 0; smaller converges in fewer steps, and loses more digits of λ if rows are dependent.
+            steps: largest number of steps, at least one.
 
         Raises:
-            ModelError: for an ε that is not positive, or no steps.
+            ModelError: if ε is not positive, or there are no steps.
         """
         self.epsilon = positive("epsilon", epsilon)
-        self.steps = whole("steps", steps, most=MOST_STEPS, advice="take a smaller epsilon")
+        self.steps = whole("steps", steps, most=MOST_STEPS, advice="use a smaller epsilon")
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """By one factorization's worth of solves for all steps."""
+        """Solve with one matrix for all steps."""
         del rank
         S, theta, beta = equations.velocity_scale, equations.scaled_rows, equations.row_scale * equations.right
         m, n = theta.shape
@@ -135,22 +135,22 @@ class Proximal(ConstrainedSolver):
 class UdwadiaPhohomsiri(ConstrainedSolver):
     """a = [(I − Θ⁺Θ) M; Θ]⁺ [Q; β], [UdwadiaPhohomsiri2006]_.
 
-    The rows say what they say, and M a = Q is asked for only where they leave freedom. The matrix has full column rank
-    if and only if [M; Θ] has, so that M may be singular, and rows may depend on each other or vanish.
+    The rows hold exactly, and M a = Q is required only where they leave freedom. The matrix has full column rank if and
+    only if [M; Θ] has, so that M may be singular, and rows may depend on each other or vanish.
     """
 
-    handles = frozenset(SingularCase)
+    supported_cases = frozenset(SingularCase)
 
     def motion(self, equations: ConstrainedMotion, rank: int) -> Array:
-        """By two pseudo-inverses."""
+        """Solve by two pseudo-inverses."""
         S, theta = equations.velocity_scale, equations.scaled_rows
         M, Q, beta = equations.scaled_mass, S * equations.force, equations.row_scale * equations.right
         n = len(Q)
         V, along = np.zeros((0, n)), np.zeros(0)
         if theta.size:
-            # V a = Σ⁻¹Uᵀβ says the same as Θ a = β, and as much of a row that is nearly another as of any.
+            # V a = Σ⁻¹Uᵀβ is equivalent to Θ a = β, and gives a row that is nearly another the same weight as any.
             U, values, Vt = np.linalg.svd(theta, full_matrices=False)
             V, along = Vt[:rank], (U[:, :rank].T @ beta) / values[:rank]
-        # (I − Θ⁺Θ) Q in place of Q is the same: the other part of it is orthogonal to the matrix's range.
+        # (I − Θ⁺Θ) Q in place of Q gives the same: the rest of Q is orthogonal to the matrix's range.
         free = np.eye(n) - V.T @ V
         return S * truncated_solution(np.vstack([free @ M, V]), np.concatenate([free @ Q, along]), n)

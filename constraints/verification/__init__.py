@@ -1,4 +1,4 @@
-"""Verification of a field at many places: integral curves, critical points, jumps and previews of the motion."""
+"""Verification of a field at many positions: integral curves, critical points, jumps and previews of the motion."""
 
 from ...symbolic.runtime_type_checks import check_exports
 from .critical_points import CriticalPoint

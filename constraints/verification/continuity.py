@@ -1,4 +1,4 @@
-"""Jumps of a field, and accelerations out of all proportion to the sizes of what it passes."""
+"""Jumps of a field, and accelerations out of proportion to the lengths of the scene."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from .sample_points import FieldRow, SamplePoints, SearchRegion
 Array = NDArray[np.float64]
 
 LINES, PLACES = 60, 80
-"""Straight lines through space and time that are looked along, of each kind, and places on each of them."""
+"""Straight lines through space and time that are searched, of each kind, and points on each of them."""
 
 SUSPECTED = 60
 """Steepest intervals that are halved, of each kind."""
 
 HALVINGS = 40
 NEAR = 1e-9
-"""Share of the region within which a field that changes much jumps."""
+"""Share of the region within which a strongly changing field counts as jumping."""
 
 NOTABLE = 0.01
-"""Share of the median speed by which a velocity has to change in no distance to count as a jump."""
+"""Share of the median speed by which a velocity must change over no distance to count as a jump."""
 
 APART = 0.05
-"""Jumps nearer to each other than this, in units of the region, are told as one [-]."""
+"""Jumps nearer to each other than this, in units of the region, are reported as one [-]."""
 
 CORNER = 1e-6
-"""Share of the region within which of a boundary its corners are, where a normal may jump."""
+"""Share of the region within which a point counts as being at a corner of a boundary, where a normal may jump."""
 
 ROOM = 0.02
-"""Share of the region by which a place may lie outside of the hull of the path."""
+"""Share of the region by which a point may lie outside of the hull of the path."""
 
 
 def find_jumps(
     probe: FieldProbe, region: SearchRegion, near: SamplePoints, path: Array, rng: np.random.Generator
 ) -> tuple[tuple[VelocityJump, ...], SamplePoints]:
-    """Places where a velocity jumps, outside of obstacles, and those where it only changes most.
+    """Return the jumps of the velocity outside of obstacles, and the points where it changes most without a jump.
 
-    The field is looked at along straight lines: through the region at an instant, across places of its curves, and
-    through time at a place. Intervals in which it changes most, and much more than in those beside them, are halved on
-    the side of the larger change. What a continuous field changes by then goes to zero with the interval.
+    The field is searched along straight lines: through the region at an instant, across points of its curves, and
+    through time at a point. Intervals in which it changes most, and much more than in their neighbours, are halved on
+    the side of the larger change. The change of a continuous field then goes to zero with the interval.
 
     Args:
-        probe: of the field.
-        region: where and when to look.
-        near: places of the curves.
-        path: places of the path and on the way of a point, shape (k, n) [m].
-        rng: where the lines come from.
+        probe: probe of the field.
+        region: region and instants of the search.
+        near: points of the curves.
+        path: points of the path and of the motion of a point, shape (k, n) [m].
+        rng: generator of the lines.
     """
     n, first, last = len(region.low), region.times.min(), region.times.max()
     starts, ends = (rng.uniform(region.low, region.high, (LINES, n)) for _ in range(2))
@@ -66,9 +66,9 @@ def find_jumps(
     share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
     lines = np.concatenate([np.hstack([a, b[:, None]]) for a, b in zip(x, s, strict=True)])
     towards = np.concatenate([np.hstack([a, b[:, None]]) for a, b in zip(y, e, strict=True)])
-    places = lines[:, None] * (1 - share) + towards[:, None] * share
-    w, free = _sample_velocities(probe, places.reshape(-1, n + 1))
-    w, free = w.reshape(*places.shape[:2], n), free.reshape(places.shape[:2])
+    positions = lines[:, None] * (1 - share) + towards[:, None] * share
+    w, free = _sample_velocities(probe, positions.reshape(-1, n + 1))
+    w, free = w.reshape(*positions.shape[:2], n), free.reshape(positions.shape[:2])
     change = np.linalg.norm(np.diff(w, axis=1), axis=2)
     change[~(free[:, 1:] & free[:, :-1])] = 0.0
     around = np.pad(change, ((0, 0), (1, 1)))
@@ -79,7 +79,7 @@ def find_jumps(
     rows, columns = np.unravel_index(
         np.array(sorted(i for i in chosen if change.flat[i] > least), dtype=np.intp), change.shape
     )
-    a, b = places[rows, columns], places[rows, columns + 1]
+    a, b = positions[rows, columns], positions[rows, columns + 1]
     wa, wb = w[rows, columns], w[rows, columns + 1]
     for _ in range(HALVINGS):
         wide = np.linalg.norm((b - a)[:, :n], axis=1) > NEAR * region.size
@@ -105,7 +105,7 @@ def find_jumps(
             continue
         between = _between(a[i, :n], path, ROOM * region.size)
         one = VelocityJump(a[i, :n], float(a[i, n]), b[i, :n], float(b[i, n]), wa[i], wb[i], between)
-        if all(np.linalg.norm(one.place - other.place) > APART * region.size for other in found):
+        if all(np.linalg.norm(one.position - other.position) > APART * region.size for other in found):
             found.append(one)
     steep = a[sizes <= least]
     return tuple(found), SamplePoints(steep[:, :n], steep[:, n])
@@ -114,21 +114,21 @@ def find_jumps(
 def smallest_scale(
     n: int, probe: FieldProbe, rows: tuple[FieldRow, ...], on: tuple[SamplePoints, ...]
 ) -> tuple[float, str]:
-    """The smallest length that a field has to turn within, and what it is of.
+    """Return the smallest length within which a field has to turn, and its description.
 
-    The margin, and the least radii of curvature of the program curve and of the boundaries, at places on them; corners,
+    The margin, and the least radii of curvature of the program curve and of the boundaries, at points on them; corners,
     which have none, are left out.
 
     Args:
         n: dimension.
-        probe: of the field.
+        probe: probe of the field.
         rows: its rows.
-        on: places on each of them.
+        on: points on each of them.
     """
     found = [(row.margin, "the margin") for row in rows if row.margin > 0.0]
-    for row, places in zip(rows, on, strict=True):
-        if len(places) and not row.corners:
-            bends = level_curvatures(n, probe, row, places)
+    for row, positions in zip(rows, on, strict=True):
+        if len(positions) and not row.corners:
+            bends = level_curvatures(n, probe, row, positions)
             largest = float(bends[np.isfinite(bends)].max(initial=0.0))
             if largest > 0.0:
                 found.append((1.0 / largest, f"the least radius of curvature of {row.name!r}"))
@@ -136,18 +136,18 @@ def smallest_scale(
 
 
 def curvature_jumps(probe: FieldProbe, rows: tuple[FieldRow, ...], on: tuple[SamplePoints, ...]) -> dict[str, Extreme]:
-    """Where the curvature of a boundary jumps that is C¹ and no smoother, and by how much, by its name.
+    """Return where, and by how much, the curvature of each boundary that is C¹ and no smoother jumps, by its name.
 
     Args:
-        probe: of the field.
+        probe: probe of the field.
         rows: its rows.
-        on: places on each of them.
+        on: points on each of them.
     """
     found: dict[str, Extreme] = {}
-    for row, places in zip(rows, on, strict=True):
-        if row.program or row.smoothness != 1.0 or len(places) < 2:
+    for row, positions in zip(rows, on, strict=True):
+        if row.program or row.smoothness != 1.0 or len(positions) < 2:
             continue
-        first = places.only(places.t == places.t[0])
+        first = positions.only(positions.t == positions.t[0])
         n = first.x.shape[1]
         bends = level_curvatures(n, probe, row, first)
         low, high = int(np.argmin(bends)), int(np.argmax(bends))
@@ -168,18 +168,18 @@ def curvature_jumps(probe: FieldProbe, rows: tuple[FieldRow, ...], on: tuple[Sam
     return found
 
 
-def level_curvatures(n: int, probe: FieldProbe, row: FieldRow, places: SamplePoints) -> Array:
-    """Curvature of a row's level lines or surfaces at places, the largest of its functions', shape (N,) [1/m].
+def level_curvatures(n: int, probe: FieldProbe, row: FieldRow, positions: SamplePoints) -> Array:
+    """Largest curvature of the level lines or surfaces of a row's functions at points, shape (N,) [1/m].
 
     Args:
         n: dimension.
-        probe: of the field.
+        probe: probe of the field.
         row: the row.
-        places: where.
+        positions: the points.
     """
-    hessians = probe.curvature.at(places.x, places.t)["f_xx"].reshape(len(places), -1, n, n)
-    slopes = probe.rows.at(places.x, places.t)["f_x"].reshape(len(places), -1, n)
-    found = np.zeros(len(places))
+    hessians = probe.curvature.at(positions.x, positions.t)["f_xx"].reshape(len(positions), -1, n, n)
+    slopes = probe.rows.at(positions.x, positions.t)["f_x"].reshape(len(positions), -1, n)
+    found = np.zeros(len(positions))
     for k in row.indices:
         size = np.maximum(np.linalg.norm(slopes[:, k], axis=1), 1e-300)
         normal = slopes[:, k] / size[:, None]
@@ -190,14 +190,14 @@ def level_curvatures(n: int, probe: FieldProbe, row: FieldRow, places: SamplePoi
 
 
 def turning_length(rows: tuple[FieldRow, ...], functions: Array, scale: float) -> Array:
-    """The length within which a point has to turn at places, shape (N,) [m].
+    """Length within which a point has to turn, shape (N,) [m].
 
     The smallest scale; less in a notch between two barriers, and near one with corners, where it is the distance.
 
     Args:
-        rows: of the field.
-        functions: its functions there, shape (N, k).
-        scale: of the scene [m].
+        rows: rows of the field.
+        functions: its functions at the points, shape (N, k).
+        scale: smallest length of the scene [m].
     """
     room = np.full(len(functions), scale)
     barriers = [row for row in rows if not row.program]
@@ -209,22 +209,22 @@ def turning_length(rows: tuple[FieldRow, ...], functions: Array, scale: float) -
     return room
 
 
-def _between(place: Array, path: Array, room: float) -> bool:
-    """Whether a place lies in the convex hull of others, or no farther outside of it than ``room``."""
+def _between(position: Array, path: Array, room: float) -> bool:
+    """True if a point lies in the convex hull of others, or no farther outside of it than ``room``."""
     from scipy.optimize import nnls  # a tenth of a second to import
 
     if not len(path):
         return True
-    # The nearest convex combination; the last row, heavy beside the others, makes the shares add up to one.
-    offset = path - place
+    # The nearest convex combination; the last row, with a large weight, makes the shares add up to one.
+    offset = path - position
     weight = 1e3 * max(float(np.abs(offset).max()), room)
-    shares, _ = nnls(np.vstack([offset.T, np.full(len(path), weight)]), np.append(np.zeros(len(place)), weight))
+    shares, _ = nnls(np.vstack([offset.T, np.full(len(path), weight)]), np.append(np.zeros(len(position)), weight))
     return bool(np.linalg.norm(shares @ offset) <= room)
 
 
-def _sample_velocities(probe: FieldProbe, places: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Velocities at places with their times, shape (N, n + 1), and whether these are free and the numbers finite."""
-    values = probe.flow.at(places[:, :-1], places[:, -1])
-    w, gaps = values["w"], values["O"].reshape(len(places), -1)
+def _sample_velocities(probe: FieldProbe, positions: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Velocities at points with their times, shape (N, n + 1), and whether each is free and its numbers finite."""
+    values = probe.flow.at(positions[:, :-1], positions[:, -1])
+    w, gaps = values["w"], values["O"].reshape(len(positions), -1)
     free = np.asarray((gaps > 0.0).all(axis=1) & np.isfinite(w).all(axis=1), dtype=np.bool_)
     return np.where(free[:, None], w, 0.0), free

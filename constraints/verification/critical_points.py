@@ -1,4 +1,4 @@
-"""Places where a gradient or a velocity vanishes."""
+"""Points where a gradient or a velocity vanishes."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from .sample_points import FieldRow, SamplePoints, SearchRegion, newton_search
 Array = NDArray[np.float64]
 Kind = Literal["minimum", "maximum", "saddle", "degenerate", "crossing", "sink", "source", "center"]
 ON = 1e-9
-"""A function below this, in units of the region, is taken for zero [-]."""
+"""Magnitude of a function, in units of the region, below which it counts as zero [-]."""
 ZERO = 1e-8
-"""A gradient or a velocity below this, in units of its median over the region, is taken for zero [-]."""
+"""Magnitude of a gradient or velocity, in units of its median over the region, below which it counts as zero [-]."""
 APART = 0.05
-"""Degenerate places nearer to each other than this, in units of the region, are shown as one [-]."""
+"""Degenerate points nearer to each other than this, in units of the region, are reported as one [-]."""
 STILL = 1e-6
-"""A field that changes by less is at rest [m/s²]."""
+"""Rate of change below which a field counts as constant in time [m/s²]."""
 
 
 @dataclass(frozen=True, eq=False)
 class CriticalPoint:
-    """A place where ∇f = 0, f = ∏ f_i, or where the field itself vanishes.
+    """A point where ∇f = 0, f = ∏ f_i, or where the field itself vanishes.
 
     Attributes:
-        of: ``"f"``, or ``"w"`` for a place where the field vanishes.
-        kind: of f: ``"minimum"`` or ``"maximum"`` (an extremum), ``"saddle"``, ``"degenerate"`` where the Hessian is
-            singular, ``"crossing"`` where two curves meet. Of w, by the eigenvalues of ∂w/∂x at that instant:
+        of: ``"f"``, or ``"w"`` for a point where the field vanishes.
+        kind: for f: ``"minimum"`` or ``"maximum"`` (an extremum), ``"saddle"``, ``"degenerate"`` where the Hessian is
+            singular, ``"crossing"`` where two curves meet. For w, by the eigenvalues of ∂w/∂x at that instant:
             ``"sink"``, ``"source"``, ``"saddle"``, ``"center"`` for imaginary ones, or ``"degenerate"``.
-        place: shape (n,) [m].
-        time: [s].
+        position: position, shape (n,) [m].
+        time: time [s].
         speed: |w| there [m/s].
         inside: names of the boundaries that it lies inside of; a point outside of them never gets there.
-        rate: of f, f_t; where it is not zero the literal structure is unbounded.
-        meeting: of a crossing, names of the functions that vanish there.
-        escape: of w, largest real part of the eigenvalues of ∂w/∂x [1/s]; above zero nearby points leave. Topology asks
-            for such saddles: in the plane one for every obstacle that a flow passes.
-        trap: of w, whether points near it, where no barrier is crossed, come to rest there; the field is at rest there,
-            too, w_t = 0.
+        rate: for f, f_t; where it is not zero the literal structure is unbounded.
+        meeting: for a crossing, names of the functions that vanish there.
+        escape: for w, largest real part of the eigenvalues of ∂w/∂x [1/s]; above zero nearby points leave. Topology
+            requires such saddles: in the plane one for every obstacle that a flow passes.
+        trap: for w, True if points near it that cross no barrier come to rest there; the field is also constant there,
+            w_t = 0.
     """
 
     of: Literal["f", "w"]
     kind: Kind
-    place: Array
+    position: Array
     time: float
     speed: float
     inside: tuple[str, ...]
@@ -60,14 +60,14 @@ class CriticalPoint:
 def find_zeros(
     evaluate: Callable[[Array, Array], tuple[Array, Array]], region: SearchRegion, starts: SamplePoints
 ) -> tuple[SamplePoints, Array]:
-    """Different places of a region where r(x, t) = 0, and r_x there, shape (k, n, n); in order of time and place.
+    """Return the different points of a region where r(x, t) = 0, and r_x there, shape (k, n, n).
 
-    Every search is Newton's method; what no start leads to is not found.
+    They are ordered by time and position. Every search is Newton's method; zeros that no start leads to are not found.
 
     Args:
-        evaluate: r, shape (N, n), and r_x, shape (N, n, n), at places and times.
-        region: what lies outside of it is left out.
-        starts: where the searches begin.
+        evaluate: r, shape (N, n), and r_x, shape (N, n, n), at positions and times.
+        region: points outside of it are left out.
+        starts: starts of the searches.
     """
     x, settled = newton_search(evaluate, starts.x, starts.t, longest=0.05 * region.size)
     found = SamplePoints(x, starts.t).only(settled & region.holds(x))
@@ -78,28 +78,30 @@ def find_zeros(
     small = np.abs(r).max(axis=1, initial=0.0) <= ZERO * (float(np.median(usual)) if len(usual) else 0.0)
     found, slope = found.only(small), slope[small]
     order = np.lexsort((*np.round(found.x, 9).T[::-1], found.t))
-    kept: list[int] = []
+    chosen: list[int] = []
     for i in order:
-        apart = [found.t[i] != found.t[j] or np.linalg.norm(found.x[i] - found.x[j]) > 1e-6 * region.size for j in kept]
+        apart = [
+            found.t[i] != found.t[j] or np.linalg.norm(found.x[i] - found.x[j]) > 1e-6 * region.size for j in chosen
+        ]
         if all(apart):
-            kept.append(int(i))
-    return SamplePoints(found.x[kept], found.t[kept]), slope[kept]
+            chosen.append(int(i))
+    return SamplePoints(found.x[chosen], found.t[chosen]), slope[chosen]
 
 
 def find_critical_points(
     probe: FieldProbe, rows: tuple[FieldRow, ...], region: SearchRegion, starts: SamplePoints
 ) -> tuple[CriticalPoint, ...]:
-    """Critical points of f = ∏ f_i, by Newton's method on ∇f = 0.
+    """Find critical points of f = ∏ f_i, by Newton's method on ∇f = 0.
 
-    In three and more dimensions ∇f = 0 all along the program curve, where n − 1 functions vanish together; that is the
-    curve itself, and left out. So are all but one place per instant where the same two functions vanish: they fill a
-    whole line, or more. Degenerate places, which fill lines along flat boundaries, are thinned out.
+    In three and more dimensions ∇f = 0 all along the program curve, where n − 1 functions vanish together; the curve
+    itself is left out. So are all but one point per instant where the same two functions vanish: they fill a whole
+    line, or more. Degenerate points, which fill lines along flat boundaries, are thinned out.
 
     Args:
-        probe: of the field.
+        probe: probe of the field.
         rows: its rows.
-        region: where to look.
-        starts: where the searches begin.
+        region: region of the search.
+        starts: starts of the searches.
     """
 
     def evaluate(x: Array, t: Array) -> tuple[Array, Array]:
@@ -121,14 +123,14 @@ def find_critical_points(
         if crossing and len(meeting) < found.x.shape[1]:
             lines.add((time, meeting))
         kind = "crossing" if crossing else classify_extremum(hessians[i])
-        alike = [one.place for one in points if one.kind == kind == "degenerate" and one.time == time]
-        if any(np.linalg.norm(place - found.x[i]) < APART * region.size for place in alike):
+        alike = [one.position for one in points if one.kind == kind == "degenerate" and one.time == time]
+        if any(np.linalg.norm(position - found.x[i]) < APART * region.size for position in alike):
             continue
         points.append(
             CriticalPoint(
                 of="f",
                 kind=kind,
-                place=found.x[i],
+                position=found.x[i],
                 time=time,
                 speed=float(speeds[i]),
                 inside=covering_barriers(rows, functions[i], ON * region.size),
@@ -142,13 +144,13 @@ def find_critical_points(
 def find_stagnation_points(
     probe: FieldProbe, rows: tuple[FieldRow, ...], region: SearchRegion, starts: SamplePoints
 ) -> tuple[CriticalPoint, ...]:
-    """Places where the field vanishes, w(x, t) = 0, by Newton's method.
+    """Find points where the field vanishes, w(x, t) = 0, by Newton's method.
 
     Args:
-        probe: of the field.
+        probe: probe of the field.
         rows: its rows.
-        region: where to look.
-        starts: where the searches begin.
+        region: region of the search.
+        starts: starts of the searches.
     """
 
     def evaluate(x: Array, t: Array) -> tuple[Array, Array]:
@@ -167,7 +169,7 @@ def find_stagnation_points(
         CriticalPoint(
             of="w",
             kind=classify_equilibrium(slopes[i]),
-            place=found.x[i],
+            position=found.x[i],
             time=float(found.t[i]),
             speed=float(speeds[i]),
             inside=inside[i],
@@ -179,13 +181,13 @@ def find_stagnation_points(
 
 
 def _is_trap(
-    probe: FieldProbe, rows: tuple[FieldRow, ...], place: Array, at: float, slope: Array, offset: float
+    probe: FieldProbe, rows: tuple[FieldRow, ...], position: Array, at: float, slope: Array, offset: float
 ) -> bool:
-    """Whether points near a place with w = 0 come to rest there.
+    """True if points near a point with w = 0 come to rest there.
 
-    The field must be at rest, w_t = 0. No eigenvalue of ∂w/∂x may have a positive real part, or be imaginary: round a
-    centre points circle. Where one is zero, and on boundaries, to which the field becomes tangent smoothly and beyond
-    which it is another, the velocity a little outside decides.
+    The field must be constant in time, w_t = 0. No eigenvalue of ∂w/∂x may have a positive real part, or be imaginary:
+    points circle around a centre. Where one is zero, and on boundaries, to which the field becomes tangent smoothly and
+    beyond which it differs, the velocity a little outside decides.
     """
     pair = np.linalg.eig(slope)
     values, vectors = pair[0].astype(np.complex128), pair[1].astype(np.complex128)
@@ -194,16 +196,18 @@ def _is_trap(
     if values.real.max() > least or circling.any():
         return False
     time = np.array([at])
-    if np.abs(probe.motion.at(place[None, :], time)["w_t"]).max() > STILL:
+    if np.abs(probe.motion.at(position[None, :], time)["w_t"]).max() > STILL:
         return False
-    here = {key: value[0] for key, value in probe.rows.at(place[None, :], time).items()}
+    at_zero = {key: value[0] for key, value in probe.rows.at(position[None, :], time).items()}
     boundaries = [row.indices[0] for row in rows if not row.program]
     touched = [
-        here["f_x"][j] / np.linalg.norm(here["f_x"][j]) for j in boundaries if abs(here["f"][j]) <= 1e-3 * offset
+        at_zero["f_x"][j] / np.linalg.norm(at_zero["f_x"][j])
+        for j in boundaries
+        if abs(at_zero["f"][j]) <= 1e-3 * offset
     ]
     still = [side * vectors[:, k].real for k in np.flatnonzero(np.abs(values) <= least) for side in (1, -1)]
     for direction in (*touched, *still):
-        beside = (place + offset * direction)[None, :]
+        beside = (position + offset * direction)[None, :]
         free = not covering_barriers(rows, probe.rows.at(beside, time)["f"][0], 0.0)
         if free and float(probe.motion.at(beside, time)["w"][0] @ direction) >= 0.0:
             return False
@@ -211,12 +215,12 @@ def _is_trap(
 
 
 def covering_barriers(rows: tuple[FieldRow, ...], functions: Array, tolerance: float) -> tuple[str, ...]:
-    """Names of the boundaries that a place lies inside of.
+    """Names of the boundaries that a point lies inside of.
 
     Args:
-        rows: of the field.
-        functions: f at the place, shape (k,).
-        tolerance: how far inside it must at least be [m].
+        rows: rows of the field.
+        functions: f at the point, shape (k,).
+        tolerance: least depth inside that counts [m].
     """
     return tuple(row.name for row in rows if not row.program and functions[row.indices[0]] < -tolerance)
 
@@ -231,7 +235,7 @@ def eigenvalues(matrix: Array) -> NDArray[np.complex128]:
 
 
 def classify_extremum(hessian: Array) -> Kind:
-    """What a critical point is by the Hessian there.
+    """Classify a critical point by the Hessian there.
 
     Args:
         hessian: shape (n, n), symmetric.
@@ -243,7 +247,7 @@ def classify_extremum(hessian: Array) -> Kind:
 
 
 def classify_equilibrium(slope: Array) -> Kind:
-    """What a place with w = 0 is by ∂w/∂x there, at a frozen time.
+    """Classify a point with w = 0 by ∂w/∂x there, at a frozen time.
 
     Args:
         slope: ∂w/∂x, shape (n, n).

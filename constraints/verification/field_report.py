@@ -5,63 +5,60 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...symbolic.errors import ParameterError, unknown_name
+from ..field.feasibility import BarrierSpeed
+from ..field.preview import Preview
 from .critical_points import CriticalPoint
-
-if TYPE_CHECKING:
-    from ..field.feasibility import BarrierSpeed
-    from ..field.preview import Preview
-
 
 Array = NDArray[np.float64]
 NEUTRAL = 1e-6
-"""A distance that changes at a smaller rate than this neither falls nor grows [1/s]."""
+"""Rate of change of a distance below which it counts as constant [1/s]."""
 FLAT = 1e-6
-"""A gradient below this, on a curve, is taken for zero; it should be near 1."""
+"""Gradient on a curve below which it counts as zero; it should be near 1."""
 SHOWN = 12
-"""How many critical points a printed report lists."""
+"""Number of critical points that a printed report lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class Extreme:
-    """The largest of a quantity, and where it was met.
+    """Largest value of a quantity, with its position and time.
 
     Attributes:
-        value: the largest found; NaN if nothing was looked at.
-        place: shape (n,) [m].
-        time: [s].
+        value: largest value found; NaN if nothing was sampled.
+        position: position, shape (n,) [m].
+        time: time [s].
     """
 
     value: float
-    place: Array
+    position: Array
     time: float
 
     def __str__(self) -> str:
         """``0.5 at (1, 2), t = 3 s``."""
-        return f"{self.value:.3g} at {format_point(self.place)}, t = {self.time:.4g} s"
+        return f"{self.value:.3g} at {format_point(self.position)}, t = {self.time:.4g} s"
 
 
 @dataclass(frozen=True, eq=False)
 class VelocityJump:
-    """A place where the velocity jumps.
+    """A point where the velocity jumps.
 
     Attributes:
-        place: on one side, shape (n,) [m].
-        time: [s].
-        other: on the other side, shape (n,) [m].
+        position: position on one side, shape (n,) [m].
+        time: time [s].
+        other: position on the other side, shape (n,) [m].
         later: time there [s]; that of the first side unless the field jumps in time.
         before: velocity on the one side, shape (n,) [m/s].
-        after: on the other, shape (n,) [m/s].
-        between: whether it lies between parts of the path, in the convex hull of its places, or near the way of a
-            point; from one part to another a point that is led aside comes there. Far off only a start there meets it.
+        after: velocity on the other side, shape (n,) [m/s].
+        between: True if it lies between parts of the path, in the convex hull of its points, or near the motion of a
+            point, so that a point that makes a detour can meet it. Far off only a start there meets it.
     """
 
-    place: Array
+    position: Array
     time: float
     other: Array
     later: float
@@ -75,27 +72,27 @@ class VelocityJump:
         return float(np.linalg.norm(self.after - self.before))
 
     def __str__(self) -> str:
-        """How much, where, when, and the velocities on both sides."""
+        """Size, extent, position, time, and the velocities on both sides."""
         w, v = (", ".join(f"{x:.3g}" for x in side) for side in (self.before, self.after))
-        x = ", ".join(f"{a:.6g}" for a in self.place)
-        apart = float(np.linalg.norm(self.other - self.place))
+        x = ", ".join(f"{a:.6g}" for a in self.position)
+        apart = float(np.linalg.norm(self.other - self.position))
         between = f"within {max(self.later - self.time, 0.0):.1g} s" if self.in_time else f"over {apart:.1g} m"
         return f"{self.size:.3g} m/s {between} at ({x}), t = {self.time:.4g} s: from ({w}) to ({v}) m/s"
 
     @property
     def in_time(self) -> bool:
-        """Whether it is one place at two instants."""
+        """True if it is one position at two instants."""
         return self.later != self.time
 
 
 @dataclass(frozen=True)
 class Approach:
-    """How a distance changes at a stated offset from a curve.
+    """Change of a distance at a given offset from a curve.
 
     Attributes:
         offset: distance from the curve [m]; for a single function with the sign of the side.
-        rate: smallest and largest d ln|f_i|/dt over the places looked at [1/s]; for a program curve of |F|.
-        product: smallest and largest of ∇f·P/f = d ln|f|/dt, f = ∏ f_i, by P of ``field.structure`` [1/s].
+        rate: smallest and largest d ln|f_i|/dt over the sampled points [1/s]; for a program curve of |F|.
+        product: smallest and largest ∇f·P/f = d ln|f|/dt, f = ∏ f_i, with P of ``field.structure`` [1/s].
     """
 
     offset: float
@@ -104,7 +101,7 @@ class Approach:
 
     @property
     def behaviour(self) -> str:
-        """``attracts`` if |f_i| falls at all places, ``repels`` if it grows, ``neutral`` if it stays, or ``mixed``."""
+        """``attracts`` if |f_i| falls at all points, ``repels`` if it grows, ``neutral`` if it stays, or ``mixed``."""
         low, high = self.rate
         if max(abs(low), abs(high)) <= NEUTRAL:
             return "neutral"
@@ -113,20 +110,20 @@ class Approach:
 
 @dataclass(frozen=True, eq=False)
 class RowReport:
-    """What was found of a program curve or a boundary.
+    """Findings about a program curve or a boundary.
 
     Attributes:
-        name: of the curve.
-        role: ``"program"``, to be followed; ``"obstacle"``, to be kept outside of; ``"region"``, to be kept inside of.
-        points: how many places on it were looked at, the covered ones left out.
+        name: name of the curve.
+        role: ``"program"``, which is followed; ``"obstacle"``, to stay outside of; ``"region"``, to stay inside of.
+        points: number of sampled points on it, without the covered ones.
         drift: largest |df_i/dt| on f_i = 0 [m/s].
-        faulty: at how many places it was above the tolerance.
-        covered: how many places on it lie beyond another barrier, where a point never comes, or, of a program curve,
-            nearer to a barrier than the margin, where the barrier comes first.
-        covered_drift: largest |df_i/dt| there [m/s]; NaN if there are none.
+        faulty: number of points where it is above the tolerance.
+        covered: number of points on it that lie beyond another barrier, where a point never comes, or, for a program
+            curve, nearer to a barrier than the margin, where the barrier has precedence.
+        covered_drift: largest |df_i/dt| there [m/s]; NaN without such points.
         slope: smallest singular value of ∂f/∂x on it; at zero the curve has no tangent there.
-        zero_gradient: places on it where a gradient vanishes, shape (k, n + 1), the time last.
-        approaches: how distances change near it.
+        zero_gradient: points on it where a gradient vanishes, shape (k, n + 1), the time last.
+        approaches: change of distances near it.
     """
 
     name: str
@@ -142,47 +139,47 @@ class RowReport:
 
     @property
     def program(self) -> bool:
-        """Whether it is to be followed; a barrier otherwise."""
+        """True if it is followed, False for a barrier."""
         return self.role == "program"
 
 
 @dataclass(frozen=True, eq=False)
 class FieldReport:
-    """What :func:`verify` found of a field: sampled, not proved; what it does not hold was not met.
+    """Findings of :func:`verify` about a field, from samples: faults that no sample met are not in it.
 
     Attributes:
-        name: of the field.
+        name: name of the field.
         dimension: n.
         low: lower corner of the region, shape (n,) [m].
-        high: upper corner of it, shape (n,) [m].
-        times: instants that were looked at, shape (k,) [s].
-        samples: random places in the region.
-        seed: of the random numbers.
-        tolerance: largest |df_i/dt| that passes for zero [m/s].
+        high: upper corner of the region, shape (n,) [m].
+        times: sampled instants, shape (k,) [s].
+        samples: number of random points in the region.
+        seed: seed of the random numbers.
+        tolerance: largest |df_i/dt| that counts as zero [m/s].
         rows: the program curve, then the barriers.
         speed: largest |w| where no barrier is crossed [m/s].
         slowest: smallest |w| there [m/s].
-        acceleration: largest |∂w/∂x w + ∂w/∂t| there [m/s²]: what a point needs to move with the field.
-        corners: at how many places the field turns round within a billionth of the region.
-        critical_points: places where ∇f = 0, f = ∏ f_i.
-        stagnation_points: places where w = 0.
-        not_finite: how many places have a w or an f_i that is not a finite number.
-        first_not_finite: where the first of them is.
-        clearances: of every barrier at the start, by name [m]; empty if no start was given.
-        jumps: places where w jumps, the largest first.
-        scale: smallest length that the field has to turn within [m]: a margin or a radius of curvature; infinite
-            where nothing bends.
-        scale_of: what that is the length of.
+        acceleration: largest |∂w/∂x w + ∂w/∂t| there [m/s²], the acceleration of a point that moves with the field.
+        corners: number of points where the field turns round within a billionth of the region.
+        critical_points: points where ∇f = 0, f = ∏ f_i.
+        stagnation_points: points where w = 0.
+        not_finite: number of points with a w or an f_i that is not a finite number.
+        first_not_finite: the first of them.
+        clearances: function of every barrier at the start, by name [m]; empty if no start was given.
+        jumps: points where w jumps, the largest first.
+        scale: smallest length within which the field has to turn [m]: a margin or a radius of curvature; infinite if
+            nothing bends.
+        scale_of: description of that length.
         turns: largest |∂w/∂x w + ∂w/∂t| ℓ/V², V the largest speed and ℓ the scale, or less in notches, at corners, and
             where the level lines of the program curve bend more; of the order of one where w turns as its curves do
             [-].
         apparent: the same without regard to level lines.
-        bends: of every boundary whose curvature jumps, where, and by how much [1/m].
-        speeds: of every barrier, how fast its boundary advances at most.
-        previews: what came of points that were sent along, by their starts.
-        problems: sentences that name what is wrong, where, and by how much.
-        unseen: why motions from some starts were not rehearsed, other than that a barrier covers the start.
-        notes: sentences on what is worth knowing and no fault.
+        bends: largest jump of the curvature of each boundary whose curvature jumps, by name [1/m].
+        speeds: largest speed of the boundary of each barrier.
+        previews: pairs of a start and the preview of a motion from there.
+        problems: sentences that state what is wrong, where, and by how much.
+        skipped_previews: reasons why motions from some starts were not previewed, except starts inside of a barrier.
+        notes: sentences on what is worth knowing but not wrong.
     """
 
     name: str
@@ -211,13 +208,13 @@ class FieldReport:
     bends: dict[str, Extreme] = field(default_factory=dict[str, Extreme])
     speeds: tuple[BarrierSpeed, ...] = ()
     previews: tuple[tuple[Array, Preview], ...] = ()
-    unseen: tuple[str, ...] = ()
+    skipped_previews: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether nothing wrong was found."""
+        """True if nothing wrong was found."""
         return not self.problems
 
     def __getitem__(self, name: str) -> RowReport:
@@ -232,7 +229,7 @@ class FieldReport:
         box = " × ".join(f"[{a:g}, {b:g}]" for a, b in zip(self.low, self.high, strict=True))
         instants = ", ".join(f"{t:g}" for t in self.times[:6]) + ", …" * (len(self.times) > 6)
         parts = [
-            f"field {self.name!r}, n = {self.dimension}: {self.samples} places in {box} m at t = {instants} s",
+            f"field {self.name!r}, n = {self.dimension}: {self.samples} points in {box} m at t = {instants} s",
             f"{'row':14} {'points':>6} {'max |df/dt|':>12} {'least slope':>12}  d ln|f|/dt at an offset [1/s]",
         ]
         parts += [_row_line(row) for row in self.rows]
@@ -250,22 +247,22 @@ class FieldReport:
         return "\n".join(parts)
 
 
-def format_point(place: Array) -> str:
-    """A place in round brackets.
+def format_point(position: Array) -> str:
+    """Format a position in round brackets.
 
     Args:
-        place: shape (n,) [m].
+        position: position, shape (n,) [m].
     """
-    return "(" + ", ".join(f"{x:.4g}" for x in place) + ")"
+    return "(" + ", ".join(f"{x:.4g}" for x in position) + ")"
 
 
 def describe_critical_point(one: CriticalPoint) -> str:
-    """Kind, place, time, speed and what lies there.
+    """Describe kind, position, time and speed of a critical point, and what meets there.
 
     Args:
         one: the critical point.
     """
-    text = f"{one.kind} at {format_point(one.place)}, t = {one.time:.4g} s, |w| = {one.speed:.3g} m/s"
+    text = f"{one.kind} at {format_point(one.position)}, t = {one.time:.4g} s, |w| = {one.speed:.3g} m/s"
     text += f", f_t = {one.rate:.3g}" if one.of == "f" else f", points leave at {one.escape:.3g} 1/s"
     if one.meeting:
         text += f", where {' and '.join(one.meeting)} meet"
@@ -281,11 +278,11 @@ def _row_line(row: RowReport) -> str:
 
 
 PROPORTION = 30.0
-"""Largest acceleration that is no fault, in units of V²/ℓ, V the largest speed and ℓ the smallest length of a scene."""
+"""Largest acceleration that is usual, in units of V²/ℓ, V the largest speed and ℓ the smallest length of a scene."""
 
 
 def diagnose(report: FieldReport, *, speed_limit: float | None, acceleration_limit: float | None) -> FieldReport:
-    """The report with its problems and notes.
+    """Return the report with its problems and notes.
 
     Args:
         report: the figures.
@@ -299,72 +296,75 @@ def diagnose(report: FieldReport, *, speed_limit: float | None, acceleration_lim
     if unbounded:
         notes.append(
             f"the literal structure P + S∇f − ∇f f_t/|∇f|² is unbounded at {len(unbounded)} critical points of f that "
-            f"lie outside of obstacles, where ∇f = 0 and f_t ≠ 0; this field has {max(o.speed for o in unbounded):.3g} "
-            "m/s there at most"
+            f"lie outside of obstacles, where ∇f = 0 and f_t ≠ 0; the speed of this field there is at most "
+            f"{max(o.speed for o in unbounded):.3g} m/s"
         )
     if report.corners:
         notes.append(
-            f"at {report.corners} places the field turns round within a billionth of the region, at a corner or edge: "
-            "accelerations are unbounded there, and left out of the largest"
+            f"at {report.corners} points the field turns round within a billionth of the region, at a corner or edge: "
+            "accelerations are unbounded there, and excluded from the largest"
         )
     far = [one for one in report.jumps if not one.between]
     if report.apparent is not None and report.apparent.value > PROPORTION and not _turns_sharply(report):
         notes.append(
-            f"the acceleration is {report.apparent.value:.3g} times V²/ℓ at {format_point(report.apparent.place)}, "
-            f"t = {report.apparent.time:.4g} s, ℓ = {report.scale:.3g} m, {report.scale_of}: there the level lines of "
-            "the path bend that sharply, as round a centre of curvature"
+            f"the acceleration is {report.apparent.value:.3g} times V²/ℓ at {format_point(report.apparent.position)}, "
+            f"t = {report.apparent.time:.4g} s, ℓ = {report.scale:.3g} m, {report.scale_of}: the level lines of the "
+            "path bend that sharply there, as around a centre of curvature"
         )
     if far:
         notes.append(
-            f"the field jumps at {len(far)} places or more beside the path, the most by {far[0]}; there parts of the "
-            "path are equally near, and points on either side leave for theirs: only a start there meets it"
+            f"the field jumps at {len(far)} or more points beside the path; the largest jump is {far[0]}. Two parts of "
+            "the path are equally near there, and points on either side go to the nearer one: only a start there meets "
+            "the jump"
         )
     notes += [
         f"at the margin {one.name!r} moves at up to {one.at_margin:.4g} m/s, more than the {one.allowed:.4g} m/s that "
-        "are followed exactly: less than the margin is kept there, and nothing enters; raise limit= to keep it"
+        "can be followed exactly: the clearance falls below the margin, but the barrier is not entered; raise limit= "
+        "to keep the margin"
         for one in report.speeds
         if one.at_margin > one.allowed >= one.speed
     ]
     for name, one in report.bends.items():
         notes.append(
             f"the derivative of the normal of {name!r} jumps, its curvature by {one.value:.3g} 1/m at "
-            f"{format_point(one.place)}, t = {one.time:.4g} s: accelerations along it jump there, and the forces of "
-            "a robot "
-            "that follows; take a shape of continuous curvature, such as box(..., corner='smooth') or an ellipse, if "
-            "they must not"
+            f"{format_point(one.position)}, t = {one.time:.4g} s: accelerations along it jump there, and so do the "
+            "forces of a robot that follows it; to avoid this, use a shape of continuous curvature, such as box(..., "
+            "corner='smooth') or an ellipse"
         )
-    notes += [f"a motion was not rehearsed: {said}" for said in report.unseen]
+    notes += [f"a motion was not previewed: {reason}" for reason in report.skipped_previews]
     still = [one for one in report.stagnation_points if not one.inside and not one.trap]
     if still:
         notes.append(
-            f"at {len(still)} places where no barrier is crossed w = 0 at an instant; points near them leave, or the "
-            "field changes there"
+            f"at {len(still)} points outside of the barriers w = 0 at an instant; nearby points leave, or the field "
+            "changes there"
         )
     return dataclasses.replace(report, problems=tuple(problems), notes=tuple(notes))
 
 
 def _row_problems(row: RowReport, tolerance: float) -> Iterator[str]:
     if row.program and not row.points:
-        yield f"no place on the program curve {row.name!r} was found in the region: enlarge it, or look at other times"
+        yield f"no point on the program curve {row.name!r} was found in the region: enlarge it, or give other times="
     if row.faulty:
         yield (
-            f"{row.name!r} is no integral curve at {row.faulty} of {row.points} places: |df/dt| on f = 0 is "
-            f"{row.drift} [m/s], allowed {tolerance:g}"
+            f"{row.name!r} is not an integral curve at {row.faulty} of {row.points} points: |df/dt| on f = 0 is "
+            f"{row.drift} [m/s], allowed is {tolerance:g}"
         )
     if row.program and row.slope.value < FLAT and not len(row.zero_gradient):
-        yield f"the gradients of {row.name!r} vanish on it or depend on each other: least singular value is {row.slope}"
+        yield (
+            f"the gradients of {row.name!r} vanish on it or depend on each other: their least singular value is "
+            f"{row.slope}"
+        )
     for flat in row.zero_gradient[:3]:
         yield (
-            f"{row.name!r} has a zero gradient on it, at {format_point(flat[:-1])}, t = {flat[-1]:.4g} s: it has no "
-            "tangent "
-            "there, and no field can follow it"
+            f"the gradient of {row.name!r} vanishes on it at {format_point(flat[:-1])}, t = {flat[-1]:.4g} s, so that "
+            "it has no tangent there and no field can follow it"
         )
     if row.program:
         for one in row.approaches:
             if not one.rate[1] < -NEUTRAL:
                 yield (
                     f"the program curve {row.name!r} does not attract {one.offset:+g} m beside it: d ln|f|/dt is up to "
-                    f"{one.rate[1]:.3g} 1/s, and has to be negative"
+                    f"{one.rate[1]:.3g} 1/s, but must be negative"
                 )
 
 
@@ -377,62 +377,62 @@ def _motion_problems(report: FieldReport, speed_limit: float | None, acceleratio
         ("speed", report.speed, speed_limit, "m/s"),
         ("acceleration", report.acceleration, acceleration_limit, "m/s²"),
     )
-    for what, found, limit, unit in limits:
+    for quantity, found, limit, unit in limits:
         if limit is not None and found.value > limit:
-            yield f"the {what} is {found} [{unit}], above the limit of {limit:g} by {found.value - limit:.3g}"
+            yield f"the {quantity} is {found} [{unit}], above the limit of {limit:g} by {found.value - limit:.3g}"
     if near := [one for one in report.jumps if one.between]:
         yield (
-            f"the field jumps at {len(near)} places or more, the most by {near[0]}: no point can follow it across; "
-            "keep the point on one side, by inside= or a path with gentler bends, or look at another region (low=, "
-            "high=)"
+            f"the field jumps at {len(near)} or more points; the largest jump is {near[0]}. No point can follow it "
+            "across: keep the point on one side by inside=, use a path with gentler bends, or examine another region "
+            "(low=, high=)"
         )
     if _turns_sharply(report) and report.turns is not None:
         turns = report.turns
         yield (
-            f"the acceleration at {format_point(turns.place)}, t = {turns.time:.4g} s, is {turns.value:.3g} times "
-            "V²/ℓ, with "
-            f"the largest speed V = {report.speed.value:.3g} m/s and ℓ = {report.scale:.3g} m, {report.scale_of}; no "
-            f"more than {PROPORTION:g} times is usual. The field turns there for no curve of its own, as where a foot "
-            "of the perpendicular is not unique: keep the point away (inside=), or take a path with gentler bends"
+            f"the acceleration at {format_point(turns.position)}, t = {turns.time:.4g} s, is {turns.value:.3g} times "
+            f"V²/ℓ, with the largest speed V = {report.speed.value:.3g} m/s and ℓ = {report.scale:.3g} m, "
+            f"{report.scale_of}; more than {PROPORTION:g} times is unusual. No curve requires such a turn, which "
+            "occurs where a foot of the perpendicular is not unique: keep the point away (inside=), or use a path "
+            "with gentler bends"
         )
     yield from (str(one) for one in report.speeds if one.too_fast)
     for start, preview in report.previews:
         for text in preview.problems:
-            yield f"sent along from {format_point(start)}, {text}"
+            yield f"starting from {format_point(start)}, {text}"
     for one in report.stagnation_points:
         if one.trap:
             yield f"a point can come to rest where no barrier is crossed: {describe_critical_point(one)}"
     if report.not_finite:
         first = report.first_not_finite
         yield (
-            f"at {report.not_finite} places a velocity or a function is not a finite number, the first at "
-            f"{format_point(first.place)}, t = {first.time:.4g} s"
+            f"at {report.not_finite} points a velocity or a function is not a finite number, the first at "
+            f"{format_point(first.position)}, t = {first.time:.4g} s"
         )
 
 
 def _turns_sharply(report: FieldReport) -> bool:
-    """Whether the field turns out of all proportion."""
+    """True if the field turns out of proportion."""
     return report.turns is not None and report.turns.value > PROPORTION
 
 
 def _row_notes(row: RowReport) -> Iterator[str]:
     if not row.program and not row.points:
-        yield f"no free place on the boundary of {row.name!r} was found in what was looked at"
+        yield f"no free point on the boundary of {row.name!r} was found in the region"
     if row.covered and row.program:
         yield (
-            f"{row.covered} places on the program curve {row.name!r} are nearer to a barrier than the margin: it "
-            f"comes first there, and the curve is left at up to {row.covered_drift:.3g} m/s"
+            f"{row.covered} points on the program curve {row.name!r} are nearer to a barrier than the margin: the "
+            f"barrier has precedence there, and the field departs from the curve at up to {row.covered_drift:.3g} m/s"
         )
     elif row.covered and row.covered_drift > NEUTRAL:
         yield (
-            f"{row.covered} places on {row.name!r} lie beyond another barrier and move against the field by up to "
-            f"{row.covered_drift:.3g} m/s: the boundary of all together is what is kept"
+            f"{row.covered} points on {row.name!r} lie beyond another barrier and move against the field by up to "
+            f"{row.covered_drift:.3g} m/s: only the common boundary of the barriers is an integral curve"
         )
     if row.points and not row.program and row.slope.value < FLAT:
-        yield f"{row.name!r} has a corner or edge, where its gradient is {row.slope}; there accelerations are unbounded"
+        yield f"{row.name!r} has a corner or edge, where its gradient is {row.slope}; accelerations are unbounded there"
     for one in row.approaches:
         if not row.program and one.offset < 0.0 and one.behaviour != "attracts":
             yield (
-                f"{-one.offset:g} m beyond {row.name!r}, it is not approached everywhere: d ln|f|/dt "
-                f"is {one.rate[0]:.3g} … {one.rate[1]:.3g} 1/s"
+                f"{-one.offset:g} m beyond the boundary of {row.name!r}, the field does not lead back everywhere: "
+                f"d ln|f|/dt is {one.rate[0]:.3g} … {one.rate[1]:.3g} 1/s"
             )

@@ -1,4 +1,4 @@
-"""Sample points of a field: its rows, the region to search, and Newton's method from many places at once."""
+"""Sample points of a field: its rows, the region to search, and Newton's method from many starts at once."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SETTLED = 1e-12
 
 
 def newton_search(
-    evaluate: Callable[[Array, Array], tuple[Array, Array]], places: Array, times: Array, *, longest: float
+    evaluate: Callable[[Array, Array], tuple[Array, Array]], positions: Array, times: Array, *, longest: float
 ) -> tuple[Array, Bools]:
-    """Places where r(x, t) = 0, from each start by Newton steps of least norm, x ← x − r_x⁺ r.
+    """Search points where r(x, t) = 0, from each start by Newton steps of least norm, x ← x − r_x⁺ r.
 
     Args:
-        evaluate: residuals r, shape (N, m), and their Jacobians r_x, shape (N, m, n), at places and times.
-        places: starts, shape (N, n) [m].
+        evaluate: residuals r, shape (N, m), and their Jacobians r_x, shape (N, m, n), at positions and times.
+        positions: starts, shape (N, n) [m].
         times: shape (N,) [s].
         longest: longest step [m]; longer ones are cut.
 
     Returns:
-        Where each search ended, shape (N, n), and whether it settled there, shape (N,): whether its last step was below
-        1e-12 of ``longest``, or of the place's own size.
+        End of each search, shape (N, n), and whether it settled there, shape (N,): True if its last step was below
+        1e-12 of ``longest``, or of the size of the position.
     """
-    x = places.copy()
+    x = positions.copy()
     settled = np.zeros(len(x), dtype=np.bool_)
     running = np.arange(len(x))
     for _ in range(STEPS):
@@ -56,7 +56,7 @@ def newton_search(
 
 
 def least_norm_step(matrices: Array, right: Array) -> Array:
-    """The shortest s with A s = b in the sense of least squares, shape (N, n).
+    """Return the shortest s with A s = b in the sense of least squares, shape (N, n).
 
     Args:
         matrices: A, shape (N, m, n).
@@ -68,15 +68,14 @@ def least_norm_step(matrices: Array, right: Array) -> Array:
 
 @dataclass(frozen=True)
 class FieldRow:
-    """A program curve, or a barrier: the places where some functions of a field vanish together.
+    """A program curve, or a barrier: the points where some functions of a field vanish together.
 
     Attributes:
-        name: of the curve.
-        role: ``"program"``, to be followed; ``"obstacle"``, to be kept outside of; ``"region"``, to be kept inside of.
-        indices: numbers of its functions in ``field.functions``.
-        margin: barriers nearer than this come before the program curve, which is then only aimed at [m]; zero for a
-            barrier.
-        smoothness: how often it is continuously differentiable, see :attr:`Curve.smoothness`.
+        name: name of the curve.
+        role: ``"program"``, which is followed; ``"obstacle"``, to stay outside of; ``"region"``, to stay inside of.
+        indices: indices of its functions in ``field.functions``.
+        margin: distance within which barriers have precedence over the program curve [m]; zero for a barrier.
+        smoothness: number of continuous derivatives, see :attr:`Curve.smoothness`.
     """
 
     name: str
@@ -87,17 +86,17 @@ class FieldRow:
 
     @property
     def program(self) -> bool:
-        """Whether it is to be followed; a barrier otherwise."""
+        """True if it is followed, False for a barrier."""
         return self.role == "program"
 
     @property
     def corners(self) -> bool:
-        """Whether its normal may jump."""
+        """True if its normal may jump."""
         return self.smoothness < 1
 
 
 def field_rows(field: VelocityField, p: Array) -> tuple[FieldRow, ...]:
-    """The program curve, with all its functions, then every barrier, one function each.
+    """Return the program curve, with all its functions, then every barrier, one function each.
 
     Args:
         field: the field.
@@ -120,7 +119,7 @@ def field_rows(field: VelocityField, p: Array) -> tuple[FieldRow, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SamplePoints:
-    """Places with their times.
+    """Positions with their times.
 
     Attributes:
         x: shape (N, n) [m].
@@ -131,11 +130,11 @@ class SamplePoints:
     t: Array
 
     def __len__(self) -> int:
-        """Number of places."""
+        """Number of points."""
         return len(self.t)
 
     def only(self, chosen: NDArray[np.bool_]) -> SamplePoints:
-        """Those of them that are chosen.
+        """Return the chosen points.
 
         Args:
             chosen: shape (N,).
@@ -145,7 +144,7 @@ class SamplePoints:
 
 @dataclass(frozen=True, eq=False)
 class SearchRegion:
-    """A box of space and the instants at which it is looked at.
+    """A box of space and the instants at which it is sampled.
 
     Attributes:
         low: its lower corner, shape (n,) [m].
@@ -162,33 +161,33 @@ class SearchRegion:
         """Its diagonal [m]."""
         return float(np.linalg.norm(self.high - self.low))
 
-    def holds(self, places: Array) -> NDArray[np.bool_]:
-        """Whether each place lies in the box, shape (N,).
+    def holds(self, positions: Array) -> NDArray[np.bool_]:
+        """True for each position in the box, shape (N,).
 
         Args:
-            places: shape (N, n) [m].
+            positions: positions, shape (N, n) [m].
         """
-        return np.asarray(((places >= self.low) & (places <= self.high)).all(axis=1))
+        return np.asarray(((positions >= self.low) & (positions <= self.high)).all(axis=1))
 
     def draw(self, count: int, rng: np.random.Generator) -> SamplePoints:
-        """Random places in it, at its instants in turn.
+        """Draw random points in it, at its instants in turn.
 
         Args:
-            count: how many.
-            rng: where they come from.
+            count: number of points.
+            rng: random generator.
         """
         x = rng.uniform(self.low, self.high, (count, len(self.low)))
         return SamplePoints(x, np.resize(self.times, count))
 
 
 def find_points_on(probe: FieldProbe, row: FieldRow, region: SearchRegion, starts: SamplePoints) -> SamplePoints:
-    """Places of a region where the functions of a row vanish, by Newton's method along their gradients.
+    """Find points of a region where the functions of a row vanish, by Newton's method along their gradients.
 
     Args:
-        probe: of the field.
-        row: which functions.
-        region: what lies outside of it is left out.
-        starts: where the searches begin.
+        probe: probe of the field.
+        row: row of the functions.
+        region: points outside of it are left out.
+        starts: starts of the searches.
     """
     chosen = list(row.indices)
 
@@ -205,34 +204,34 @@ def find_points_on(probe: FieldProbe, row: FieldRow, region: SearchRegion, start
 
 
 REGION_MARGIN = 0.15
-"""Share of the diagonal by which the region is wider than what lies in it."""
+"""Share of the diagonal by which the default region is wider than the curves in it."""
 
 
 def default_region(field: VelocityField, values: Array) -> tuple[Array, Array, Array]:
-    """Lower and upper corner of a region, shape (n,) [m], and three instants, shape (3,) [s].
+    """Return the corners of a region that contains the curves, shape (n,) [m], and three instants, shape (3,) [s].
 
-    The region holds the path's landmarks and the obstacles' balls at t = 0, and a margin round them. The instants are
+    The region holds the path's landmarks and the obstacles' balls at t = 0, and a margin around them. The instants are
     0, half and all of the time that its diagonal takes at the cruise speed.
 
     Args:
-        field: what is to be looked at.
-        values: of its parameters, shape (np,).
+        field: the field.
+        values: values of its parameters, shape (np,).
 
     Raises:
-        ModelError: if the path does not tell where it lies.
+        ModelError: if the path has neither landmarks nor an extent.
     """
     t, symbols = ca.SX.sym("t"), field.parameters.symbols
     path = _bounding_points(field.path, t)
     if path is None:
         raise ModelError(
-            f"{field.path.name!r} does not tell where it lies, so say where to look: low= and high=, the corners of a "
-            "region"
+            f"{field.path.name!r} has neither landmarks nor an extent, so that no region can be chosen: give the "
+            "corners of one by low= and high="
         )
     others = [
         found for found in (_bounding_points(one, t) for one in (*field.obstacles, *field.inside)) if found is not None
     ]
-    places = ca.horzcat(path, *others)
-    kernel = Kernel("surroundings", {"t": t, "p": symbols}, {"places": ca.densify(places)}, compiled=False)
+    positions = ca.horzcat(path, *others)
+    kernel = Kernel("surroundings", {"t": t, "p": symbols}, {"places": ca.densify(positions)}, compiled=False)
     found = kernel(0.0, values)[0]
     low, high = found.min(axis=1), found.max(axis=1)
     diagonal = float(np.linalg.norm(high - low))
@@ -243,7 +242,7 @@ def default_region(field: VelocityField, values: Array) -> tuple[Array, Array, A
 
 
 def _bounding_points(curve: Curve, t: ca.SX) -> ca.SX | None:
-    """Places, shape (n, k), of which the box holds a curve or a good part of it; None if it tells nothing."""
+    """Points, shape (n, k), whose box holds a curve or a good part of it; None if the curve has none."""
     marks = curve.landmarks(t)
     if marks is not None:
         return marks

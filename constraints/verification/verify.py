@@ -1,10 +1,9 @@
-"""Verification of a field at many places: are its curves integral curves, and what does a point meet on its way."""
+"""Verification of a field at many points: whether its curves are integral curves, and what a moving point meets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -14,6 +13,8 @@ from ...symbolic.errors import ModelError
 from ...symbolic.kernel import Kernel
 from ...symbolic.validation import positive, reals, require_memory, vector
 from ..field.erugin_field import EruginField
+from ..field.feasibility import BarrierSpeed, barrier_speeds
+from ..field.preview import Preview, PreviewSetup
 from ..field.probe import FieldProbe, VelocityField
 from .continuity import curvature_jumps, find_jumps, level_curvatures, smallest_scale, turning_length
 from .critical_points import find_critical_points, find_stagnation_points
@@ -29,27 +30,22 @@ from .sample_points import (
     newton_search,
 )
 
-if TYPE_CHECKING:
-    from ..field.feasibility import BarrierSpeed
-    from ..field.preview import Preview
-
-
 Array = NDArray[np.float64]
 
 
-def find_extreme(values: Array, places: SamplePoints, *, least: bool = False) -> Extreme:
-    """The largest finite value with its place, or the smallest; NaN if there is none.
+def find_extreme(values: Array, positions: SamplePoints, *, least: bool = False) -> Extreme:
+    """Return the largest finite value with its position and time, or the smallest; NaN if no value is finite.
 
     Args:
         values: shape (N,).
-        places: where they were found.
-        least: whether the smallest is meant.
+        positions: points of the values.
+        least: True for the smallest.
     """
     number = np.where(np.isfinite(values), values, np.inf if least else -np.inf)
     if not np.isfinite(number).any():
-        return Extreme(float("nan"), np.nan * np.ones(places.x.shape[1]), float("nan"))
+        return Extreme(float("nan"), np.nan * np.ones(positions.x.shape[1]), float("nan"))
     i = int(np.argmin(number) if least else np.argmax(number))
-    return Extreme(float(values[i]), places.x[i].copy(), float(places.t[i]))
+    return Extreme(float(values[i]), positions.x[i].copy(), float(positions.t[i]))
 
 
 def examine_row(
@@ -63,63 +59,63 @@ def examine_row(
     tolerance: float,
     rng: np.random.Generator,
 ) -> tuple[RowReport, SamplePoints]:
-    """One row at many of its places, and those of them that are free and have a gradient.
+    """Examine one row at many of its points; return these too, if they are free and have a gradient.
 
     Args:
-        probe: of the field.
+        probe: probe of the field.
         row: the row.
         rows: all rows of the field.
-        region: where to look.
-        starts: where the searches for places on the row begin.
+        region: region of the search.
+        starts: starts of the searches for points on the row.
         offsets: distances from it at which the approach is measured [m].
-        tolerance: largest |df_i/dt| that passes for zero [m/s].
-        rng: for directions, in three and more dimensions.
+        tolerance: largest |df_i/dt| that counts as zero [m/s].
+        rng: generator of directions, in three and more dimensions.
     """
     found = find_points_on(probe, row, region, starts)
     others = [other.indices[0] for other in rows if not other.program and other is not row]
     nearest = 0.999999 * row.margin
     hidden = np.asarray((probe.rows.at(found.x, found.t)["f"][:, others] < nearest).any(axis=1))
-    seen, covered = found.only(~hidden), found.only(hidden)
-    drift, slope = _drift(probe, row, seen)
+    visible, covered = found.only(~hidden), found.only(hidden)
+    drift, slope = _drift(probe, row, visible)
     hidden_drift = _drift(probe, row, covered)[0]
-    # A number that is none must not pass for a small one.
+    # NaN must not count as small.
     drift = np.where(np.isfinite(drift), drift, np.inf)
     worst = int(np.argmax(drift)) if len(drift) else -1
     largest = (
-        Extreme(float(drift[worst]), seen.x[worst].copy(), float(seen.t[worst]))
+        Extreme(float(drift[worst]), visible.x[worst].copy(), float(visible.t[worst]))
         if len(drift)
-        else find_extreme(drift, seen)
+        else find_extreme(drift, visible)
     )
     report = RowReport(
         name=row.name,
         role=row.role,
-        points=len(seen),
+        points=len(visible),
         drift=largest,
         faulty=int((drift > tolerance).sum()),
         covered=len(covered),
         covered_drift=float(hidden_drift.max()) if len(covered) else float("nan"),
-        slope=find_extreme(slope, seen, least=True),
-        zero_gradient=_flat_places(probe, row, region, starts),
-        approaches=_approaches(probe, row, seen, offsets, rng),
+        slope=find_extreme(slope, visible, least=True),
+        zero_gradient=_flat_points(probe, row, region, starts),
+        approaches=_approaches(probe, row, visible, offsets, rng),
     )
-    # At a corner of a boundary derivatives are none.
-    return report, seen.only(slope > FLAT)
+    # At a corner of a boundary there are no derivatives.
+    return report, visible.only(slope > FLAT)
 
 
-def _drift(probe: FieldProbe, row: FieldRow, places: SamplePoints) -> tuple[Array, Array]:
-    """Norm of df_i/dt = ∇f_i·w + f_i,t, and the smallest singular value of ∂f/∂x, at each place."""
+def _drift(probe: FieldProbe, row: FieldRow, positions: SamplePoints) -> tuple[Array, Array]:
+    """Norm of df_i/dt = ∇f_i·w + f_i,t, and the smallest singular value of ∂f/∂x, at each point."""
     chosen = list(row.indices)
-    values, w = probe.rows.at(places.x, places.t), probe.motion.at(places.x, places.t)["w"]
+    values, w = probe.rows.at(positions.x, positions.t), probe.motion.at(positions.x, positions.t)["w"]
     slope = values["f_x"][:, chosen]
     rate = np.einsum("Nij,Nj->Ni", slope, w) + values["f_t"][:, chosen]
     finite = np.isfinite(slope).all(axis=(1, 2))
-    least = np.full(len(places), np.nan)
+    least = np.full(len(positions), np.nan)
     least[finite] = np.linalg.svd(slope[finite], compute_uv=False).min(axis=1, initial=np.inf)
     return np.abs(rate).max(axis=1, initial=0.0), least
 
 
-def _flat_places(probe: FieldProbe, row: FieldRow, region: SearchRegion, starts: SamplePoints) -> Array:
-    """Places where a function of the row and its gradient vanish together, by Gauss–Newton steps on (f, ∇f)."""
+def _flat_points(probe: FieldProbe, row: FieldRow, region: SearchRegion, starts: SamplePoints) -> Array:
+    """Points where a function of the row and its gradient vanish together, by Gauss–Newton steps on (f, ∇f)."""
     n = region.low.size
     found: list[Array] = []
     for index in row.indices:
@@ -133,16 +129,16 @@ def _flat_places(probe: FieldProbe, row: FieldRow, region: SearchRegion, starts:
         x, settled = newton_search(evaluate, starts.x, starts.t, longest=0.05 * region.size)
         ends = SamplePoints(x, starts.t).only(settled & region.holds(x))
         flat = ends.only(np.abs(evaluate(ends.x, ends.t)[0]).max(axis=1, initial=0.0) < FLAT)
-        for place, time in zip(flat.x, flat.t, strict=True):
-            if not any(one[-1] == time and np.linalg.norm(one[:-1] - place) < 1e-4 * region.size for one in found):
-                found.append(np.append(place, time))
+        for position, time in zip(flat.x, flat.t, strict=True):
+            if not any(one[-1] == time and np.linalg.norm(one[:-1] - position) < 1e-4 * region.size for one in found):
+                found.append(np.append(position, time))
     return np.array(found).reshape(-1, n + 1)
 
 
 def _approaches(
     probe: FieldProbe, row: FieldRow, on: SamplePoints, offsets: tuple[float, ...], rng: np.random.Generator
 ) -> tuple[Approach, ...]:
-    """d ln|f_i|/dt at places beside the row; of a single function on either side, of several in random directions."""
+    """d ln|f_i|/dt beside the row: of a single function on either side, of several in random directions."""
     chosen = list(row.indices)
     slope = probe.rows.at(on.x, on.t)["f_x"][:, chosen]
     single = len(chosen) == 1
@@ -172,10 +168,10 @@ def _least(values: Array) -> float:
 
 
 PREVIEW_STARTS = 3
-"""Points that are sent along the field from places on the path, if no start is given."""
+"""Number of starts on the path for previews, if no start is given."""
 
 CORNER_SIZE = 1e-9
-"""Share of the region's size within which a field does not turn round, except at corners."""
+"""Share of the region's size within which a field turns round only at corners."""
 
 
 def verify(
@@ -193,48 +189,48 @@ def verify(
     p: Mapping[str, float] | ArrayLike | None = None,
     seed: int = 1952,
 ) -> FieldReport:
-    """Sample a field in a region, and report whether its curves are integral curves and what a point meets on its way.
+    """Sample a field in a region; report whether its curves are integral curves and what a moving point meets.
 
-    Of every f_i, the n − 1 functions of the program curve together and every boundary by itself:
+    For every f_i, the n − 1 functions of the program curve together and every boundary by itself:
 
-    1. places on f_i = 0, by Newton's method along the gradients from random places; there |df_i/dt| = |∇f_i·w + f_i,t|
-       is to be zero. Places that another obstacle covers are counted apart: a point never gets there, and the field
-       need not, and does not, keep those parts;
-    2. beside it, at the offsets, d ln|f_i|/dt: the rate at which the distance grows, and the same of f = ∏ f_i by ∇f·P
+    1. points on f_i = 0, by Newton's method along the gradients from random points; there |df_i/dt| = |∇f_i·w + f_i,t|
+       must be zero. Points that another obstacle covers are counted apart: a point never gets there, and the field does
+       not follow those parts;
+    2. beside it, at the offsets, d ln|f_i|/dt: the rate at which the distance grows, and the same for f = ∏ f_i by ∇f·P
        of ``field.structure``. A program curve must attract;
-    3. places on it where its gradient vanishes.
+    3. points on it where its gradient vanishes.
 
-    Of the field: largest and smallest |w|, largest acceleration ∂w/∂x w + ∂w/∂t of a point that moves with it, at the
-    random places and at those on the rows, all outside of obstacles; jumps of w, looked for along straight lines and by
-    halving; accelerations out of all proportion to the smallest length of the scene; places where ∇f = 0, with their
-    kind, and where w = 0, by Newton's method from all these places; numbers that are none. Corners and edges of
-    boundaries, where accelerations are unbounded, are counted and left out of them. Of an
-    :class:`~erugin.constraints.EruginField` with barriers also how fast boundaries advance from the first instant to
-    the last, and what comes until then of a point that is sent along from the start, or from places on the path.
+    For the field: largest and smallest |w|, largest acceleration ∂w/∂x w + ∂w/∂t of a point that moves with it, at the
+    random points and at those on the rows, all outside of obstacles; jumps of w, searched along straight lines by
+    halving; accelerations out of proportion to the smallest length of the scene; points where ∇f = 0, with their kind,
+    and where w = 0, by Newton's method from all these points; numbers that are not finite. Corners and edges of
+    boundaries, where accelerations are unbounded, are counted and excluded from the largest acceleration. For an
+    :class:`~erugin.constraints.EruginField` with barriers also the speeds of the boundaries from the first instant to
+    the last, and previews of motions during that time from the start, or from points on the path.
 
-    It samples. What it reports is so to rounding; what it does not report was not met, which is no proof. The proof
+    This is sampling. A reported fault is one, to rounding; an unreported one was not met, which is no proof. The proof
     that df_i/dt vanishes on f_i = 0 is the structure itself, [Erugin1952]_.
 
     Args:
-        field: what is looked at.
+        field: field to be verified.
         low: lower corner of the region, shape (n,) [m]; that of a box about the curves if not given.
-        high: upper corner of it, shape (n,) [m]; likewise.
-        times: instants to look at, shape (k,) [s]; 0, half and all of the time that the region's diagonal takes at
+        high: upper corner of the region, shape (n,) [m]; likewise.
+        times: instants to sample, shape (k,) [s]; 0, half and all of the time that the region's diagonal takes at
             cruise speed if not given.
-        samples: random places, spread over the instants in turn; each also starts one search of every kind.
+        samples: number of random points, spread over the instants in turn; each also starts one search of every kind.
         offsets: distances from the curves at which the approach is measured [m].
-        start: where a point will start at the first instant, shape (n,) [m]; to be outside of every obstacle.
+        start: position of a point at the first instant, shape (n,) [m]; must be outside of every obstacle.
         speed_limit: |w| that must not be exceeded [m/s].
         acceleration_limit: |∂w/∂x w + ∂w/∂t| that must not be exceeded [m/s²].
-        tolerance: largest |df_i/dt| that passes for zero [m/s].
-        p: parameters of the field: nominal, overridden by name, or the whole vector.
-        seed: of the random numbers; the same seed gives the same report.
+        tolerance: largest |df_i/dt| that counts as zero [m/s].
+        p: parameters of the field: nominal if not given, changes by name, or the whole vector.
+        seed: seed of the random numbers; the same seed gives the same report.
 
     Raises:
-        ModelError: for what is no field, an empty region, no instant, a number out of its range, or more samples than
-            fit into memory.
-        ShapeError: for arrays of another shape, or numbers that are not finite.
-        ParameterError: for parameters that the field does not have.
+        ModelError: if it is not a field, the region is empty, there is no instant, a number is out of its range, or
+            more samples are requested than fit into memory.
+        ShapeError: if an array has another shape, or numbers that are not finite.
+        ParameterError: if the field does not have a parameter.
     """
     if not callable(getattr(field, "velocity", None)):
         raise ModelError(f"verify() needs a field, such as EruginField(path, obstacles, ...), got {field!r}")
@@ -253,9 +249,11 @@ def verify(
         raise ModelError("times must hold at least one instant")
     whole_numbers = (int, np.integer)
     if isinstance(samples, bool) or not isinstance(samples, whole_numbers) or samples < instants.size:
-        raise ModelError(f"samples must be a number of places, at least one per instant ({instants.size}): {samples!r}")
+        raise ModelError(
+            f"samples must be a whole number of points, at least one per instant ({instants.size}), got {samples!r}"
+        )
     if not isinstance(seed, whole_numbers) or seed < 0:
-        raise ModelError(f"seed must be a whole number from zero on, got {seed!r}")
+        raise ModelError(f"seed must be a whole number of at least zero, got {seed!r}")
     distances = tuple(positive("every offset", d) for d in np.atleast_1d(reals("offsets", offsets)).ravel().tolist())
     limits = [
         None if limit is None else positive(name, limit)
@@ -264,35 +262,36 @@ def verify(
     given = None if start is None else vector("start", start, n)
     rng, largest = np.random.default_rng(seed), positive("tolerance", tolerance)
     probe, rows = FieldProbe.of(field, values), field_rows(field, values)
-    # Each place starts a search on each row, with the slopes of all functions at every place that is found.
+    # Each point starts a search on each row, with the slopes of all functions at every point that is found.
     size = float(samples) * (1 + len(rows)) * (n + 1) * (n + 1 + len(rows))
-    with require_memory(size, f"searches from {samples:,} places", "take fewer samples"):
+    with require_memory(size, f"searches from {samples:,} points", "take fewer samples"):
         starts = region.draw(samples, rng)
     looks = [
         examine_row(probe, row, rows, region, starts, offsets=distances, tolerance=largest, rng=rng) for row in rows
     ]
-    seen = SamplePoints(
+    every = SamplePoints(
         np.concatenate([starts.x, *(on.x for _, on in looks)]), np.concatenate([starts.t, *(on.t for _, on in looks)])
     )
-    advances, previews, unseen = _preview_motions(field, values, region, given, looks[0][1])
-    clear = np.asarray((probe.flow.at(seen.x, seen.t)["O"].reshape(len(seen), -1) > -1e-9 * region.size).all(axis=1))
+    advances, previews, skipped_previews = _preview_motions(field, values, region, given, looks[0][1])
+    clear = np.asarray((probe.flow.at(every.x, every.t)["O"].reshape(len(every), -1) > -1e-9 * region.size).all(axis=1))
     path = np.concatenate([_path_points(field, values, region, looks[0][1]), *(x[None, :] for x, _ in previews)])
-    jumps, steep = find_jumps(probe, region, seen.only(clear), path, np.random.default_rng(seed))
-    searched, seen = seen, SamplePoints(np.concatenate([seen.x, steep.x]), np.concatenate([seen.t, steep.t]))
-    functions, motion = probe.rows.at(seen.x, seen.t)["f"], probe.motion.at(seen.x, seen.t)
+    jumps, steep = find_jumps(probe, region, every.only(clear), path, np.random.default_rng(seed))
+    searched = every
+    every = SamplePoints(np.concatenate([every.x, steep.x]), np.concatenate([every.t, steep.t]))
+    functions, motion = probe.rows.at(every.x, every.t)["f"], probe.motion.at(every.x, every.t)
     w, whole = motion["w"], np.asarray(np.isfinite(np.hstack([functions, motion["w"]])).all(axis=1))
-    # On a boundary itself rounding decides which side a place is on.
+    # On a boundary itself rounding decides on which side a point is.
     outside = np.asarray((functions[:, len(rows[0].indices) :] > -1e-9 * region.size).all(axis=1)) & whole
-    free, rates = seen.only(outside), np.einsum("Nij,Nj->Ni", motion["w_x"], w) + motion["w_t"]
+    free, rates = every.only(outside), np.einsum("Nij,Nj->Ni", motion["w_x"], w) + motion["w_t"]
     speeds = np.linalg.norm(w, axis=1)[outside]
-    # Where w turns round within a distance that only rounding brings a place to, there is a corner.
+    # Where w turns round within a distance that only rounding can cause, there is a corner.
     turning = CORNER_SIZE * region.size * np.linalg.norm(motion["w_x"], axis=(1, 2))
     sharp = outside & (turning > speeds.max(initial=0.0))
     smooth = outside & ~sharp
     sizes = np.linalg.norm(rates, axis=1)
     scale, of = smallest_scale(n, probe, rows, tuple(on for _, on in looks))
     room = turning_length(rows, functions, scale)
-    bent = np.minimum(room, 1.0 / np.maximum(level_curvatures(n, probe, rows[0], seen), 1e-300))
+    bent = np.minimum(room, 1.0 / np.maximum(level_curvatures(n, probe, rows[0], every), 1e-300))
     with np.errstate(invalid="ignore", over="ignore"):
         share = sizes / max(speeds.max(initial=0.0) ** 2, 1e-300)
         turns, apparent = (np.where(np.isfinite(length), share * length, 0.0) for length in (bent, room))
@@ -309,22 +308,22 @@ def verify(
             rows=tuple(report for report, _ in looks),
             speed=find_extreme(speeds, free),
             slowest=find_extreme(speeds, free, least=True),
-            acceleration=find_extreme(np.linalg.norm(rates, axis=1)[smooth], seen.only(smooth)),
+            acceleration=find_extreme(np.linalg.norm(rates, axis=1)[smooth], every.only(smooth)),
             corners=int(sharp.sum()),
             critical_points=find_critical_points(probe, rows, region, searched),
             stagnation_points=find_stagnation_points(probe, rows, region, searched),
             not_finite=int((~whole).sum()),
-            first_not_finite=find_extreme(np.ones(int((~whole).sum())), seen.only(~whole)),
+            first_not_finite=find_extreme(np.ones(int((~whole).sum())), every.only(~whole)),
             clearances={} if given is None else _clearances(probe, rows, given, region.times[:1]),
             jumps=jumps,
             scale=scale,
             scale_of=of,
-            turns=find_extreme(turns[smooth], seen.only(smooth)),
-            apparent=find_extreme(apparent[smooth], seen.only(smooth)),
+            turns=find_extreme(turns[smooth], every.only(smooth)),
+            apparent=find_extreme(apparent[smooth], every.only(smooth)),
             bends=curvature_jumps(probe, rows, tuple(on for _, on in looks)),
             speeds=advances,
             previews=previews,
-            unseen=unseen,
+            skipped_previews=skipped_previews,
         ),
         speed_limit=limits[0],
         acceleration_limit=limits[1],
@@ -334,42 +333,38 @@ def verify(
 def _preview_motions(
     field: VelocityField, values: Array, region: SearchRegion, start: Array | None, on: SamplePoints
 ) -> tuple[tuple[BarrierSpeed, ...], tuple[tuple[Array, Preview], ...], tuple[str, ...]]:
-    """How fast the boundaries of an Erugin field advance, and what comes of points that are sent along it."""
-    # These look at fields with what is in this folder.
-    from ..field.feasibility import barrier_speeds
-    from ..field.preview import PreviewSetup
-
+    """Largest speeds of the boundaries of an Erugin field, previews from starts, and why others are missing."""
     if not isinstance(field, EruginField) or not field.barriers:
         return (), (), ()
     first, last = float(region.times.min()), float(region.times.max())
     names = field.parameters.names
     limit, margin = (float(values[names.index(f"{field.name}.{key}")]) for key in ("limit", "margin"))
     middle = (region.low + region.high) / 2
-    place = middle if start is None else start
-    advances = barrier_speeds(field, values, first, last, place)
+    position = middle if start is None else start
+    advances = barrier_speeds(field, values, first, last, position)
     if any(one.too_fast for one in advances):
         return advances, (), ()
-    outer = barrier_speeds(field, values, first, last, place, level=margin)
+    outer = barrier_speeds(field, values, first, last, position, level=margin)
     advances = tuple(replace(one, at_margin=other.speed) for one, other in zip(advances, outer, strict=True))
     early, marks = on.only(on.t == first).x, _landmarks(field, values, first)
     starts = (
         [start] if start is not None else [*marks[:1], *early[:: max(len(early) // PREVIEW_STARTS, 1)][:PREVIEW_STARTS]]
     )
     found: list[tuple[Array, Preview]] = []
-    unseen: list[str] = []
-    for place in starts if last > first else ():
+    skipped_previews: list[str] = []
+    for position in starts if last > first else ():
         try:
-            stage = PreviewSetup.set_up(field, place, last - first, 0.25 * margin / limit, values, t0=first)
-            found.append((place, stage.preview(values)))
+            stage = PreviewSetup.set_up(field, position, last - first, 0.25 * margin / limit, values, t0=first)
+            found.append((position, stage.preview(values)))
         except ModelError as error:
-            # A start inside of a barrier is told by its clearance.
+            # A start inside of a barrier is reported by its clearance.
             if "m deep" not in str(error):
-                unseen.append(str(error))
-    return advances, tuple(found), tuple(dict.fromkeys(unseen))
+                skipped_previews.append(str(error))
+    return advances, tuple(found), tuple(dict.fromkeys(skipped_previews))
 
 
 def _landmarks(field: VelocityField, values: Array, time: float) -> Array:
-    """The path's landmarks at a time, shape (k, n); none if it has none."""
+    """Landmarks of the path at a time, shape (k, n); none if it has none."""
     t = ca.SX.sym("t")
     marks = field.path.landmarks(t)
     if marks is None:
@@ -379,12 +374,12 @@ def _landmarks(field: VelocityField, values: Array, time: float) -> Array:
 
 
 def _path_points(field: VelocityField, values: Array, region: SearchRegion, on: SamplePoints) -> Array:
-    """Places that tell where a path lies, shape (k, n): its landmarks, or else places on the program curve."""
+    """Points that show where a path lies, shape (k, n): its landmarks, or else points on the program curve."""
     marks = np.concatenate([_landmarks(field, values, float(time)) for time in region.times])
     return marks if len(marks) else on.x[:: max(len(on) // 100, 1)]
 
 
 def _clearances(probe: FieldProbe, rows: tuple[FieldRow, ...], start: Array, time: Array) -> dict[str, float]:
-    """Every boundary's function at the start."""
+    """Function of every boundary at the start."""
     functions = probe.rows.at(start[None, :], time)["f"][0]
     return {row.name: float(functions[row.indices[0]]) for row in rows if not row.program}

@@ -186,7 +186,12 @@ def _contradiction(
         there = elsewhere.get(row)
         # One relation with one contradiction at two places is one everywhere; of others the parts must have a place.
         same = there is not None and abs(there.contradiction - here.contradiction) <= here.allowed + there.allowed
-        apart = (not same) and solvable([row]) and solvable(list(here.on)) and not solvable([row, *here.on])
+        apart = (
+            (not same)
+            and solvable([row])
+            and solvable(list(here.coefficients))
+            and not solvable([row, *here.coefficients])
+        )
         if not here.consistent and (same or apart):
             return str(here)
     return ""

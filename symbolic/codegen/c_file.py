@@ -15,7 +15,7 @@ PACKAGE = __name__.rpartition(".")[0]
 
 @functools.cache
 def generator_hash() -> str:
-    """Hash of the program that writes the C text, for telling apart what older releases have written."""
+    """Hash of the code that writes the C text, which distinguishes the text of other releases."""
     own = files(PACKAGE)
     texts = [
         packaged_text(name)
@@ -29,16 +29,16 @@ def packaged_text(name: str) -> str:
     """Text of a C file that comes with this package.
 
     Args:
-        name: of the file.
+        name: name of the file.
     """
     return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
 
 
 def preamble(lanes: int, width: int) -> str:
-    """What every C file begins with.
+    """Text at the beginning of every C file.
 
     Args:
-        lanes: 1 for numbers, else as many systems side by side.
+        lanes: 1 for scalars, else the number of systems side by side.
         width: doubles in a vector.
     """
     return f"#define WIDTH {width}\n#define LANES {lanes}\n{packaged_text('lanes.h')}\n"
@@ -51,7 +51,7 @@ def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, 
     """C file of a function that CasADi loads by ``external``.
 
     Args:
-        name: of the function.
+        name: name of the function.
         inputs: shape of each input by name.
         outputs: shape of each output by name.
         tape: its operations.
@@ -64,18 +64,18 @@ def external_text(name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, 
     parts += [_shapes(f"{name}_sparsity_in", inputs), _shapes(f"{name}_sparsity_out", outputs)]
     parts += [_names(f"{name}_name_in", inputs), _names(f"{name}_name_out", outputs)]
     parts.append(
-        # CasADi passes a null pointer for an argument that is zero and for a result that nobody wants.
+        # CasADi passes a null pointer for an argument that is zero and for a result that is not needed.
         f"int {name}(const double **arg, double **res, long long *iw, double *w, int mem) {{\n"
         f"  static const double zeros[{largest}] = {{0.}};\n"
         f"  const double *in[{n + 1}];\n  double *out[{k + 1}];\n"
         f"  for (int i = 0; i < {n}; ++i) in[i] = arg[i] ? arg[i] : zeros;\n"
-        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.room};\n"
+        f"  for (int i = 0; i < {k}; ++i) out[i] = res[i] ? res[i] : w + {body.work_size};\n"
         f"  (void)iw; (void)mem;\n  evaluate(in, out, w);\n  return 0;\n}}\n"
         f"long long {name}_n_in(void) {{ return {n}; }}\n"
         f"long long {name}_n_out(void) {{ return {k}; }}\n"
         f"int {name}_work(long long *sz_arg, long long *sz_res, long long *sz_iw, long long *sz_w) {{\n"
         f"  if (sz_arg) *sz_arg = {n};\n  if (sz_res) *sz_res = {k};\n"
-        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.room + largest};\n  return 0;\n}}\n"
+        f"  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = {body.work_size + largest};\n  return 0;\n}}\n"
     )
     return "\n".join(parts)
 
@@ -93,13 +93,13 @@ def _names(name: str, names: Iterable[str]) -> str:
 
 
 def _escaped(word: str) -> str:
-    """What stands between the quotes of a C string; an escape has three digits, so that no digit behind joins it."""
+    """Contents of a C string literal; escapes have three digits, so that no digit behind one joins it."""
     safe = "-./_ "
     return "".join(chr(b) if (chr(b).isalnum() and b < 128) or chr(b) in safe else f"\\{b:03o}" for b in word.encode())
 
 
 PARAMETER_INPUT = 2
-"""Place of the parameters among the inputs t, x, p of every function here."""
+"""Index of the parameters among the inputs t, x, p of every function here."""
 
 
 def rollout_text(
@@ -111,13 +111,13 @@ def rollout_text(
     lanes: int,
     width: int,
 ) -> str:
-    """Write the file.
+    """Write the C file of a rollout.
 
     Args:
         rate: (t, x, p) → ẋ.
-        observed: (t, x, p) → what is recorded, and ẋ last.
-        correction: (t, x, p) → x after each step; None for none.
-        tableau: of the explicit method: A, weights b and times c, s rows each.
+        observed: (t, x, p) → recorded values, and ẋ last.
+        correction: (t, x, p) → x after each step; None for no correction.
+        tableau: explicit method: A, weights b and times c, s rows each.
         lanes: systems side by side.
         width: doubles in a vector.
     """
@@ -137,7 +137,7 @@ def rollout_text(
         "NP": rate.inputs[PARAMETER_INPUT],
         "STAGES": len(weights),
         "OUTPUTS": len(sizes),
-        "WORK": max(f.room for f in functions.values()),
+        "WORK": max(f.work_size for f in functions.values()),
         "CORRECTED": int(correction is not None),
         **{f"{name.upper()}_FIXED": size for name, size in fixed.items()},
     }

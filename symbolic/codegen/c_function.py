@@ -42,7 +42,7 @@ INLINE_OPERATIONS: Mapping[int, str] = {
     ca.OP_OR: "TRUTH(({0}!=K(0.))|({1}!=K(0.)))",
     ca.OP_IF_ELSE_ZERO: "WHERE({0}!=K(0.),{1})",
 }
-"""Operations that are written out."""
+"""Operations that are written inline."""
 
 LIBRARY_OPERATIONS: Mapping[int, tuple[str, int]] = {
     ca.OP_EXP: ("exp", 1),
@@ -69,11 +69,11 @@ LIBRARY_OPERATIONS: Mapping[int, tuple[str, int]] = {
     ca.OP_EXPM1: ("expm1", 1),
     ca.OP_HYPOT: ("hypot", 2),
 }
-"""Operations that the C library computes, number by number, and how many operands each has."""
+"""Operations that the C library computes, number by number, with their numbers of operands."""
 
 
 PIECE_LENGTH = 500
-"""Operations in one C function."""
+"""Number of operations in one C function."""
 
 Angles = tuple[int, ...]
 
@@ -84,12 +84,12 @@ class CFunction:
 
     Attributes:
         text: the definitions.
-        room: how many T the array w must have.
-        calls: operations that are left to the C library, as the macros that declare them.
+        work_size: length of the array w, in T.
+        calls: macros that declare the operations that are left to the C library.
     """
 
     text: str
-    room: int
+    work_size: int
     calls: frozenset[str]
 
 
@@ -97,41 +97,41 @@ def c_function(name: str, tape: Tape, lanes: int, width: int) -> CFunction:
     """Write a tape as C.
 
     Args:
-        name: of the C function.
-        tape: what it computes.
-        lanes: 1 if T is a double, else as many as T has.
+        name: name of the C function.
+        tape: its operations.
+        lanes: 1 if T is a double, else the number of doubles in T.
         width: doubles in a vector.
 
     Raises:
-        ModelError: for an operation that has no C text.
+        ModelError: if an operation cannot be written as C.
     """
     return _CWriter(name, schedule_operations(tape), lanes, width).write()
 
 
 class _CWriter:
-    """One tape on its way to C."""
+    """Writer of one tape as C."""
 
     def __init__(self, name: str, tape: Tape, lanes: int, width: int) -> None:
-        """Order the tape.
+        """Prepare the writer.
 
         Args:
-            name: of the C function.
-            tape: what it computes.
-            lanes: 1 if T is a double, else as many as T has.
+            name: name of the C function.
+            tape: its operations, in order.
+            lanes: 1 if T is a double, else the number of doubles in T.
             width: doubles in a vector.
         """
         self.name, self.tape = name, tape
-        self.whole = lanes > 1  # whether T is a vector
+        self.whole = lanes > 1  # True if T is a vector
         self.step = 1 if self.whole else width  # T to the vector
         self.calls: set[str] = set()
-        self.room = 0
-        self.places: dict[int, int] = {}
+        self.work_size = 0
+        self.slots: dict[int, int] = {}
         self.angles: dict[int, tuple[int, int]] = {}
 
     def write(self) -> CFunction:
-        """All pieces, and the function that calls them."""
+        """Return all pieces, and the function that calls them."""
         pieces = list(self._pieces())
-        self._place(pieces)
+        self._allocate(pieces)
         arguments = "const T *const *in, T *const *out, T *w"
         results: dict[int, list[str]] = {}
         for i, output in enumerate(self.tape.outputs):
@@ -146,10 +146,10 @@ class _CWriter:
             )
         calls = " ".join(f"{self.name}_{i}(in, out, w);" for i in range(len(pieces)))
         texts.append(f"static void {self.name}({arguments}) {{ {calls or '(void)in; (void)out; (void)w;'} }}\n")
-        return CFunction("".join(texts), self.room, frozenset(self.calls))
+        return CFunction("".join(texts), self.work_size, frozenset(self.calls))
 
     def _order(self) -> Iterator[int | Angles]:
-        """Values in the order of their computation, and between them the angles whose sines are taken together."""
+        """Values in the order of their computation, and between them the angles whose sines are computed together."""
         entries = self.tape.entries
         level = [0] * len(entries)
         groups: dict[int, dict[int, None]] = {}
@@ -164,15 +164,15 @@ class _CWriter:
         done = [False] * len(entries)
         for depth in sorted(groups):
             needed = list(groups[depth])
-            wanted = set(needed)
+            required = set(needed)
             while needed:
                 operation, a, b = entries[needed.pop()]
                 if operation not in (INPUT, CONSTANT):
                     for operand in (int(a), b):
-                        if not done[operand] and operand not in wanted:
-                            wanted.add(operand)
+                        if not done[operand] and operand not in required:
+                            required.add(operand)
                             needed.append(operand)
-            for k in sorted(wanted):
+            for k in sorted(required):
                 if not done[k]:
                     done[k] = True
                     yield k
@@ -193,17 +193,17 @@ class _CWriter:
         if piece:
             yield piece
 
-    def _place(self, pieces: list[list[int | Angles]]) -> None:
-        """Find room in w for what outlives its piece, and for angles with their sines."""
+    def _allocate(self, pieces: list[list[int | Angles]]) -> None:
+        """Allocate slots of w for values that outlive their piece, and for angles with their sines."""
         entries, last = self.tape.entries, dict[int, int]()
         for i, piece in enumerate(pieces):
             for item in piece:
                 if isinstance(item, tuple):
                     padded = -(-len(item) // self.step) * self.step
                     for k, angle in enumerate(item):
-                        self.angles[angle] = (self.room + k, self.room + padded + k)
+                        self.angles[angle] = (self.work_size + k, self.work_size + padded + k)
                         last[angle] = max(i, last.get(angle, i))
-                    self.room += 2 * padded
+                    self.work_size += 2 * padded
                     continue
                 operation, a, b = entries[item]
                 if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
@@ -216,19 +216,19 @@ class _CWriter:
                     continue
                 if last.get(item, i) > i:
                     if not free:
-                        free.append(self.room)
-                        self.room += 1
-                    place = self.places[item] = free.pop()
-                    leaving.setdefault(last[item], []).append(place)
+                        free.append(self.work_size)
+                        self.work_size += 1
+                    slot = self.slots[item] = free.pop()
+                    leaving.setdefault(last[item], []).append(slot)
             free += leaving.pop(i, [])
 
     def _statements(self, piece: list[int | Angles], results: dict[int, list[str]]) -> Iterator[str]:
         """C statements of one piece."""
-        entries, here = self.tape.entries, set[int]()
+        entries, loaded = self.tape.entries, set[int]()
 
         def load(value: int) -> Iterator[str]:
-            if value not in here:
-                here.add(value)
+            if value not in loaded:
+                loaded.add(value)
                 yield f"const T x{value}={self._source(value)};"
 
         for item in piece:
@@ -239,27 +239,27 @@ class _CWriter:
             if operation not in (INPUT, CONSTANT, ca.OP_SIN, ca.OP_COS):
                 yield from load(int(a))
                 yield from load(b)
-                here.add(item)
+                loaded.add(item)
                 yield f"const T x{item}={self._written(operation, f'x{a}', f'x{b}')};"
-                if item in self.places:
-                    yield f"w[{self.places[item]}]=x{item};"
+                if item in self.slots:
+                    yield f"w[{self.slots[item]}]=x{item};"
             for target in results.get(item, ()):
                 yield from load(item)
                 yield f"{target}=x{item};"
 
     def _sines(self, angles: Angles, load: Callable[[int], Iterator[str]]) -> Iterator[str]:
         for first in range(0, len(angles), self.step):
-            taken = angles[first : first + self.step]
-            for angle in taken:
+            group = angles[first : first + self.step]
+            for angle in group:
                 yield from load(angle)
-            # The last vector is filled up with an angle that is at hand.
-            filled = [f"x{angle}" for angle in taken] + [f"x{taken[-1]}"] * (self.step - len(taken))
+            # The last vector is padded with an angle that is available.
+            filled = [f"x{angle}" for angle in group] + [f"x{group[-1]}"] * (self.step - len(group))
             vector = filled[0] if self.whole else f"(V){{{', '.join(filled)}}}"
-            sine, cosine = self.angles[taken[0]]
+            sine, cosine = self.angles[group[0]]
             yield f"lanes_sincos({vector}, (double *)(w+{sine}), (double *)(w+{cosine}));"
 
     def _source(self, value: int) -> str:
-        """Where a value is read that this piece has not computed."""
+        """C expression of a value that this piece has not computed."""
         operation, a, b = self.tape.entries[value]
         if operation == INPUT:
             return f"in[{a}][{b}]"
@@ -269,20 +269,20 @@ class _CWriter:
             return f"w[{self.angles[int(a)][0]}]"
         if operation == ca.OP_COS:
             return f"w[{self.angles[int(a)][1]}]"
-        return f"w[{self.places[value]}]"
+        return f"w[{self.slots[value]}]"
 
     def _written(self, operation: int, first: str, second: str) -> str:
         if operation in INLINE_OPERATIONS:
             return INLINE_OPERATIONS[operation].format(first, second)
         if operation not in LIBRARY_OPERATIONS:
-            raise ModelError(f"there is no C text for CasADi's operation {_name(operation)}")
+            raise ModelError(f"CasADi's operation {_name(operation)} cannot be written as C")
         name, operands = LIBRARY_OPERATIONS[operation]
         self.calls.add(f"CALL{operands}({name})")
         return f"lanes_{name}({first}, {second})" if operands == 2 else f"lanes_{name}({first})"
 
 
 def _name(operation: int) -> str:
-    """What CasADi calls an operation."""
+    """CasADi's name of an operation."""
     return next((word for word in dir(ca) if word.startswith("OP_") and getattr(ca, word) == operation), str(operation))
 
 

@@ -54,7 +54,7 @@ typedef double T;
   static inline __attribute__((unused)) T lanes_##f(T a, T b) { return f(a, b); }
 #endif
 
-/* As in C's library: a number beats what is none. */
+/* As in the C library: a number beats NaN. */
 #define FMIN(x, y) CHOOSE(((x) <= (y)) | ((y) != (y)), x, y)
 #define FMAX(x, y) CHOOSE(((x) >= (y)) | ((y) != (y)), x, y)
 #define SIGN(x) CHOOSE((x) < K(0.), K(-1.), CHOOSE((x) > K(0.), K(1.), x))
@@ -82,9 +82,9 @@ static inline __attribute__((unused)) T lanes_sqrt(T a) {
 #endif
 }
 
-/* Sines and cosines of angles, WIDTH at once. The angle is reduced by multiples of pi/2 held to 151 bits (Cody and
-   Waite), and what is left goes through the minimax polynomials of fdlibm; beyond 2^19 pi/2, and for what is no number,
-   the C library is asked. Products with the first three parts of pi/2 are exact; the fourth is below 2^-84, and counts
+/* Sines and cosines of angles, WIDTH at once. The angle is reduced by multiples of pi/2 known to 151 bits (Cody and
+   Waite), and the remainder goes through the minimax polynomials of fdlibm; beyond 2^19 pi/2, and for NaN and infinity,
+   the C library is called. Products with the first three parts of pi/2 are exact; the fourth is below 2^-84, and counts
    where less than 2^-31 is left of the angle. The largest error found among 5e7 angles is 0.80 ulp. */
 static __attribute__((noinline, unused)) void lanes_sincos(V a, double *s, double *c) {
   const V shifted = a * 0x1.45f306dc9c883p-1 + 0x1.8p52;

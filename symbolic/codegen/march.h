@@ -1,5 +1,6 @@
 /* Many systems dx/dt = f(t, x, p) side by side, by an explicit Runge-Kutta method of fixed step. Defined before:
-   NX, NP, STAGES, OUTPUTS, SIZE[], and per function its setup of what depends on p alone and the room it needs. */
+   NX, NP, STAGES, OUTPUTS, SIZE[], and for each function its setup, which depends on p alone, and the size of its work
+   area. */
 
 static inline void gather(T *to, const double *from, long long stride, int n, const long long *lane) {
   for (int i = 0; i < n; ++i) {
@@ -31,11 +32,11 @@ int march(const long long *lanes, long long count, long long first, long long st
   if (!memory) return 1;
   T *const state = memory, *const stage = state + NX, *const k = stage + NX, *const numbers = k + STAGES * NX;
   T *const observe_fixed = numbers + NP, *const rate_fixed = observe_fixed + OBSERVE_FIXED;
-  T *const correct_fixed = rate_fixed + RATE_FIXED, *const told = correct_fixed + CORRECT_FIXED;
-  T *const w = told + recorded, *const time = w + work;
+  T *const correct_fixed = rate_fixed + RATE_FIXED, *const observed = correct_fixed + CORRECT_FIXED;
+  T *const w = observed + recorded, *const time = w + work;
   T *outputs[OUTPUTS + 1];
   size_t at = 0;
-  for (int j = 0; j < OUTPUTS; ++j) { outputs[j] = told + at; at += SIZE[j]; }
+  for (int j = 0; j < OUTPUTS; ++j) { outputs[j] = observed + at; at += SIZE[j]; }
   for (long long group = 0; group < count; group += LANES) {
     const int filled = count - group < LANES ? (int)(count - group) : LANES;
     long long lane[LANES];

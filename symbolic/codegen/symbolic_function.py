@@ -12,12 +12,12 @@ from .optimizations import share_reciprocals
 from .tape import Tape
 
 DEEPEST = 20_000
-"""So many operations in a line are safe to descend; a thread's stack of 8 MiB ends between 40,000 and 80,000."""
+"""Depth to which recursion is safe; a thread's stack of 8 MiB ends between 40,000 and 80,000."""
 
 
 @dataclass(frozen=True, eq=False)
 class SymbolicFunction:
-    """Outputs as expressions in inputs.
+    """Output expressions of input symbols.
 
     Attributes:
         name: a C identifier.
@@ -30,10 +30,10 @@ class SymbolicFunction:
     outputs: Mapping[str, ca.SX]
 
     def function(self, *, cse: bool = False) -> ca.Function:
-        """As CasADi's function.
+        """CasADi's function of the expressions.
 
         Args:
-            cse: whether equal parts are looked for first, which takes longer than all the rest.
+            cse: True to search for common subexpressions first, which takes longer than all the rest.
         """
         return ca.Function(
             self.name,
@@ -45,28 +45,28 @@ class SymbolicFunction:
         )
 
     def tape(self) -> Tape:
-        """Its operations, equal ones once, with quotients as products."""
+        """Tape of its operations, without duplicates, with quotients as products."""
         return share_reciprocals(Tape.of(self.function()))
 
     def identity(self, *words: object) -> str:
-        """A text that two functions share only if they are the same.
+        """Text that two functions share only if they are the same.
 
         Args:
-            words: what else the machine code depends on.
+            words: further values that the machine code depends on.
         """
         shapes = [(key, e.shape) for key, e in (*self.inputs.items(), *self.outputs.items())]
         return repr((words, generator_hash(), self.name, len(self.inputs), shapes)) + self._graph()
 
     def _graph(self) -> str:
-        """Symbols and expressions as CasADi writes them down."""
+        """Symbols and expressions in CasADi's serialized form."""
         columns = [ca.vec(ca.densify(e)) for e in (*self.inputs.values(), *self.outputs.values())]
         column = ca.vertcat(ca.SX(0, 1), *columns)
         flat = ca.Function("flat", [], [column], {"allow_free": True})
-        # That of a function takes longer, but that of an expression descends to its operands by recursion.
+        # Serializing a function takes longer, but serializing an expression recurses into its operands.
         return flat.serialize() if flat.n_instructions() > DEEPEST else column.serialize()
 
     def external(self, width: int) -> str:
-        """C file that CasADi loads.
+        """C file of the function, for CasADi's ``external``.
 
         Args:
             width: doubles in a vector.

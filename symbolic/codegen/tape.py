@@ -1,4 +1,4 @@
-"""The scalar operations of a function, as one straight list in which every value has a number of its own."""
+"""The scalar operations of a function, as one straight list in which every value has a separate number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUT, CONSTANT, OUTPUT, ASSIGN, PARAMETER = ca.OP_INPUT, ca.OP_CONST, ca.OP_OUT
 COMMUTATIVE = frozenset((ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR))
 
 Entry = tuple[int, int | float, int]
-"""Operation code and operands: numbers of values; (input, place) for an input; the number itself for a constant."""
+"""Operation code and operands: numbers of values; (input, index) for an input; the number itself for a constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Tape:
     """x_k = f_k(x_i, x_j) with i, j < k, in an order in which it can be run.
 
     Attributes:
-        inputs: how many numbers each input has, column by column.
+        inputs: number of entries of each input, column by column.
         entries: operation and operands of each value.
         outputs: for each output, the value of each of its entries.
     """
@@ -33,32 +33,32 @@ class Tape:
 
     @classmethod
     def of(cls, function: ca.Function) -> Tape:
-        """The operations of a function of SX expressions with full inputs and outputs.
+        """Build the tape of a function of SX expressions with full inputs and outputs.
 
-        Equal operations on equal values are kept once.
+        Equal operations on equal values are stored once.
 
         Args:
-            function: made of SX expressions.
+            function: function of SX expressions.
 
         Raises:
-            ModelError: if it is no function of SX expressions, calls another function, or has a free symbol.
+            ModelError: if it is not a function of SX expressions, calls another function, or has a free symbol.
         """
         if not function.is_a("SXFunction"):
-            raise ModelError(f"{function.name()} is no function of SX expressions")
+            raise ModelError(f"{function.name()} is not a function of SX expressions")
         entries: list[Entry] = []
         known: dict[Entry, int] = {}
         slots: dict[int, int] = {}
         outputs = [[-1] * function.numel_out(i) for i in range(function.n_out())]
         code, source, target = function.instruction_id, function.instruction_input, function.instruction_output
         for k in range(function.n_instructions()):
-            operation, places = code(k), target(k)
+            operation, targets = code(k), target(k)
             if operation == OUTPUT:
-                outputs[places[0]][places[1]] = slots[source(k)[0]]
+                outputs[targets[0]][targets[1]] = slots[source(k)[0]]
                 continue
             entry: Entry
             if operation == CONSTANT:
                 number = function.instruction_constant(k)
-                # The sign of zero tells 0.0 and -0.0 apart, which are equal as keys.
+                # The sign of zero distinguishes 0.0 and -0.0, which are equal as keys.
                 entry = (CONSTANT, number, 0) if number != 0.0 or str(number)[0] != "-" else (CONSTANT, number, 1)
             elif operation == INPUT:
                 where = source(k)
@@ -68,7 +68,7 @@ class Tape:
             elif operation == PARAMETER:
                 raise ModelError(f"{function.name()} has free symbols: {function.get_free()}")
             elif operation == ASSIGN:
-                slots[places[0]] = slots[source(k)[0]]
+                slots[targets[0]] = slots[source(k)[0]]
                 continue
             else:
                 operands = source(k)
@@ -80,81 +80,81 @@ class Tape:
             if value is None:
                 value = known[entry] = len(entries)
                 entries.append(entry)
-            slots[places[0]] = value
+            slots[targets[0]] = value
         inputs = tuple(function.numel_in(i) for i in range(function.n_in()))
         return cls(inputs, tuple(entries), tuple(map(tuple, outputs)))
 
     @property
     def operations(self) -> int:
-        """How many operations there are; inputs, constants and outputs are none."""
+        """Number of operations, without inputs, constants and outputs."""
         return sum(entry[0] not in (INPUT, CONSTANT) for entry in self.entries)
 
     def split(self, fixed: Iterable[int]) -> tuple[Tape, Tape]:
-        """What depends on some inputs alone, and the rest, which takes it as one input more.
+        """Split off the operations that depend on some inputs alone; the rest reads their results as a further input.
 
         Args:
-            fixed: numbers of the inputs that change rarely.
+            fixed: indices of the inputs that change rarely.
 
         Returns:
-            A tape with the same inputs and one output, the values to be kept, and one with a last input more for these,
-            and the same outputs.
+            A tape with the same inputs and one output, the values to be stored, and one with a further last input for
+            these, and the same outputs.
         """
         rare = set(fixed)
-        stays: list[bool] = []
+        constant: list[bool] = []
         for operation, a, b in self.entries:
             if operation == INPUT:
-                stays.append(a in rare)
+                constant.append(a in rare)
             else:
-                stays.append(operation == CONSTANT or (stays[int(a)] and stays[b]))
-        kept: dict[int, int] = {}
+                constant.append(operation == CONSTANT or (constant[int(a)] and constant[b]))
+        stored: dict[int, int] = {}
 
-        def keep(value: int) -> None:
-            if stays[value] and self.entries[value][0] not in (INPUT, CONSTANT):
-                kept.setdefault(value, len(kept))
+        def store(value: int) -> None:
+            if constant[value] and self.entries[value][0] not in (INPUT, CONSTANT):
+                stored.setdefault(value, len(stored))
 
-        for (operation, a, b), stay in zip(self.entries, stays, strict=True):
-            if operation not in (INPUT, CONSTANT) and not stay:
-                keep(int(a))
-                keep(b)
+        for (operation, a, b), is_constant in zip(self.entries, constant, strict=True):
+            if operation not in (INPUT, CONSTANT) and not is_constant:
+                store(int(a))
+                store(b)
         for output in self.outputs:
             for value in output:
-                keep(value)
-        setup = self._only([tuple(kept)], {}, self.inputs)
-        known: dict[int, Entry] = {value: (INPUT, len(self.inputs), place) for value, place in kept.items()}
-        return setup, self._only(self.outputs, known, (*self.inputs, len(kept)))
+                store(value)
+        setup = self._only([tuple(stored)], {}, self.inputs)
+        known: dict[int, Entry] = {value: (INPUT, len(self.inputs), index) for value, index in stored.items()}
+        return setup, self._only(self.outputs, known, (*self.inputs, len(stored)))
 
-    def joined(self, twins: Mapping[tuple[int, int], tuple[int, int]]) -> Tape:
-        """The same operations where some numbers of the inputs are read in place of others that equal them.
+    def merge_inputs(self, equal: Mapping[tuple[int, int], tuple[int, int]]) -> Tape:
+        """Return the same operations with some entries of the inputs read in place of others that are equal to them.
 
-        What comes to be the same operation is kept once. Nothing else is simplified, so that every value stays what it
-        was to the last bit.
+        Operations that become the same are stored once. Nothing else is simplified, so that every value keeps its last
+        bit.
 
         Args:
-            twins: (input, place) of a number → that of the one read in its place.
+            equal: (input, index) of an entry → that of the entry read in its place.
         """
         entries: list[Entry] = []
         known: dict[Entry, int] = {}
-        place: list[int] = []
+        numbers: list[int] = []
         for operation, a, b in self.entries:
             entry: Entry = operation, a, b
             if operation == INPUT:
-                source, at = twins.get((int(a), b), (int(a), b))
+                source, at = equal.get((int(a), b), (int(a), b))
                 entry = (INPUT, source, at)
             elif operation != CONSTANT:
-                first, second = place[int(a)], place[b]
+                first, second = numbers[int(a)], numbers[b]
                 swapped = operation in COMMUTATIVE and second < first
                 entry = (operation, second, first) if swapped else (operation, first, second)
             if entry not in known:
                 known[entry] = len(entries)
                 entries.append(entry)
-            place.append(known[entry])
-        return Tape(self.inputs, tuple(entries), tuple(tuple(place[v] for v in output) for output in self.outputs))
+            numbers.append(known[entry])
+        return Tape(self.inputs, tuple(entries), tuple(tuple(numbers[v] for v in output) for output in self.outputs))
 
-    def _only(self, wanted: Iterable[tuple[int, ...]], known: dict[int, Entry], inputs: tuple[int, ...]) -> Tape:
-        """What the wanted values need, some of them known."""
-        wanted = list(wanted)
+    def _only(self, outputs: Iterable[tuple[int, ...]], known: dict[int, Entry], inputs: tuple[int, ...]) -> Tape:
+        """The operations that the outputs need; some values are known."""
+        outputs = list(outputs)
         needed = [False] * len(self.entries)
-        for output in wanted:
+        for output in outputs:
             for value in output:
                 needed[value] = True
         for k in reversed(range(len(self.entries))):
@@ -171,4 +171,4 @@ class Tape:
                 a, b = number[int(a)], number[b]
             number[k] = len(entries)
             entries.append((operation, a, b))
-        return Tape(inputs, tuple(entries), tuple(tuple(number[v] for v in output) for output in wanted))
+        return Tape(inputs, tuple(entries), tuple(tuple(number[v] for v in output) for output in outputs))

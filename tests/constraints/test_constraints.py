@@ -111,12 +111,12 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "following in another dimension",
         lambda: follow(IN_SPACE, TIP, name="N"),
-        r"constraint 'N': the field lives in 3 dimensions, so the point must be a column of 3",
+        r"constraint 'N': the field has 3 dimensions, so the point must be a column of 3",
     ),
     (
         "following a fixed point",
         lambda: follow(field("line", 0), ca.SX(ca.DM([0.0, 1.0])), name="N"),
-        r"constraint 'N\[0\]' has order 1 but does not depend on velocities; nothing in it moves",
+        r"constraint 'N\[0\]' has order 1 but does not depend on velocities; it depends on none of q, v and a",
     ),
     (
         "following a velocity",

@@ -37,7 +37,7 @@ def test_ranks_are_those_that_were_built_in(problem: Singular) -> None:
 @every_problem
 def test_dependences_reproduce_their_rows_and_their_contradictions(problem: Singular) -> None:
     if not problem.dependent:
-        assert all(not d.on for d in solvability(problem.equations(3)).dependences)
+        assert all(not d.coefficients for d in solvability(problem.equations(3)).dependences)
         return
     for seed in range(25):
         equations = problem.equations(seed, contradiction=-0.125)
@@ -45,10 +45,14 @@ def test_dependences_reproduce_their_rows_and_their_contradictions(problem: Sing
         found = solvability(equations).dependences
         for dependence in found:
             i = names.index(dependence.row)
-            assert all(names.index(name) < i for name in dependence.on)
-            rest = theta[i] - sum((c * theta[names.index(name)] for name, c in dependence.on.items()), np.zeros(6))
+            assert all(names.index(name) < i for name in dependence.coefficients)
+            rest = theta[i] - sum(
+                (c * theta[names.index(name)] for name, c in dependence.coefficients.items()), np.zeros(6)
+            )
             assert np.abs(rest).max() <= 1e-11 * max(1e-3, float(np.abs(theta).max()))
-            beta = equations.right[i] - sum(c * equations.right[names.index(n)] for n, c in dependence.on.items())
+            beta = equations.right[i] - sum(
+                c * equations.right[names.index(n)] for n, c in dependence.coefficients.items()
+            )
             assert dependence.contradiction == pytest.approx(beta, abs=1e-9)
         assert [d.row for d in found if not d.consistent] == [names[-1]]
         assert found[-1].contradiction == pytest.approx(-0.125, abs=1e-7)
@@ -106,8 +110,8 @@ def test_rows_of_one_constraint_are_compared_and_those_of_different_ones_are_not
     together = solvability(ConstrainedMotion(np.eye(2), np.zeros(2), theta, beta, sizes=(2,)))
     assert (apart.rows.value, together.rows.value) == (2, 1)
     assert [d.row for d in together.dependences] == ["row 1"]
-    assert together.dependences[0].on == {}
-    assert together.dependences[0].left == pytest.approx(1e-12)
+    assert together.dependences[0].coefficients == {}
+    assert together.dependences[0].remainder == pytest.approx(1e-12)
 
 
 def test_a_constraint_that_is_usually_longer_vanishes() -> None:
@@ -172,9 +176,9 @@ def test_bad_numbers() -> None:
         ConstrainedMotion(np.array([[1.0, 1.0], [0.0, 1.0]]), np.zeros(2), row, none)
     with pytest.raises(ModelError, match=r"must be positive semidefinite.*eigenvalue -1"):
         ConstrainedMotion(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2), row, none)
-    with pytest.raises(ShapeError, match=r"constraints of \(2,\) rows do not make up 1 rows"):
+    with pytest.raises(ShapeError, match=r"add up to the 1 rows, got \(2,\)"):
         ConstrainedMotion(one, np.zeros(2), row, none, sizes=(2,))
-    with pytest.raises(ShapeError, match="need as many names"):
+    with pytest.raises(ShapeError, match="names and velocities must have 1 and 2 entries"):
         ConstrainedMotion(one, np.zeros(2), row, none, names=("a", "b"))
     for word in ("tolerance", "consistency"):
         with pytest.raises(ModelError, match=f"{word} must be greater than zero"):

@@ -235,7 +235,7 @@ def test_phases_and_modes_end_so_too() -> None:
 @pytest.mark.parametrize(("t0", "step"), [(1e16, 0.01), (-1e16, 0.1), (1e12, 1e-3), (1e9, 1e-6), (1e16, 1.0)])
 def test_times_that_numbers_cannot_tell_apart_are_refused(integrator: Integrator, t0: float, step: float) -> None:
     robot, law = arm(), tip_law()
-    said = "too coarse for a step of .*: count the time from a start nearer to zero, or take a step of more than"
+    said = "too coarse for a step of .*: start nearer to t = 0, or use a step of more than"
     with pytest.raises(ModelError, match=said):
         simulate(robot, law, Q0, V0, 10 * step, step=step, t0=t0, integrator=integrator)
     with pytest.raises(ModelError, match=said):

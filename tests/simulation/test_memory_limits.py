@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from erugin.bridges import drake, fmi, gymnasium, mujoco, pybullet, python_control
-from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, parametric
+from erugin.constraints import Baumgarte, EruginField, circle, holonomic, line, parametric, verify
 from erugin.controllers import Program, ProgramController, reference_of
 from erugin.controllers.baselines import BrysonWeights, Lqr, attraction_level
 from erugin.robots import Robot
@@ -49,9 +49,8 @@ def region(_: Path) -> object:
 
 
 def field(_: Path) -> object:
-    return EruginField(line((0.0, 0.0), (1.0, 0.0)), [circle((2.0, 0.1), 0.3)], speed=1.0, margin=0.1).verify(
-        samples=10**12
-    )
+    scene = EruginField(line((0.0, 0.0), (1.0, 0.0)), [circle((2.0, 0.1), 0.3)], speed=1.0, margin=0.1)
+    return verify(scene, samples=10**12)
 
 
 def lanes(**given: object) -> Callable[[Path], object]:

@@ -46,7 +46,7 @@ def compiled(lanes: int, tableau: Tableau = CLASSICAL, *, corrected: bool = Fals
 
 def compile_march(march: RolloutLoop, lanes: int) -> CompiledRollout:
     """A loop, if there is a compiler."""
-    found = march.with_lanes(lanes)
+    found = march.compile(lanes)
     assert isinstance(found, CompiledRollout), found
     return found
 

@@ -271,7 +271,7 @@ def test_folder_without_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("ERUGIN_CACHE_DIR", str(tmp_path / "cache"))
     refusal = persistent_directory()
     assert isinstance(refusal, str)
-    assert refusal.endswith("lies where files cannot be run (noexec)")
+    assert refusal.endswith("is on a disk where files cannot be run (noexec)")
 
 
 @pytest.mark.usefixtures("fresh")
@@ -295,7 +295,7 @@ def test_temporary_folder_is_private_and_elsewhere(tmp_path: Path, monkeypatch: 
 @pytest.mark.usefixtures("fresh")
 def test_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     no_programs(monkeypatch, Path("/"))
-    with pytest.raises(OSError, match="can a library be written and run; set TMPDIR"):
+    with pytest.raises(OSError, match="no library can be written and run in any of"):
         temporary_directory()
 
 

@@ -85,7 +85,7 @@ def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | No
         monkeypatch.delenv("HOME")
     else:
         monkeypatch.setenv("HOME", home)
-    assert refusal().endswith("needs a home directory that is not known; name a folder by ERUGIN_CACHE_DIR")
+    assert refusal().endswith("requires a home directory, which is unknown; set ERUGIN_CACHE_DIR to a folder")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,7 +160,7 @@ def test_folders_of_somebody_else(tmp_path: Path, name_folder: Callable[[str | P
     name_folder(cache)
     assert persistent_directory() == cache
     os.chown({"cache": cache, "above": cache.parent}[whose], NOBODY, 0)
-    assert refusal().endswith(f"{whose} belongs to somebody else")
+    assert refusal().endswith(f"{whose} belongs to another user")
 
 
 def test_folder_that_others_can_read_is_closed(tmp_path: Path, name_folder: Callable[[str | Path], None]) -> None:
@@ -176,7 +176,7 @@ def test_folder_of_other_things_is_left_as_it_is(tmp_path: Path, name_folder: Ca
     (tmp_path / "home" / "public_html").mkdir(parents=True)
     (tmp_path / "home").chmod(0o755)
     name_folder(tmp_path / "home")
-    assert "which holds other files; name a folder of its own" in refusal()
+    assert "which holds other files; choose a separate folder" in refusal()
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o755
 
 

@@ -145,8 +145,8 @@ def test_parts_must_fit_together() -> None:
 
 
 def test_other_numbers_of_lanes_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"1 or \d systems side by side, not 3"):
-        pendulum().with_lanes(3)
+    with pytest.raises(ModelError, match=r"lanes must be 1 or \d on this machine, got 3"):
+        pendulum().compile(3)
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def test_tableau_must_be_explicit_and_consistent(a: Rows, b: Row, c: Row) -> Non
 
 def test_reason_why_there_is_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code, "find_compiler", lambda: "no compiler is wanted")
-    assert pendulum().with_lanes(1) == "no compiler is wanted"
+    assert pendulum().compile(1) == "no compiler is wanted"
 
 
 @pytest.mark.compiled
 def test_operation_without_text_is_a_reason() -> None:
     march = pendulum()
-    reason = replace(march, recorded={"odd": ca.erfinv(march.x)}).with_lanes(1)
+    reason = replace(march, recorded={"odd": ca.erfinv(march.x)}).compile(1)
     assert isinstance(reason, str)
     assert "OP_ERFINV" in reason

@@ -167,7 +167,9 @@ def test_cache_that_is_cleared_before_the_library_is_loaded(cache: Path, counted
 def test_library_that_cannot_be_loaded_is_made_twice_and_not_kept(cache: Path, counted: Path) -> None:
     reason = load_machine_code("a", lambda: ANSWER, lambda path: ctypes.CDLL(str(path)).other, AttributeError)
     assert isinstance(reason, str)
-    assert reason.startswith(f"what {counted.parent / 'counting-cc'} made cannot be loaded: undefined symbol: other")
+    assert reason.startswith(
+        f"the library made by {counted.parent / 'counting-cc'} cannot be loaded: undefined symbol: other"
+    )
     assert len(counted.read_text(encoding="utf-8").splitlines()) == 2
     assert libraries(cache) == []
 

@@ -251,8 +251,8 @@ DIAGONAL = ca.SX.sym("d", ca.Sparsity.diag(2))
 @pytest.mark.parametrize(
     ("inputs", "outputs", "message"),
     [
-        ({"place": 2 * X}, {"y": X}, "input 'place' of kernel 'bad' is not purely symbolic"),
-        ({"place": ca.SX(1.0)}, {"y": ca.SX(1.0)}, "input 'place' of kernel 'bad' is not purely symbolic"),
+        ({"place": 2 * X}, {"y": X}, "input 'place' of kernel 'bad' must be full and consist of symbols"),
+        ({"place": ca.SX(1.0)}, {"y": ca.SX(1.0)}, "input 'place' of kernel 'bad' must be full and consist of symbols"),
         ({"x": X}, {"speed": X + Y}, r"output 'speed' of kernel 'bad' uses elsewhere_0, elsewhere_1, not .*\['x'\]"),
         ({"x": X[0]}, {"y": X}, "output 'y' of kernel 'bad' uses x_1"),
         # Of equal name, and yet another symbol.

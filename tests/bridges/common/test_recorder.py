@@ -157,7 +157,7 @@ def test_a_difference_of_bodies_or_a_note_is_one() -> None:
 
 
 def test_a_missing_package_comes_with_the_command_that_installs_it() -> None:
-    with pytest.raises(MissingPackageError, match=r"no_such_program is needed here and is not installed") as said:
+    with pytest.raises(MissingPackageError, match=r"no_such_program is required but is not installed") as said:
         import_optional("no_such_program.parts", "mujoco")
     assert str(said.value).endswith("pip install 'erugin[mujoco]'")
 

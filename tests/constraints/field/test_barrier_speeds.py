@@ -29,6 +29,7 @@ from erugin.constraints import (
     superellipse,
     time_varying,
     union,
+    verify,
 )
 from erugin.constraints.curves import Curve
 from erugin.controllers import Program, ProgramController, Status, start_on
@@ -129,7 +130,7 @@ def test_it_is_refused_wherever_a_motion_begins(curve: Curve, speed: float) -> N
 @EVERY
 def test_verify_names_what_advances_too_fast(curve: Curve, speed: float) -> None:
     n = curve.dimension
-    report = field(curve).verify(low=[0.0] * n, high=[6.0, *[4.0] * (n - 1)], times=[0.0, 5.0, 10.0], samples=30)
+    report = verify(field(curve), low=[0.0] * n, high=[6.0, *[4.0] * (n - 1)], times=[0.0, 5.0, 10.0], samples=30)
     assert any("jumps" in text if np.isinf(speed) else "follows at most 0.8" in text for text in report.problems)
 
 

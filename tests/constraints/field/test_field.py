@@ -283,17 +283,17 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "a place in space",
         lambda: ALL[0].field.velocity(ca.SX.sym("x", 3), ca.SX.sym("t")),
-        r"the field lives in 2 dimensions, the place has shape \(3, 1\)",
+        r"x must be a position in 2 dimensions, got shape \(3, 1\)",
     ),
     (
         "a row for a place",
         lambda: ALL[0].field.functions(ca.SX.sym("x", 1, 2), ca.SX.sym("t")),
-        r"the field lives in 2 dimensions, the place has shape \(1, 2\)",
+        r"x must be a position in 2 dimensions, got shape \(1, 2\)",
     ),
     (
         "structure in space",
         lambda: ALL[0].field.structure(ca.SX.sym("x", 3), ca.SX.sym("t")),
-        r"the field lives in 2 dimensions",
+        r"x must be a position in 2 dimensions",
     ),
     (
         "a path for an obstacle",

@@ -177,14 +177,14 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "limit",
         lambda: EruginField(LINE, speed=1.0, limit=1.1),
-        r"at least 1\.2 of the cruise speed, 1\.2 m/s, got 1\.1",
+        r"at least 1\.2 times the cruise speed, 1\.2 m/s, got 1\.1",
     ),
     ("acceleration", lambda: EruginField(LINE, speed=1.0, acceleration=0.0), r"acceleration must be greater than zero"),
-    ("course of a path", lambda: EruginField(LINE, speed=1.0, course=lambda x, t: x), "a path says itself where to go"),
+    ("course of a path", lambda: EruginField(LINE, speed=1.0, course=lambda x, t: x), "course= is only for a surface"),
     (
         "surface without a course",
         lambda: EruginField(circle((0, 0, 0), 1.0), speed=1.0),
-        r"needs 2 functions, it has 1: to follow a surface say where to with course=",
+        r"needs 2 functions, got 1: give the direction of travel on a surface with course=",
     ),
     (
         "a foreign pace",
@@ -199,7 +199,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
         "'circle' has dimension 3, the path has 2",
     ),
     (
-        "no way along",
+        "no direction there",
         lambda: require_start(EruginField(circle((1.0, 2.0), 1.0, name="ring"), speed=1.0), (1.0, 2.0)),
         r"at the start \[1\. 2\.\] the gradients of 'ring' vanish or depend on each other",
     ),

@@ -24,6 +24,7 @@ from erugin.constraints import (
     polygon,
     preview,
     spline,
+    verify,
 )
 from erugin.constraints.curves import Curve, Spline
 from erugin.controllers import Program, ProgramController, Status, start_on
@@ -61,7 +62,7 @@ def test_a_point_in_a_wedge_stands_still_and_is_not_safe() -> None:
     halt = found.standstill
     assert halt is not None
     assert halt.still
-    assert halt.place == pytest.approx((2.75, 0.0), abs=0.06)
+    assert halt.position == pytest.approx((2.75, 0.0), abs=0.06)
     assert 4.0 < halt.since < 10.0
     assert halt.nearest in SIDES
     (said,) = found.problems
@@ -98,7 +99,7 @@ def test_a_point_that_circles_is_told_of_too(y: float, side: int) -> None:
     assert not found.safe
     assert found.standstill is not None
     assert not found.standstill.still
-    assert "makes no way along the path" in found.problems[0]
+    assert "makes no progress along the path" in found.problems[0]
     other = EruginField(LINE, [crate(3.0, y)], speed=SPEED, margin=MARGIN, side=-side)
     assert preview(other, (3.0, y - 0.45), 30.0, step=0.02).safe
 
@@ -110,7 +111,7 @@ def test_on_a_closed_path_laps_are_progress_and_loops_round_an_obstacle_are_not(
     caught = EruginField(ring, [crate(3.0, 3.5)], speed=SPEED, margin=MARGIN, side=1)
     found = preview(caught, (3.0, 3.05), 60.0, step=0.02)
     assert not found.safe
-    assert "makes no way" in found.problems[0]
+    assert "makes no progress" in found.problems[0]
 
 
 def test_who_is_at_the_goal_or_not_wanted_to_move_does_not_stand_still() -> None:
@@ -127,8 +128,8 @@ def test_who_is_at_the_goal_or_not_wanted_to_move_does_not_stand_still() -> None
 @pytest.mark.slow
 def test_verify_sends_points_along() -> None:
     for w, start in ((wedge(SIDES), None), (wedge(SIDES), (0.0, 0.0)), (wedge(), (0.0, 0.0))):
-        report = w.verify(start=start)
-        told = [text for text in report.problems if text.startswith("sent along from") and "stands still" in text]
+        report = verify(w, start=start)
+        told = [text for text in report.problems if text.startswith("starting from") and "stands still" in text]
         assert bool(told) == (w.parameters.nominal["field.side_b"] < 0.0)
         assert report.ok != bool(told)
 
@@ -246,7 +247,7 @@ def judge(seed: int) -> str:
         return "passed"
     # Two metres were wanted in the last four seconds.
     if late[-1] - late[0] < 0.02:
-        assert "stands still" in said or "makes no way" in said, f"seed {seed}: {way[-1]}, {motion.x[-1]}"
+        assert "stands still" in said or "makes no progress" in said, f"seed {seed}: {way[-1]}, {motion.x[-1]}"
         assert not found.safe
         return "told"
     if late[-1] - late[0] > 1.0:

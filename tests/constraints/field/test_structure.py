@@ -249,7 +249,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "P twice",
         lambda: erugin_structure(drifting(2), skew=steady, source=lambda x, t: x, rates={"first": 1.0}),
-        "give one of them",
+        "give only one of them",
     ),
     ("nobody", lambda: erugin_structure(drifting(2), skew=steady, rates={"third": 1.0}), "unknown curve 'third'"),
     (
@@ -265,7 +265,7 @@ BAD: tuple[tuple[str, Callable[[], object], str], ...] = (
     (
         "a place in space",
         lambda: erugin_structure(drifting(2), skew=steady).velocity(ca.SX.sym("x", 3), ca.SX.sym("t")),
-        r"2 dimensions and one time, got shapes \(3, 1\)",
+        r"2 dimensions, t a scalar; got shapes \(3, 1\)",
     ),
 )
 

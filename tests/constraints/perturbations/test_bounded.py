@@ -141,7 +141,7 @@ def test_a_motion_far_from_its_program_is_pulled_gently() -> None:
         ({"beta": 0.0}, "beta of Bounded.* must be greater than zero"),
         ({"limit": np.nan}, "limit must be finite"),
         ({"order": 2}, "order 0 or 1, got order=2"),
-        ({"order": 1, "beta": 3.0}, "Bounded of order 1 has no beta"),
+        ({"order": 1, "beta": 3.0}, "BoundedAcceleration of order 1 has no beta"),
     ],
 )
 def test_bad_numbers_are_refused(given: dict[str, Any], message: str) -> None:

@@ -132,7 +132,7 @@ def test_a_pendulum_under_euler_keeps_the_accuracy_for_ever(accuracy: float) -> 
 def test_for_step_is_for_euler() -> None:
     assert Deressa.for_step(0.01, CanonicalEuler(Cholesky())) == Deressa(0.01)
     assert Deressa(0.01).contraction(0.01, CanonicalEuler(Cholesky())) <= 1e-7
-    with pytest.raises(ModelError, match=r"Deressa is for Euler's explicit method, .* RK4 has \|R"):
+    with pytest.raises(ModelError, match=r"Deressa requires Euler's explicit method, .* RK4 has \|R"):
         Deressa.for_step(0.01, RK4())
 
 

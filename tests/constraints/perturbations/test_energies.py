@@ -232,7 +232,7 @@ def test_bad_quadratic_energies_are_refused(given: tuple[Any, Any, Any], message
     ("given", "message"),
     [
         ({"rows": 0}, "at least one row"),
-        ({"limits": {"c": Range.POSITIVE}}, "has ranges for c, but gains"),
+        ({"limits": {"c": Range.POSITIVE}}, "has c, but the gains are"),
         ({"values": {"c": -1.0}}, "c of Energies(order=0, rows=1, c=-1.0) must be greater than zero"),
         ({"radius": 0.0}, "radius must be greater than zero"),
     ],
@@ -261,7 +261,7 @@ def test_the_mass_must_be_positive_in_the_whole_ball() -> None:
 
 @pytest.mark.parametrize(
     ("kinetic", "message"),
-    [(1.0, "kinetic must be a function"), (lambda y, rate, gains: gains["m"], "kinetic asks for the gain 'm'")],
+    [(1.0, "kinetic must be a function"), (lambda y, rate, gains: gains["m"], "kinetic uses the gain 'm'")],
 )
 def test_what_is_no_energy_at_all_is_refused(kinetic: Any, message: str) -> None:  # noqa: ANN401 - bad on purpose
     with pytest.raises(ModelError, match=message):

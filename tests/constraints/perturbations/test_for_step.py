@@ -232,7 +232,7 @@ ALL = (Baumgarte, FirstOrder, Linear, Energies, FiniteTime, PrescribedTime, Boun
 
 @pytest.mark.parametrize("kind", [*ALL, Deressa])
 def test_a_method_that_chooses_its_steps_is_refused(kind: type[Perturbation]) -> None:
-    with pytest.raises(ModelError, match=r"DOP853 has no amplification, \|R\(0\)\| = 0 in place of 1"):
+    with pytest.raises(ModelError, match=r"DOP853 has no amplification, \|R\(0\)\| = 0 instead of 1"):
         kind.for_step(1e-3, DOP853())
     with pytest.raises(ModelError, match="DOP853 has no amplification"):
         Baumgarte().contraction(1e-3, DOP853())

@@ -138,7 +138,7 @@ def test_ranges_may_be_given() -> None:
     [
         ({"g": lambda y, rate, gains: -y - rate + 0.1}, "g must vanish at zero"),
         ({"g": lambda y, rate, gains: 1 / y - rate}, "g must vanish at zero"),
-        ({"g": lambda y, rate, gains: -ca.sqrt(y) - rate}, "no finite slope at zero"),
+        ({"g": lambda y, rate, gains: -ca.sqrt(y) - rate}, "must have a finite slope at zero"),
         ({"g": lambda y, rate, gains: y - rate}, "not proven asymptotically stable"),
         ({"g": lambda y, rate, gains: y - rate, "lyapunov": energy}, "not proven asymptotically stable"),
         ({"g": lambda y, rate, gains: -y - rate - ROBOT.q[0] * y}, "g of Nonlinear uses q1"),
@@ -153,10 +153,10 @@ def test_ranges_may_be_given() -> None:
         ({"lyapunov": lambda y, rate, gains: ca.vertcat(y, rate)}, "lyapunov must return an expression of shape (1,)"),
         ({"lyapunov": energy, "radius": -1.0}, "radius must be greater than zero"),
         ({"order": 2}, "order 0 or 1 and at least one row, got order=2"),
-        ({"rows": 0}, "at least one row, got order=0 and rows=0"),
+        ({"rows": 0}, "at least one row, got order=0, rows=0"),
         ({"values": {"c": 0.0}}, "c of Nonlinear(order=0, rows=1, c=0.0) must be greater than zero"),
         ({"values": {"c": np.nan}}, "c must be finite"),
-        ({"limits": {"k": Range.ANY}}, "has ranges for k, but gains"),
+        ({"limits": {"k": Range.ANY}}, "has k, but the gains are"),
     ],
 )
 def test_what_proves_nothing_is_refused(given: dict[str, Any], message: str) -> None:

@@ -284,7 +284,7 @@ def test_every_shape_says_how_smooth_it_is() -> None:
 
 
 def test_smooth_corners_need_a_length_and_a_known_name() -> None:
-    with pytest.raises(ModelError, match="smooth corners of 'box' need a rounding above zero"):
+    with pytest.raises(ModelError, match="smooth corners of 'box' require rounding= above zero"):
         box((0, 0), (1, 1), corner="smooth")
     with pytest.raises(ModelError, match="corner of 'box' must be 'arc' or 'smooth', got 'round'"):
         box((0, 0), (1, 1), rounding=0.1, corner="round")  # type: ignore[arg-type]

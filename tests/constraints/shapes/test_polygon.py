@@ -179,10 +179,10 @@ def test_both_senses_and_a_repeated_first_vertex_give_the_same() -> None:
 
 
 BAD: tuple[tuple[str, object, str], ...] = (
-    ("two points", [(0, 0), (1, 0)], r"'p' is not closed: 2 different vertices enclose nothing"),
-    ("one point", [(0, 0)], r"'p' is not closed: 1 different"),
-    ("none", np.zeros((0, 2)), r"'p' is not closed: 0 different"),
-    ("there and back", [(0, 0), (1, 0), (0, 0)], r"'p' is not closed: 2 different"),
+    ("two points", [(0, 0), (1, 0)], r"'p' must have at least 3 different vertices, got 2"),
+    ("one point", [(0, 0)], r"'p' must have at least 3 different vertices, got 1"),
+    ("none", np.zeros((0, 2)), r"'p' must have at least 3 different vertices, got 0"),
+    ("there and back", [(0, 0), (1, 0), (0, 0)], r"'p' must have at least 3 different vertices, got 2"),
     ("on a line", [(0, 0), (1, 0), (2, 0)], r"'p' turns back on itself at vertex"),
     ("on a line, back", [(0, 0), (2, 0), (1, 0)], r"'p' turns back on itself at vertex"),
     ("spike", [(0, 0), (2, 0), (2, 2), (2, 1), (0, 1)], r"'p' turns back on itself at vertex 2, \[2\. 2\.\]"),
@@ -190,7 +190,7 @@ BAD: tuple[tuple[str, object, str], ...] = (
     ("star of five", [(np.cos(0.8 * np.pi * i), np.sin(0.8 * np.pi * i)) for i in range(5)], r"'p' crosses or touches"),
     ("touching", [(0, 0), (2, 0), (2, 2), (1, 0), (0, 2)], r"'p' crosses or touches itself"),
     ("repeated", [(0, 0), (1, 0), (1, 0), (0, 1)], r"'p': vertices 1 and 2 coincide at \[1\. 0\.\]"),
-    ("straight", [(0, 0), (1, 0), (2, 0), (1, 1)], r"'p': vertex 1, \[1\. 0\.\], lies straight.*leave it out"),
+    ("straight", [(0, 0), (1, 0), (2, 0), (1, 1)], r"'p': vertex 1, \[1\. 0\.\], is on the line.*leave it out"),
     ("nan", [(0, 0), (1, np.nan), (0, 1)], r"'p': every vertex must be finite, got \[ 1\. nan\]"),
     ("in space", [(0, 0, 0), (1, 0, 0), (0, 1, 0)], r"'p': vertices must have shape \(k, 2\), got \(3, 3\)"),
     ("words", [("a", 0), (1, 0), (0, 1)], r"'p': vertices must be rows of two numbers"),

@@ -38,8 +38,8 @@ def test_two_rings_have_one_saddle_between_them_and_an_extremum_in_each() -> Non
     roots: list[complex] = [complex(root) for root in cubic.roots]
     expected = sorted(root.real for root in roots)
     assert max(abs(root.imag) for root in roots) == 0.0
-    np.testing.assert_allclose([p.place[0] for p in points], expected, atol=1e-9)
-    np.testing.assert_allclose([p.place[1] for p in points], 0.0, atol=1e-9)
+    np.testing.assert_allclose([p.position[0] for p in points], expected, atol=1e-9)
+    np.testing.assert_allclose([p.position[1] for p in points], 0.0, atol=1e-9)
     assert [p.kind for p in points] == ["minimum", "saddle", "minimum"]
     assert [p.inside for p in points] == [(), (), ("o0",)]
     assert all(p.speed == 1.0 and p.of == "f" for p in points)
@@ -49,7 +49,7 @@ def test_rings_that_meet_cross_where_geometry_says() -> None:
     points = found_in(ring((0.0, 0.0), 1.0), ring((1.2, 0.0), 1.0))
     crossings = [p for p in points if p.kind == "crossing"]
     assert {p.meeting for p in crossings} == {("path", "o0")}
-    np.testing.assert_allclose([p.place for p in crossings], [[0.6, -0.8], [0.6, 0.8]], atol=1e-9)
+    np.testing.assert_allclose([p.position for p in crossings], [[0.6, -0.8], [0.6, 0.8]], atol=1e-9)
     assert [p.kind for p in points if p not in crossings] == ["minimum", "maximum", "minimum"]
 
 
@@ -95,7 +95,7 @@ def test_between_a_path_and_a_disc_there_is_a_saddle_where_the_field_is_finite()
     values = field.parameters.values()
 
     def at(dx: float, dy: float, output: int = 0) -> float:
-        return float(kernel(saddle.place + np.array([dx, dy]), 0.0, values)[output])
+        return float(kernel(saddle.position + np.array([dx, dy]), 0.0, values)[output])
 
     h = 1e-4
     slope = np.array([at(h, 0.0) - at(-h, 0.0), at(0.0, h) - at(0.0, -h)]) / (2 * h)
@@ -124,7 +124,7 @@ def test_a_line_of_critical_points_is_thinned_out() -> None:
     found = verify(field, low=(-3, -1), high=(3, 2), times=[0.0, 1.0]).critical_points
     assert {point.kind for point in found} == {"degenerate"}
     for time in (0.0, 1.0):
-        places = np.array([point.place for point in found if point.time == time])
+        places = np.array([point.position for point in found if point.time == time])
         np.testing.assert_allclose(places[:, 1], 0.5, atol=1e-9)
         steps = np.diff(np.sort(places[:, 0]))
         assert steps.min() > 0.05 * np.hypot(6.0, 3.0)
@@ -138,7 +138,7 @@ def test_places_where_the_field_vanishes() -> None:
         field = PlainField(path, (), lambda x, _, d=friction: ca.vertcat(x[1], x[0] ** 2 - 1 - d * x[1]))  # type: ignore[misc]
         report = verify(field, low=(-3, -3), high=(3, 3), times=[0.0], samples=100)
         points = report.stagnation_points
-        np.testing.assert_allclose([p.place for p in points], [[-1.0, 0.0], [1.0, 0.0]], atol=1e-9)
+        np.testing.assert_allclose([p.position for p in points], [[-1.0, 0.0], [1.0, 0.0]], atol=1e-9)
         assert [p.kind for p in points] == [kind, "saddle"]
         assert points[1].escape == pytest.approx((np.sqrt(friction**2 + 8) - friction) / 2)
         assert [p.trap for p in points] == [kind == "sink", False]

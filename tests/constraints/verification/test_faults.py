@@ -36,9 +36,9 @@ def problem(report: FieldReport, pattern: str) -> str:
 def test_a_curve_that_is_left_is_named_with_the_speed_at_which_it_is_left() -> None:
     """A wind of 1 cm/s along x leaves a circle at 0.01 |cos ϑ|, most at its ends on the axis."""
     report = around(orbit(3.0, extra=lambda x, t: ca.vertcat(0.01, 0.0 * t)), offsets=(0.1,))
-    text = problem(report, r"'circle' is no integral curve at \d+ of 100 places.*allowed 1e-09")
+    text = problem(report, r"'circle' is not an integral curve at \d+ of 100 points.*allowed is 1e-09")
     worst = report["circle"].drift
-    assert worst.value == pytest.approx(0.01 * abs(worst.place[0]), rel=1e-9)
+    assert worst.value == pytest.approx(0.01 * abs(worst.position[0]), rel=1e-9)
     assert 0.0095 < worst.value <= 0.01
     assert report["circle"].faulty == 100
     assert f"{worst.value:.3g}" in text
@@ -48,7 +48,7 @@ def test_a_motion_that_is_forgotten_is_seen() -> None:
     """A field made for a circle at rest, and a circle that drifts: it is left at its own speed."""
     moving = dataclasses.replace(orbit(3.0), path=PlainCurve("circle", 2, ring((0.0, 0.0), 1.0, (0.2, 0.0))))
     report = around(moving, times=[0.0], offsets=(0.5,))
-    problem(report, "'circle' is no integral curve")
+    problem(report, "'circle' is not an integral curve")
     assert report["circle"].drift.value == pytest.approx(0.2, rel=0.01)
 
 
@@ -70,14 +70,14 @@ def test_numbers_that_are_none_are_counted() -> None:
     """The root of a negative number to the left of x = −2: a sixth of the region."""
     report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 2), 0 * t)), samples=600)
     assert report.not_finite == pytest.approx(600 / 6, rel=0.25)
-    text = problem(report, rf"at {report.not_finite} places .* is not a finite number, the first at \(-")
+    text = problem(report, rf"at {report.not_finite} points .* is not a finite number, the first at \(-")
     assert "nan" not in text
 
 
 def test_a_velocity_that_is_none_on_the_curve_itself_is_no_integral_curve() -> None:
     report = around(orbit(2.0, extra=lambda x, t: 1e-30 * ca.vertcat(ca.sqrt(x[0] + 0.5), 0 * t)))
     assert math.isinf(report["circle"].drift.value)
-    assert "'circle' is no integral curve" in report.problems[0]
+    assert "'circle' is not an integral curve" in report.problems[0]
 
 
 def test_a_start_inside_an_obstacle_is_named_with_its_depth() -> None:
@@ -119,7 +119,7 @@ def test_a_curve_with_a_zero_gradient_on_it(function: object, place: list[float]
     flat = report["bad"].zero_gradient
     np.testing.assert_allclose(flat[:, :2], np.tile(place, (len(flat), 1)), atol=5e-3)
     assert len(flat) >= 1
-    assert any("'bad' has a zero gradient on it, at (" in text for text in report.problems)
+    assert any("the gradient of 'bad' vanishes on it at (" in text for text in report.problems)
 
 
 def test_sound_curves_have_no_zero_gradient_on_them() -> None:
@@ -139,7 +139,7 @@ def test_a_plateau_is_no_curve() -> None:
 
 def test_a_program_curve_out_of_sight() -> None:
     report = verify(orbit(1.0), low=(5, 5), high=(6, 6), times=[0.0], samples=30)
-    problem(report, r"no place on the program curve 'circle' was found in the region: enlarge it")
+    problem(report, r"no point on the program curve 'circle' was found in the region: enlarge it")
     assert report["circle"].points == 0
     assert math.isnan(report["circle"].drift.value)
 
@@ -156,20 +156,20 @@ def closed(name: str) -> Curve:
 @pytest.mark.parametrize("kind", ["spline", "parametric"])
 def test_a_field_that_jumps_inside_a_closed_path_is_not_ok(kind: str) -> None:
     field = EruginField(closed(kind), speed=0.3)
-    report = field.verify(samples=60)
+    report = verify(field, samples=60)
     assert not report.ok
     (text,) = [text for text in report.problems if "jumps" in text]
     worst = report.jumps[0]
     assert worst.between
-    assert abs(worst.place[1]) < 1e-3, "on the long axis"
-    assert abs(worst.place[0]) < 0.8
+    assert abs(worst.position[1]) < 1e-3, "on the long axis"
+    assert abs(worst.position[0]) < 0.8
     assert 0.5 < worst.size <= 0.6
     assert f"{worst.size:.3g} m/s over" in text
     # The sides, a hundred times nearer to each other than a micrometre, by the field itself.
-    assert np.linalg.norm(worst.other - worst.place) < 1e-8
+    assert np.linalg.norm(worst.other - worst.position) < 1e-8
     x, t = ca.SX.sym("x", 2), ca.SX.sym("t")
     kernel = Kernel("w", {"x": x, "t": t, "p": field.parameters.symbols}, {"w": field.velocity(x, t)}, compiled=False)
-    before, after = (kernel(place, worst.time, field.parameters.values())[0] for place in (worst.place, worst.other))
+    before, after = (kernel(place, worst.time, field.parameters.values())[0] for place in (worst.position, worst.other))
     np.testing.assert_allclose(before, worst.before, atol=1e-9)
     np.testing.assert_allclose(after, worst.after, atol=1e-9)
 
@@ -177,11 +177,11 @@ def test_a_field_that_jumps_inside_a_closed_path_is_not_ok(kind: str) -> None:
 def test_jumps_far_beside_an_open_path_are_noted() -> None:
     """Beyond the centres of curvature of a bend, outside of it, only a start meets them."""
     bend = spline([(0.0, 0.0), (1.0, 0.3), (1.6, 1.0), (2.4, 1.1), (3.2, 0.2), (4.2, 0.0)], name="bend")
-    report = EruginField(bend, speed=0.5).verify(low=(-0.5, -3.0), high=(4.7, 3.0), times=[0.0], samples=60)
+    report = verify(EruginField(bend, speed=0.5), low=(-0.5, -3.0), high=(4.7, 3.0), times=[0.0], samples=60)
     assert report.jumps
     assert {one.between for one in report.jumps} == {False, True}
     wide = spline([(0.0, 0.0), (2.0, 0.2), (4.0, 0.0)], name="wide")
-    report = EruginField(wide, speed=0.5).verify(low=(-0.5, -9.0), high=(4.5, 2.0), times=[0.0], samples=60)
+    report = verify(EruginField(wide, speed=0.5), low=(-0.5, -9.0), high=(4.5, 2.0), times=[0.0], samples=60)
     assert report.jumps
     assert report.ok, str(report)
     assert any("jumps at" in note for note in report.notes)
@@ -198,10 +198,10 @@ def test_jumps_in_space_and_in_time_are_found() -> None:
     hidden = orbit(2.0, extra=lambda x, t: ca.if_else(x[0] + 0.3 * x[1] > 0.123, 0.05, 0.0) * ca.vertcat(-x[1], x[0]))
     report = around(hidden, offsets=(0.1,))
     assert any("jumps" in text for text in report.problems)
-    place = report.jumps[0].place
+    place = report.jumps[0].position
     assert place[0] + 0.3 * place[1] == pytest.approx(0.123, abs=1e-6)
     helix = spline([(np.cos(a), np.sin(a), 0.1 * a) for a in np.linspace(0.0, 5.0, 9)], name="helix")
-    report = EruginField(helix, speed=0.3).verify(samples=60)
+    report = verify(EruginField(helix, speed=0.3), samples=60)
     assert any(one.between for one in report.jumps), "round the axis the nearest part of a helix changes"
     assert not report.ok
 
@@ -222,7 +222,7 @@ def test_an_acceleration_out_of_all_proportion_is_a_fault() -> None:
     (text,) = [text for text in report.problems if "times V²/ℓ" in text]
     assert "ℓ = 1 m, the least radius of curvature of 'circle'" in text
     assert report.turns is not None
-    assert report.turns.place[0] == pytest.approx(0.4, abs=1e-3)
+    assert report.turns.position[0] == pytest.approx(0.4, abs=1e-3)
     gentle = around(orbit(2.0, extra=lambda x, t: 0.3 * ca.tanh((x[0] - 0.4) / 0.1) * ca.vertcat(-x[1], x[0])))
     assert not [text for text in gentle.problems if "times V²/ℓ" in text]
 
@@ -232,12 +232,12 @@ def test_a_boundary_whose_curvature_jumps_is_noted_with_the_place() -> None:
     for corner in ("arc", "smooth"):
         crate = box((2.0, 0.1), (0.6, 0.6), rounding=0.1, corner=corner, name="crate")
         field = EruginField(line((0.0, 0.0), (4.0, 0.0)), [crate], speed=0.8, margin=0.15)
-        report = field.verify(low=(-0.5, -1.4), high=(4.5, 1.4), times=[0.0], samples=100)
+        report = verify(field, low=(-0.5, -1.4), high=(4.5, 1.4), times=[0.0], samples=100)
         assert report.ok, str(report)
         notes[corner] = [note for note in report.notes if "derivative of the normal" in note]
         if corner == "arc":
             # An arc begins 0.1 m from a corner, on a face.
-            x, y = np.abs(report.bends["crate"].place - [2.0, 0.1])
+            x, y = np.abs(report.bends["crate"].position - [2.0, 0.1])
             assert sorted((x, y)) == pytest.approx([0.2, 0.3], abs=1e-6)
             assert report.bends["crate"].value == pytest.approx(10.0, rel=1e-6)
     assert len(notes["arc"]) == 1
@@ -258,10 +258,10 @@ def test_an_unknown_row() -> None:
         ({"high": (3, math.nan)}, ShapeError, r"high must be finite, but high\[1\] is nan"),
         ({"times": []}, ModelError, "at least one instant"),
         ({"times": [0.0, math.inf]}, ShapeError, r"times\[1\] is inf"),
-        ({"samples": 1}, ModelError, r"at least one per instant \(2\): 1"),
-        ({"samples": 10.5}, ModelError, r"samples must be a number of places.*10\.5"),
+        ({"samples": 1}, ModelError, r"at least one per instant \(2\), got 1"),
+        ({"samples": 10.5}, ModelError, r"samples must be a whole number of points.*10\.5"),
         ({"samples": True, "times": 0.0}, ModelError, "samples of verify must be a whole number, got True"),
-        ({"seed": -1}, ModelError, "seed must be a whole number from zero on, got -1"),
+        ({"seed": -1}, ModelError, "seed must be a whole number of at least zero, got -1"),
         ({"offsets": -0.1}, ModelError, "every offset must be greater than zero, got -0.1"),
         ({"offsets": (0.1, 0.0)}, ModelError, "every offset must be greater than zero, got 0"),
         ({"tolerance": -1e-9}, ModelError, "tolerance must be greater than zero"),

@@ -85,7 +85,7 @@ def test_reactions_that_are_unique_are_named() -> None:
     assert report.unique_reactions == ("pin3[0]", "pin2[0]")
     assert report.dependent_natural_rows == ("pin2[1]",)
     assert report.dependent_rows == ()
-    assert report.dependences[0].on == pytest.approx({"pin3[1]": 0.7 / 1.6})
+    assert report.dependences[0].coefficients == pytest.approx({"pin3[1]": 0.7 / 1.6})
     leaning = analyse(Program(robot, holonomic(robot.q[0] - 1.0, name="crank")), t=0.0, q=flat(1.0, 0.0)[0], v=v)
     assert leaning.unique_reactions == ()
     assert leaning.unique_multipliers == ("crank",)

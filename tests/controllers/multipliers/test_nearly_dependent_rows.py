@@ -301,7 +301,7 @@ def test_two_lines_at_an_angle(angle: float, monkeypatch: pytest.MonkeyPatch) ->
     if report.rank == 2:
         np.testing.assert_allclose(report.acceleration, a, rtol=0, atol=1e-14 / angle * float(np.abs(a).max()))
     else:
-        assert "'other' = +1·'one' but for" in str(report)
+        assert "'other' = +1·'one' except for" in str(report)
         assert not (report.solvable and report.acceleration_unique)
 
 

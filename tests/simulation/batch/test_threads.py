@@ -115,7 +115,7 @@ def test_threads_may_share_a_simulator(called: bool) -> None:
 def values(expressions: SymbolicFunction, joined: bool, numbers: Array) -> list[float]:
     """A tape run by hand."""
     tape = expressions.tape()
-    tape = tape.joined({(0, 2): (0, 0), (0, 3): (0, 1)}) if joined else tape
+    tape = tape.merge_inputs({(0, 2): (0, 0), (0, 3): (0, 1)}) if joined else tape
     rules: dict[int, Any] = {
         ca.OP_ADD: np.add,
         ca.OP_MUL: np.multiply,
@@ -147,7 +147,7 @@ def test_equal_inputs_are_joined_without_a_change_of_the_last_bit() -> None:
         assert values(expressions, True, numbers) == values(expressions, False, numbers)
         differs += simplified.call([numbers])[0].full()[:, 0].tolist() != values(expressions, False, numbers)
     assert differs > 0
-    joined = expressions.tape().joined({(0, 2): (0, 0), (0, 3): (0, 1)})
+    joined = expressions.tape().merge_inputs({(0, 2): (0, 0), (0, 3): (0, 1)})
     assert joined.operations < expressions.tape().operations
 
 
