@@ -95,7 +95,7 @@ class Controller(Picklable, ABC):
     applies_force: bool = False
     """True if the output is a generalized force R, shape (nv,); False for inputs u, shape (nu,)."""
 
-    handles: ClassVar[frozenset[Trait]] = frozenset()
+    supports: ClassVar[frozenset[Trait]] = frozenset()
     """Which of what makes a robot harder than an arm with a drive in every joint this law is made for."""
 
     memory: object | None = None
@@ -186,7 +186,7 @@ class Controller(Picklable, ABC):
         """
         return np.zeros(0)
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
         """Status at one state, from residuals, and its message; OK and nothing where all holds or nothing can be told.
@@ -217,25 +217,25 @@ class Controller(Picklable, ABC):
         """Put the memory at its start, before a new run."""
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why this law cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        missing = sorted(trait.value for trait in traits(robot) - cls.handles)
+        missing = sorted(trait.value for trait in traits(robot) - cls.supports)
         return f"the robot has {', '.join(missing)}, for which it is not made" if missing else ""
 
     @classmethod
     def check_supported(cls, robot: Robot) -> None:
-        """Raise ModelError with the :meth:`refusal` if there is one.
+        """Raise ModelError with the :meth:`unsupported_reason` if there is one.
 
         Args:
             robot: the model.
         """
         if not isinstance(robot, Robot):
             raise ModelError(f"{cls.__name__} needs a Robot as its model, got {type(robot).__name__}")
-        if reason := cls.refusal(robot):
+        if reason := cls.unsupported_reason(robot):
             raise ModelError(f"{cls.__name__} cannot drive {robot.name}: {reason}")
 
     def arguments(

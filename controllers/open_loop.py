@@ -16,7 +16,7 @@ from .traits import Trait
 class OpenLoop(SymbolicController):
     """u = u(t, p), whatever the robot does; it has no rows and no deviation."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, output: ca.SX | ArrayLike, *, parameters: Parameters = NO_PARAMETERS) -> None:
         """Build the law.

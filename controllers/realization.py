@@ -32,7 +32,7 @@ class RealizedMotion:
         pivots: of K, shape (m,), in the squared unit of each row per mass.
         relative_pivots: each divided by the largest K_jj of the rows of its constraint, as it would be without natural
             constraints, shape (m,), in [0, 1]. From a
-            method that handles dependent rows both are those of
+            method that supports dependent rows both are those of
             :func:`~erugin.controllers.multipliers.method.check_rows`: 1 for a row that holds, and not above 0 for
             others.
         misses: β − Θ a of each row that does not hold, else 0, shape (m,); empty from a method for independent rows.

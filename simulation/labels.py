@@ -60,7 +60,7 @@ class Labels:
         inputs: of u, or of the forces R of a controller that applies them.
         rows: names of the program's rows.
         parameters: names of the plant's parameters.
-        law_parameters: names of the controller's parameters.
+        controller_parameters: names of the controller's parameters.
         energy_unit: of T + V; empty for a system that is not measured in SI units.
     """
 
@@ -71,7 +71,7 @@ class Labels:
     inputs: Columns
     rows: tuple[str, ...]
     parameters: tuple[str, ...]
-    law_parameters: tuple[str, ...]
+    controller_parameters: tuple[str, ...]
     energy_unit: str = "J"
 
     @classmethod
@@ -97,7 +97,7 @@ class Labels:
             inputs=inputs,
             rows=() if controller is None else tuple(controller.rows),
             parameters=robot.parameters.names,
-            law_parameters=() if controller is None else controller.parameters.names,
+            controller_parameters=() if controller is None else controller.parameters.names,
             energy_unit="J" if MECHANICAL.issuperset(robot.coordinates.units) else "",
         )
 

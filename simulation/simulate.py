@@ -81,7 +81,7 @@ def simulate(
             raise ModelError(
                 "metrics and every= go by whole steps, so the end cannot lie inside one: take no tolerance"
             )
-        if InitialConditions.of(robot, simulator.law_parameters, q0, v0, p, controller_p).batch:
+        if InitialConditions.of(robot, simulator.controller_parameters, q0, v0, p, controller_p).batch:
             raise ModelError("the lanes of a batch end at samples: take no tolerance, or run them one by one")
     motion = simulator.run(
         *(q0, v0, duration),

@@ -66,7 +66,7 @@ class Simulator:
         """
         require_parts(robot, controller, integrator, stop)
         self.robot, self.controller = robot, controller
-        self.law_parameters = NO_PARAMETERS if controller is None else controller.parameters
+        self.controller_parameters = NO_PARAMETERS if controller is None else controller.parameters
         self.metrics: Mapping[str, Metric] = {} if metrics is None else metrics
         self._integrator, self._stop = integrator or RK4(), stop
         dependent = self._integrator.passes_dependent_rows
@@ -79,7 +79,7 @@ class Simulator:
             _ = self._start
         self._natural = NaturalCheck(robot, dependent=dependent) if robot.natural else None
         linear = () if controller is None else controller.linearizations
-        self._limit = StepLimit(linear, self.law_parameters, self._integrator) if linear else None
+        self._limit = StepLimit(linear, self.controller_parameters, self._integrator) if linear else None
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy is built from the same parts, and begins without memory."""
@@ -141,7 +141,7 @@ class Simulator:
                 trajectory so far is attached. Not in a batch, where each lane has its ``failure``.
             SimulationInterrupted: on Ctrl-C; the trajectory so far is attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         if starts.batch and not restart:
             raise ModelError("a batch cannot go on from where another run ended (restart=False): its lanes begin anew")
         motions, cause = self._run(starts, duration, step, t0, restart, progress, threads, every)
@@ -188,7 +188,7 @@ class Simulator:
             ShapeError, ModelError, ParameterError: for bad input, with the first lane that has it.
             SimulationInterrupted: on Ctrl-C; the samples so far are attached.
         """
-        starts = InitialConditions.of(self.robot, self.law_parameters, q0, v0, p, controller_p)
+        starts = InitialConditions.of(self.robot, self.controller_parameters, q0, v0, p, controller_p)
         return self._run(replace(starts, batch=True), duration, step, t0, True, progress, threads, every)[0]
 
     def _run(
@@ -307,8 +307,8 @@ class Simulator:
             ParameterError: for an unknown name, a parameter without any value, or a value out of its range.
             ShapeError: for a vector of another length.
         """
-        require_own_names(self.robot, self.law_parameters, p)
-        return np.concatenate([self.robot.parameters.values(p), self.law_parameters.values(controller_p)])
+        require_own_names(self.robot, self.controller_parameters, p)
+        return np.concatenate([self.robot.parameters.values(p), self.controller_parameters.values(controller_p)])
 
 
 _LOCKS = tuple(threading.RLock() for _ in range(256))

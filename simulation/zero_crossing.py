@@ -38,7 +38,7 @@ class RepeatedStep:
             controller_p: the controller's parameters of the run.
             memory: what the controller remembered before it took in the last sample but one.
         """
-        self.run, self._simulator, self._p, self._law_p, self._memory = run, simulator, p, controller_p, memory
+        self.run, self._simulator, self._p, self._controller_p, self._memory = run, simulator, p, controller_p, memory
         self.start = float(run.t[-2])
         self.length = float(run.t[-1]) - self.start
 
@@ -57,7 +57,7 @@ class RepeatedStep:
         q, v = self.run.q[-2], self.run.v[-2]
         try:
             return self._simulator.run(
-                q, v, length, step=length, p=self._p, controller_p=self._law_p, t0=self.start, restart=False
+                q, v, length, step=length, p=self._p, controller_p=self._controller_p, t0=self.start, restart=False
             )
         except SimulationError as error:
             before = _until(self.run, self.start, error.status, str(error))

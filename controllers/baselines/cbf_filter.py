@@ -332,9 +332,9 @@ class CbfFilter(Wrapper[None]):
         """Of the nominal law."""
         return super().deviation(t, q, v, a, self._nominals(self.arguments(t, q, v, p)[3]))
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the nominal law."""
-        return super().verdict(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
+        return super().diagnose(t, q, v, self._nominals(self.arguments(t, q, v, p)[3]))
 
     def values(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> Array:
         """h of each barrier, shape (m,).

@@ -36,7 +36,7 @@ class ComputedTorque(SymbolicController):
         gains: K [1/s²] and C [1/s].
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class DynamicFeedbackLinearization(Controller):
     loop to the linear equation but for the square of the sample interval.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, rate: float = 2.0, slowest: float = 1e-3) -> None:
         """Build the law.
@@ -99,7 +99,7 @@ class DynamicFeedbackLinearization(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why this law cannot drive a robot."""
         return two_wheel_unsupported_reason(robot)
 

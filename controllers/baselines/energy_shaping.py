@@ -37,7 +37,7 @@ class EnergyShaping(SymbolicController):
         driven: place of the driven joint, 0 or 1.
     """
 
-    handles = frozenset({Trait.UNDERACTUATED})
+    supports = frozenset({Trait.UNDERACTUATED})
 
     def __init__(
         self,
@@ -91,13 +91,13 @@ class EnergyShaping(SymbolicController):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """As for every controller, and for arms other than of two joints with a drive at one of them.
 
         Args:
             robot: the model.
         """
-        if reason := super().refusal(robot):
+        if reason := super().unsupported_reason(robot):
             return reason
         c = robot.coordinates
         angles = all(unit in ("rad", "") for unit in c.units)

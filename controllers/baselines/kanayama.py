@@ -39,7 +39,7 @@ class Kanayama(SymbolicController):
     and in the reduced form of the robot alike. Angles may have turned any number of times.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, along: float, across: float, heading: float, torque: float) -> None:
         """Build the law; its gains are the parameters ``kanayama.along`` and so on.
@@ -83,7 +83,7 @@ class Kanayama(SymbolicController):
         return cls(motion, along=omega, across=(omega / v) ** 2, heading=2 * omega / v, torque=inner)
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why this law cannot drive a robot."""
         return two_wheel_unsupported_reason(robot)
 

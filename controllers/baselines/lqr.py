@@ -113,7 +113,7 @@ class Lqr(SymbolicController):
         poles: of the closed loop, A − B K [1/s], n of them.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.UNDERACTUATED, Trait.OVERACTUATED, Trait.SINGULAR_INERTIA})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.UNDERACTUATED, Trait.OVERACTUATED, Trait.SINGULAR_INERTIA})
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class OperationalSpace(SymbolicController):
         null_force: (1 − Jᵀ J̄ᵀ) τ₀, shape (nv,).
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,

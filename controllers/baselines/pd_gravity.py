@@ -29,7 +29,7 @@ class PDGravity(SymbolicController):
         gains: K and C.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED})
 
     def __init__(
         self,

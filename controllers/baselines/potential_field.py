@@ -42,7 +42,7 @@ class PotentialField(SymbolicController):
         potential: U [J], in t, q and the parameters.
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.OVERACTUATED, Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,

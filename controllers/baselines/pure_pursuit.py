@@ -57,7 +57,7 @@ class PurePursuit(Controller):
     goes along the path by ℓ/8; where the path rests its steps grow from 1/K by two, until the path has moved on.
     """
 
-    handles = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.NONHOLONOMIC, Trait.QUASI_VELOCITIES})
 
     def __init__(self, motion: PlanarMotion, *, look_ahead: float, torque: float) -> None:
         """Build the law; its parameters are ``pursuit.look_ahead`` and ``pursuit.torque``.
@@ -110,7 +110,7 @@ class PurePursuit(Controller):
         return cls(motion, look_ahead=positive("speed", speed) / omega, torque=inner)
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why this law cannot drive a robot."""
         return two_wheel_unsupported_reason(robot)
 

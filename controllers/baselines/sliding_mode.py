@@ -45,7 +45,7 @@ class SlidingMode(SymbolicController):
         disturbance: D, shape (nv,).
     """
 
-    handles = frozenset({Trait.OVERACTUATED})
+    supports = frozenset({Trait.OVERACTUATED})
 
     def __init__(
         self,

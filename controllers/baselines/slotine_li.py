@@ -28,7 +28,7 @@ class SlotineLi(SymbolicController):
         reference: q_d(t).
     """
 
-    handles = frozenset({Trait.OVERACTUATED})
+    supports = frozenset({Trait.OVERACTUATED})
 
     def __init__(
         self,

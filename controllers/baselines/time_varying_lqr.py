@@ -50,7 +50,7 @@ class TimeVaryingLqr(Controller):
         gain: K at the samples, shape (N, nu, n).
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,

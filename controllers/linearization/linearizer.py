@@ -175,7 +175,7 @@ class Linearizer:
         """Name of each entry of (q, v)."""
         # The first entry holds: of threads that look at their first states at once, one chooses for all.
         self._chosen = [] if independent is None else [named_indices(independent, self.names)]
-        force, self._law_parameters, controller_p = _force(robot, controller)
+        force, self._controller_parameters, controller_p = _force(robot, controller)
         a = robot.unforced_acceleration[0] + robot.mobility(force)[0]
         labels, y = named_outputs(robot, {} if outputs is None else outputs)
         self._outputs = None if outputs is None else labels
@@ -227,7 +227,7 @@ class Linearizer:
             NotFiniteError: if a derivative is not finite there.
         """
         c, nu = self.robot.coordinates, self.robot.u.numel()
-        numbers = self.robot.parameters.values(p), self._law_parameters.values(controller_p)
+        numbers = self.robot.parameters.values(p), self._controller_parameters.values(controller_p)
         inputs = np.zeros(nu) if u is None else vector("u", u, nu)
         return self._look(finite("t", t), vector("q", q, c.nq), vector("v", v, c.nv), inputs, *numbers)[0]
 
@@ -246,7 +246,7 @@ class Linearizer:
             NotFiniteError: if a derivative is not finite somewhere.
         """
         motion.require_of(self.robot)
-        numbers = self.robot.parameters.values(p), self._law_parameters.values(controller_p)
+        numbers = self.robot.parameters.values(p), self._controller_parameters.values(controller_p)
         samples = zip(motion.t, motion.q, motion.v, motion.u, strict=True)
         found = [self._look(float(t), q, v, u, *numbers) for t, q, v, u in samples]
         lines, tangents = [line for line, _ in found], [tangent for _, tangent in found]

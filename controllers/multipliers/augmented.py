@@ -36,7 +36,7 @@ class AugmentedMultipliers(MultiplierMethod):
     supports_dependent_rows = True
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """All that there is."""
         return REGULAR | DEPENDENCE | {Capability.PROGRAMMED_INERTIA}
 
@@ -45,7 +45,7 @@ class AugmentedMultipliers(MultiplierMethod):
 
         Args:
             weight: any gives the same motion, one near 1 the best conditioned matrix.
-            method: least-norm multipliers if not given; one that handles dependent rows.
+            method: least-norm multipliers if not given; one that supports dependent rows.
 
         Raises:
             ModelError: for a weight that is not positive, or a method for independent rows only.

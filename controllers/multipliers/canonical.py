@@ -116,9 +116,9 @@ class CanonicalMultipliers(MultiplierMethod):
         self.tolerance = self.method.tolerance
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """What ``method`` does, but for singular mass matrices."""
-        return self.method.handles - {Capability.HELD_INERTIA}
+        return self.method.supports - {Capability.HELD_INERTIA}
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """As ``method`` does."""

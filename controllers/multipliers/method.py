@@ -88,7 +88,7 @@ class MultiplierMethod(Picklable, ABC):
     """A row is passed over if the square of what is left of it, relative to its scale, is not above this."""
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """What it deals with; what is not among it is refused when a controller is built, or has a status."""
         return REGULAR | DEPENDENCE if self.supports_dependent_rows else REGULAR
 
@@ -195,7 +195,7 @@ class DirectMotion:
         acceleration: a, shape (nv,).
         multipliers: λ, shape (m,).
         reactions: μ, shape (k,).
-        pivots: square of what is left of each row outside the rows before it, shape (m,); from a method that handles
+        pivots: square of what is left of each row outside the rows before it, shape (m,); from a method that supports
             dependent rows, the verdict on each, see :func:`~erugin.controllers.multipliers.method.check_rows`.
         relative_pivots: each divided by the square of the longest row of its constraint, shape (m,), in [0, 1]; or the
             same as ``pivots``.

@@ -29,7 +29,7 @@ class NullSpaceMultipliers(DirectMethod):
     """
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """Independent rows, always on; no inputs."""
         missing = {
             Capability.REDUNDANT_NATURAL_ROWS,

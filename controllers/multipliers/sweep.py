@@ -46,9 +46,9 @@ class SweepMultipliers(MultiplierMethod):
         self.tolerance = self.method.tolerance
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """What ``method`` does, but for robots that are no trees of bodies with mass."""
-        return self.method.handles - {Capability.NO_TREE, Capability.HELD_INERTIA}
+        return self.method.supports - {Capability.NO_TREE, Capability.HELD_INERTIA}
 
     def solve(self, matrix: ca.SX, right: ca.SX, scale: ca.SX | None = None) -> Multipliers:
         """As ``method`` does."""
@@ -83,7 +83,7 @@ def require_matrix_solver(owner: MultiplierMethod, method: MultiplierMethod) -> 
         owner: what uses it.
         method: what it was given.
     """
-    plain = isinstance(method, MultiplierMethod) and method.handles in (REGULAR, REGULAR | DEPENDENCE)
+    plain = isinstance(method, MultiplierMethod) and method.supports in (REGULAR, REGULAR | DEPENDENCE)
     if not plain or type(method).forward_dynamics is not MultiplierMethod.forward_dynamics:
         raise ModelError(
             f"{type(owner).__name__} needs a method that solves K λ = r and nothing else, such as LdlMultipliers(), "

@@ -46,7 +46,7 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
         self.tolerance = positive("tolerance", tolerance)
 
     @property
-    def handles(self) -> frozenset[Capability]:
+    def supports(self) -> frozenset[Capability]:
         """All but inputs."""
         return (REGULAR - {Capability.ACTUATED}) | DEPENDENCE | {Capability.PROGRAMMED_INERTIA}
 

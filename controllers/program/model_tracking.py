@@ -70,7 +70,7 @@ class ReferenceModel:
         # The robot's own mobility would not do where only the program's rows hold what has no inertia.
         method = default_method(program)
         realized = IdealRealization().build(program, method)
-        self._verdict = ProgramDiagnostics(program, method, TOLERANCE)
+        self._diagnostics = ProgramDiagnostics(program, method, TOLERANCE)
         self.acceleration = realized.acceleration
         rate = ca.densify(ca.vertcat(c.N @ c.v, realized.acceleration))
         symbols = {"t": c.t, "x": ca.vertcat(c.q, c.v), "p": program.parameters.symbols}
@@ -91,9 +91,9 @@ class ReferenceModel:
             NotFiniteError: if the rate is not finite.
         """
         rate, pivots, misses = map(np.atleast_1d, self._rate(t, x, p))
-        status = self._verdict.status(bool(np.isfinite(rate).all()), pivots, "")
+        status = self._diagnostics.status(bool(np.isfinite(rate).all()), pivots, "")
         if status is not Status.OK:
-            message = self._verdict.message(status, pivots, "", misses)
+            message = self._diagnostics.message(status, pivots, "", misses)
             raise ERRORS[status](f"reference model at t = {t:g}: {message}")
         return rate
 
@@ -144,7 +144,7 @@ class ModelTracking(Controller):
         tracking: the program controller that tracks, with the planned outputs among its parameters.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,

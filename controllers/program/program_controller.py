@@ -43,7 +43,7 @@ class ProgramController(Controller):
         method: how the multipliers are found; as given, or as chosen for the structure of the problem.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ProgramController(Controller):
         self.applies_force = self.realization.applies_force
         self._tolerance = positive("tolerance", tolerance)
         self.method = default_method(program) if method is None else method
-        self._verdict = ProgramDiagnostics(program, self.method, self._tolerance)
+        self._diagnostics = ProgramDiagnostics(program, self.method, self._tolerance)
         self._realized = self.realization.build(program, self.method)
         self._bounded: BoundedInputs | None = None
         if isinstance(self.realization, BoundedRealization):
@@ -196,7 +196,7 @@ class ProgramController(Controller):
             ShapeError: for a wrong shape or a number that is not finite.
             SingularProgramError: if rows are dependent at this state, the message says which and by how much; or at a
                 singular position of the mechanism where velocities do not tell the branch of its motion.
-            ContradictoryProgramError: if a method that handles dependent rows finds that they contradict each other.
+            ContradictoryProgramError: if a method that supports dependent rows finds that they contradict each other.
             NotFiniteError: if the output is not finite although the rows are independent.
             NotConvergedError: if rows nonlinear in the accelerations have no root here, or none on the branch so far.
         """
@@ -208,9 +208,9 @@ class ProgramController(Controller):
         output, pivots, *held = map(np.atleast_1d, self._kernels.tick(*arguments))
         if held and (branch := self._on_branch(known, held[0][0])) is not None:
             return branch[0].control(*branch[1])
-        status = self._verdict.status(all_finite(output), pivots, failure)
+        status = self._diagnostics.status(all_finite(output), pivots, failure)
         if status is not Status.OK:
-            message = self._verdict.message(status, pivots, failure, self._misses(arguments))
+            message = self._diagnostics.message(status, pivots, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         if (
             min(pivots.tolist(), default=1.0) < NEARLY_DEPENDENT
@@ -218,7 +218,7 @@ class ProgramController(Controller):
             # Its pivots say that the last step was small, and no more.
             or self.method.iterates
         ):
-            status, message = self.verdict(*known)
+            status, message = self.diagnose(*known)
             if status is not Status.OK:
                 raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return output
@@ -238,9 +238,9 @@ class ProgramController(Controller):
             return branch[0].observe(*branch[1])
         if told is not None:
             return Observation(output, pivots, relative, active, told.status, told.message)
-        status = self._verdict.status(True, relative, failure)
+        status = self._diagnostics.status(True, relative, failure)
         if status is Status.NOT_CONVERGED:
-            message = self._verdict.message(status, relative, failure, self._misses(arguments))
+            message = self._diagnostics.message(status, relative, failure, self._misses(arguments))
             raise ERRORS[status](f"at t = {float(t):g}: {message}")
         return Observation(output, pivots, relative, active)
 
@@ -292,7 +292,7 @@ class ProgramController(Controller):
         # Vectors of one entry come as scalars.
         lam, force, u, a, mu, pivots, misses, left = map(np.atleast_1d, self._kernels.whole(*arguments))
         data = self._kernels.data.at(*known, a)
-        verdict = self._verdict
+        verdict = self._diagnostics
         status = verdict.status(bool(np.isfinite(np.concatenate([lam, force, u, a, mu])).all()), pivots, failure)
         message = verdict.message(status, pivots, failure, misses, left)
         if told is not None:
@@ -320,7 +320,7 @@ class ProgramController(Controller):
             message=message + verdict.of_reactions(data),
         )
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
         """Status and message of :meth:`solve`; OK and nothing for bounded inputs, which tell their own."""

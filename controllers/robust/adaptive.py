@@ -127,7 +127,7 @@ class AdaptiveProgramController(Controller):
         bounds: least and greatest value of each estimate, shape (k, 2).
     """
 
-    handles = frozenset({Trait.CLOSED_LOOPS, Trait.NONHOLONOMIC, Trait.OVERACTUATED, Trait.QUASI_VELOCITIES})
+    supports = frozenset({Trait.CLOSED_LOOPS, Trait.NONHOLONOMIC, Trait.OVERACTUATED, Trait.QUASI_VELOCITIES})
 
     def __init__(
         self,
@@ -193,13 +193,13 @@ class AdaptiveProgramController(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why it cannot drive a robot, as the end of a sentence; empty if it can.
 
         Args:
             robot: the model.
         """
-        if reason := super().refusal(robot):
+        if reason := super().unsupported_reason(robot):
             return reason
         if robot.redundant == "least-norm":
             return "natural constraints of the robot depend on each other, for which it is not made"

@@ -157,7 +157,7 @@ class IntegralProgramController(Controller):
         realization: how R becomes real.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -338,21 +338,21 @@ class IntegralProgramController(Controller):
         inner, whole = self._restored(numbers, time)
         return inner.solve(time, q, v, whole)
 
-    def verdict(
+    def diagnose(
         self, t: float, q: ArrayLike, v: ArrayLike, p: Mapping[str, float] | ArrayLike | None = None
     ) -> tuple[Status, str]:
         """Of the program with what the integrals add."""
         time, q, v, numbers = self.arguments(t, q, v, p)
-        return self._inner.verdict(time, q, v, self._whole(numbers, time))
+        return self._inner.diagnose(time, q, v, self._whole(numbers, time))
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why it cannot drive a robot: for no reason that ProgramController has not.
 
         Args:
             robot: the model.
         """
-        return ProgramController.refusal(robot)
+        return ProgramController.unsupported_reason(robot)
 
     @property
     def _remembered(self) -> IntegralMemory:

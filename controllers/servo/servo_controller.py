@@ -138,7 +138,7 @@ class ServoController(Controller):
         motion: the closed loop as numbers, for what looks at it on the program.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,
@@ -207,13 +207,13 @@ class ServoController(Controller):
         self.reset()
 
     @classmethod
-    def refusal(cls, robot: Robot) -> str:
+    def unsupported_reason(cls, robot: Robot) -> str:
         """Why this law cannot drive a robot, as the end of a sentence: it has no inputs.
 
         Args:
             robot: the model.
         """
-        return super().refusal(robot) if robot.u.numel() else "it has no inputs"
+        return super().unsupported_reason(robot) if robot.u.numel() else "it has no inputs"
 
     @property
     def law(self) -> Law | None:

@@ -216,7 +216,7 @@ class Fallback(Wrapper[FallbackMemory]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law that is watched.
 
         Args:
@@ -225,7 +225,7 @@ class Fallback(Wrapper[FallbackMemory]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().verdict(t, q, v, self._split(p)[0])
+        return super().diagnose(t, q, v, self._split(p)[0])
 
     def _split(self, p: Values) -> tuple[Values, Values]:
         """Parameters of the law, which come first, and of the other."""

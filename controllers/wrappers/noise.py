@@ -170,7 +170,7 @@ class MeasurementNoise(Wrapper[None]):
         """
         return super().deviation(t, q, v, a, self._split(p)[0])
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law inside, at the state that it sees.
 
         Args:
@@ -179,7 +179,7 @@ class MeasurementNoise(Wrapper[None]):
             v: velocities, shape (nv,).
             p: parameters: nominal, overridden by name, or the whole vector.
         """
-        return super().verdict(*self.seen(t, q, v, p))
+        return super().diagnose(*self.seen(t, q, v, p))
 
     def seen(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[float, Array, Array, Array]:
         """t, q + n and v + w, and the parameters of the law inside.

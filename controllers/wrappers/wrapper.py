@@ -46,7 +46,7 @@ def tick_error(
     if status is Status.OK:
         return None
     if status is Status.SINGULAR:
-        found, said = controller.verdict(t, q, v, p)
+        found, said = controller.diagnose(t, q, v, p)
         kind = {Status.CONTRADICTORY: ContradictoryProgramError, Status.NOT_CONVERGED: NotConvergedError}.get(found)
         if kind is not None:
             return kind(f"at t = {t:g}: {said}")
@@ -103,7 +103,7 @@ class Wrapper(Controller, Generic[MemoryT]):
         inner: the controller inside.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     is_random: ClassVar[bool] = False
     """Whether it draws random numbers."""
@@ -166,7 +166,7 @@ class Wrapper(Controller, Generic[MemoryT]):
         self.recall()
         return self.inner.deviation(t, q, v, a, p)
 
-    def verdict(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
+    def diagnose(self, t: float, q: ArrayLike, v: ArrayLike, p: Values = None) -> tuple[Status, str]:
         """Of the law inside.
 
         Args:
@@ -176,7 +176,7 @@ class Wrapper(Controller, Generic[MemoryT]):
             p: parameters: nominal, overridden by name, or the whole vector.
         """
         self.recall()
-        return self.inner.verdict(t, q, v, p)
+        return self.inner.diagnose(t, q, v, p)
 
     def reset(self) -> None:
         """Forget all samples, and let the law inside forget."""

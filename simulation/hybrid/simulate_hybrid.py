@@ -482,7 +482,7 @@ def _after_jump(
 def _names(runners: Collection[ModeRunner], p: Values) -> set[str]:
     """The parameters of all plants; raises ParameterError for a name among p that neither they nor laws have."""
     names = {name for runner in runners for name in runner.plant.parameters.names}
-    laws = {name for runner in runners for name in runner.simulator.law_parameters.names}
+    laws = {name for runner in runners for name in runner.simulator.controller_parameters.names}
     for name in p if isinstance(p, Mapping) else ():
         if name not in names | laws:
             raise ParameterError(unknown_name("parameter", name, names))

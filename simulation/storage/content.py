@@ -199,7 +199,7 @@ def labels_header(labels: Labels) -> dict[str, object]:
         **{name: {"names": list(of.names), "units": list(of.units)} for name, of in columns.items()},
         "rows": list(labels.rows),
         "parameters": list(labels.parameters),
-        "law_parameters": list(labels.law_parameters),
+        "law_parameters": list(labels.controller_parameters),
         "energy_unit": labels.energy_unit,
     }
 
@@ -223,7 +223,7 @@ def read_labels(content: FileContent) -> Labels:
         inputs=columns("inputs"),
         rows=content.texts("rows"),
         parameters=content.texts("parameters"),
-        law_parameters=content.texts("law_parameters"),
+        controller_parameters=content.texts("law_parameters"),
         energy_unit=content.text("energy_unit"),
     )
 

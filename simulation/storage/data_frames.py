@@ -179,7 +179,8 @@ def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
     values = {"p": dict[str, float](), "controller_p": dict[str, float]()}
     for segment in reversed(segments):
         values["p"] |= dict(zip(segment.labels.parameters, segment.p.tolist(), strict=True))
-        values["controller_p"] |= dict(zip(segment.labels.law_parameters, segment.controller_p.tolist(), strict=True))
+        names = segment.labels.controller_parameters
+        values["controller_p"] |= dict(zip(names, segment.controller_p.tolist(), strict=True))
     arrays |= {name: np.array(list(numbers.values()), dtype=np.float64) for name, numbers in values.items()}
     arrays["metrics"] = np.zeros(0)
     labels = Labels(
@@ -190,7 +191,7 @@ def phased_dataset(motion: PhasedTrajectory) -> xarray.Dataset:
         inputs=columns["u"],
         rows=columns["deviation"].names,
         parameters=tuple(values["p"]),
-        law_parameters=tuple(values["controller_p"]),
+        controller_parameters=tuple(values["controller_p"]),
         energy_unit=segments[0].labels.energy_unit if segments else "J",
     )
     attributes = motion_attributes(labels, motion.ending, sum(segment.wall_time for segment in segments))
@@ -229,7 +230,7 @@ def _dataset(
     variables["status"] = (samples, arrays["status"].copy())
     for name, dimension, names in (
         ("p", "parameter", labels.parameters),
-        ("controller_p", "law_parameter", labels.law_parameters),
+        ("controller_p", "law_parameter", labels.controller_parameters),
         ("metrics", "metric", metrics),
     ):
         variables[name] = ((*lanes, dimension), arrays[name].copy())
@@ -257,7 +258,7 @@ def frame(motion: Trajectory) -> pandas.DataFrame:
         **motion_attributes(labels, motion.ending, motion.wall_time),
         "units": {"t": "s", **units},
         "parameters": dict(zip(labels.parameters, motion.p.tolist(), strict=True)),
-        "law_parameters": dict(zip(labels.law_parameters, motion.controller_p.tolist(), strict=True)),
+        "law_parameters": dict(zip(labels.controller_parameters, motion.controller_p.tolist(), strict=True)),
         "metrics": dict(motion.metrics),
         "notes": [list(note) for note in motion.notes],
     }
@@ -285,7 +286,9 @@ def batch_frame(motions: Trajectories) -> pandas.DataFrame:
         **motion_attributes(labels, motions.endings, motions.wall_time),
         "units": {"t": "s", **units},
         "parameters": {name: motions.p[:, i].tolist() for i, name in enumerate(labels.parameters)},
-        "law_parameters": {name: motions.controller_p[:, i].tolist() for i, name in enumerate(labels.law_parameters)},
+        "law_parameters": {
+            name: motions.controller_p[:, i].tolist() for i, name in enumerate(labels.controller_parameters)
+        },
         "metrics": {name: values.tolist() for name, values in motions.metrics.items()},
         "notes": [[list(note) for note in notes] for notes in motions.notes],
     }

@@ -56,7 +56,7 @@ class ModelMatch:
                 ("controller", labels.controller, own.controller),
                 ("inputs", labels.inputs, own.inputs),
                 ("rows", labels.rows, own.rows),
-                ("parameters of the controller", labels.law_parameters, own.law_parameters),
+                ("parameters of the controller", labels.controller_parameters, own.controller_parameters),
             ]
         for what, theirs, ours in pairs:
             if theirs != ours:

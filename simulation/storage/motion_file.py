@@ -131,7 +131,7 @@ def read_single(content: FileContent, owner: ModelMatch) -> Trajectory:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (len(labels.parameters),)),
-        controller_p=content.array(CONTROLLER_P, (len(labels.law_parameters),)),
+        controller_p=content.array(CONTROLLER_P, (len(labels.controller_parameters),)),
         wall_time=content.number("wall_time"),
         ending=content.text("ending"),
         notes=tuple(zip(content.array("note_times", (len(notes),)).tolist(), notes, strict=True)),
@@ -190,7 +190,7 @@ def read_batch(content: FileContent, owner: ModelMatch) -> Trajectories:
         plant=owner.robot,
         controller=owner.controller,
         p=content.array("p", (lanes, len(labels.parameters))),
-        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.law_parameters))),
+        controller_p=content.array(CONTROLLER_P, (lanes, len(labels.controller_parameters))),
         wall_time=content.number("wall_time"),
         named=owner.labels(labels),
     )

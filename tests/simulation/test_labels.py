@@ -53,7 +53,7 @@ def test_velocities_have_the_names_and_units_of_rates() -> None:
     assert labels.coordinates == Columns(("q1", "q2"), ("rad", "rad"))
     assert labels.velocities == Columns(("q1", "q2"), ("rad/s", "rad/s"))
     assert labels.inputs == Columns()
-    assert (labels.controller, labels.rows, labels.law_parameters) == ("", (), ())
+    assert (labels.controller, labels.rows, labels.controller_parameters) == ("", (), ())
     crane = Labels.of(altmann_heiland_crane())
     assert dict(crane.velocities) == {"s": "m/s", "l": "m/s", "phi": "rad/s"}
 
@@ -111,7 +111,7 @@ def test_motion_tells_its_labels() -> None:
     assert run.rows == ("line[0]", "line[1]")
     assert run.input_labels == ("M1 [N m]", "M2 [N m]")
     assert run.labels.parameters == robot.parameters.names
-    assert len(run.labels.law_parameters) == len(run.controller_p)
+    assert len(run.labels.controller_parameters) == len(run.controller_p)
 
 
 def test_symbols_without_units_are_named_alone() -> None:

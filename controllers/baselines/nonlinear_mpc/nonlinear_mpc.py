@@ -82,7 +82,7 @@ class NonlinearMPC(Controller):
     the solver's word; when that is used up, the run ends.
     """
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(
         self,

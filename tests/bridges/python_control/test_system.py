@@ -213,7 +213,7 @@ def test_a_mechanism_and_a_law_called_from_python() -> None:
     class Brake(Controller):
         """u = −3 v₁."""
 
-        handles = frozenset(Trait)
+        supports = frozenset(Trait)
 
         def __init__(self, robot: Robot) -> None:
             self.robot = robot

@@ -51,7 +51,7 @@ def test_the_table_of_laws_and_robots_is_that_of_the_code() -> None:
     assert {"ProgramController", "ComputedTorque", "CbfFilter"} <= {name for name, _ in rows}
     for name, cells in rows:
         said = [cell == "yes" for cell in re.findall(r"yes|–", cells)]
-        assert said == [trait in classes[name].handles for trait in COLUMNS], name
+        assert said == [trait in classes[name].supports for trait in COLUMNS], name
     # Wrappers share a row, but for the filter.
     assert {name for name, cls in classes.items() if not issubclass(cls, Wrapper)} <= {name for name, _ in rows}
 

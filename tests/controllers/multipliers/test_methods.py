@@ -55,7 +55,7 @@ def in_the_virtual_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_method_is_left_out_and_each_claims_what_the_table_says() -> None:
     assert {type(method) for method, _ in HANDLED.values()} == {type(method) for method in METHODS}
     for method, handled in HANDLED.values():
-        assert method.handles == handled
+        assert method.supports == handled
 
 
 def test_the_table_of_the_documents_is_this_one() -> None:

@@ -105,7 +105,7 @@ def test_the_model_is_a_manipulator_with_inertias_about_the_joints() -> None:
 class Pushed(Controller):
     """A torque that does not change."""
 
-    handles = frozenset(Trait)
+    supports = frozenset(Trait)
 
     def __init__(self, robot: Robot, torque: float) -> None:
         self.robot, self.torque = robot, torque

@@ -166,8 +166,8 @@ def test_what_has_no_batch_axis_is_the_same_in_all_lanes(shapes: tuple[bool, ...
     names = simulator.robot.parameters.names
     own = np.tile(simulator.robot.parameters.values(), (3, 1))
     own[:, names.index("m2")] = values
-    law = np.tile(simulator.law_parameters.values(), (3, 1))
-    law[:, simulator.law_parameters.names.index("disc.radius")] = values / 10.0
+    law = np.tile(simulator.controller_parameters.values(), (3, 1))
+    law[:, simulator.controller_parameters.names.index("disc.radius")] = values / 10.0
     given_p: Any = own if vector else {"m2": values}
     given_law: Any = law if vector else {"disc.radius": values / 10.0}
     if not shapes[2]:
