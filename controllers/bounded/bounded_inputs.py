@@ -250,7 +250,7 @@ class BoundedInputs:
             return samples.last.outcome
         return self._decide(t, q, v, p, samples.anchor(t))
 
-    def tell(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
+    def decide_with_message(self, memory: object, t: float, q: Array, v: Array, p: Array) -> BoundedOutcome:
         """The same as :meth:`decide`, with a message: what was missed, by how much, and what to try.
 
         Args:

@@ -133,7 +133,7 @@ def test_samples_are_met_within_the_tolerance(arm: Robot) -> None:
 def test_bad_references_are_refused(arm: Robot) -> None:
     with pytest.raises(ModelError, match=r"times must increase, but times\[1\] = 1 and times\[2\] = 1"):
         Reference.through(arm, [0.0, 1.0, 1.0], np.zeros((3, 2)))
-    with pytest.raises(ModelError, match="at least 2 times are needed, got 1"):
+    with pytest.raises(ModelError, match="at least 2 times are required, got 1"):
         Reference.through(arm, [0.0], np.zeros((1, 2)))
     with pytest.raises(ShapeError, match=r"q must have shape \(2, 2\), a row for each time, got \(2, 3\)"):
         Reference.through(arm, [0.0, 1.0], np.zeros((2, 3)))

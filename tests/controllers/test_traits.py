@@ -70,7 +70,7 @@ class Damping(SymbolicController):
 
 def test_a_law_refuses_a_robot_that_it_is_not_made_for() -> None:
     assert Damping.unsupported_reason(two_link_arm()) == ""
-    reason = "the robot has fewer independent inputs than degrees of freedom, for which it is not made"
+    reason = "the robot has fewer independent inputs than degrees of freedom, which this law does not support"
     passive = with_inputs(planar_manipulator([Link.point_mass(0.6, 2.5)] * 2), ["M1"])
     assert Damping.unsupported_reason(passive) == reason
     with pytest.raises(ModelError, match=re.escape(f"Damping cannot drive {passive.name}: {reason}")):

@@ -84,7 +84,7 @@ def field(arm: Robot) -> PotentialField:
 @pytest.mark.parametrize("law", [ComputedTorque, PDGravity, SlidingMode, SlotineLi])
 def test_a_law_of_coordinates_asks_for_a_reference(arm: Robot, law: type[Controller]) -> None:
     for given in (None, np.zeros(2)):
-        with pytest.raises(ModelError, match=r"follows a Reference, such as Reference.at_rest\(robot, q\), got"):
+        with pytest.raises(ModelError, match=r"must be a Reference, such as Reference.at_rest\(robot, q\), got"):
             law(arm, given)  # type: ignore[call-arg]
 
 
@@ -93,7 +93,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
         Reference.of("arm", ca.SX(2, 1))  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="a Reference is the motion of a Robot, got str"):
         Reference.at_rest("arm", [0.0, 0.0])  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="at least 13 times are needed, got 12"):
+    with pytest.raises(ModelError, match="at least 13 times are required, got 12"):
         Reference.sampled(arm, np.linspace(0.0, 1.0, 12), np.zeros((12, 2)))
     t = np.linspace(0.0, 1.0, 40)
     for pieces in (0, 2.5, True):

@@ -286,7 +286,7 @@ def test_what_does_not_fit_is_refused(mass: Robot) -> None:
     for given in ([barrier, barrier], []):
         with pytest.raises(ModelError, match="barriers of different names"):
             CbfFilter(nominal, given)
-    with pytest.raises(ModelError, match="goes around a Controller"):
+    with pytest.raises(ModelError, match="wraps a Controller"):
         CbfFilter(mass, barrier)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="rate of 'cbf' must be greater than zero"):
         CbfFilter(nominal, barrier, rate=0.0)

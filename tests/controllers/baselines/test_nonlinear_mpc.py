@@ -338,7 +338,7 @@ def test_a_target_may_be_numbers() -> None:
 def test_a_step_longer_than_an_interval_is_refused() -> None:
     robot = rail()
     controller = NonlinearMPC(Reference.at_rest(robot, [0.0]), rate=5.0, steps=10)
-    with pytest.raises(ModelError, match=r"NonlinearMPC ticks every 0.08 s, but samples come 0.1 s apart"):
+    with pytest.raises(ModelError, match=r"NonlinearMPC ticks every 0.08 s, but samples are 0.1 s apart"):
         simulate(robot, controller, [1.0], [0.0], 1.0, step=0.1)
 
 

@@ -111,7 +111,11 @@ def test_blocks_of_K_and_the_force_are_those_of_linear_algebra() -> None:
     assert set(canonical.blocks) == {(1, 1), (1, 2), (2, 1), (2, 2)}
     names = {(i, j): f"K{i}{j}" for i, j in canonical.blocks}
     outputs = {names[key]: block for key, block in canonical.blocks.items()}
-    outputs |= {"right": canonical.wanted - canonical.own, "force": canonical.force, "H": canonical.hamiltonian}
+    outputs |= {
+        "right": canonical.right_side - canonical.uncontrolled,
+        "force": canonical.force,
+        "H": canonical.hamiltonian,
+    }
     kernel = Kernel("blocks", canonical.symbols, outputs, compiled=False)
     rng = np.random.default_rng(3)
     for _ in range(5):

@@ -43,7 +43,7 @@ def hold() -> ProgramController:
 def errors_of(controller: MeasurementNoise, t: float, p: Mapping[str, float] | None = None) -> tuple[Array, Array]:
     """n(t) and w(t)."""
     c = controller.robot.coordinates
-    _, q, v, _ = controller.seen(t, np.zeros(c.nq), np.zeros(c.nv), p)
+    _, q, v, _ = controller.measured_arguments(t, np.zeros(c.nq), np.zeros(c.nv), p)
     return q, v
 
 
@@ -158,12 +158,12 @@ def test_any_signal_may_be_the_error_and_quasi_velocities_have_their_own() -> No
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: MeasurementNoise(3), ModelError, "goes around a Controller, got 3"),  # type: ignore[arg-type]
-        (lambda: MeasurementNoise(hold()), ModelError, "needs an error to measure with"),
-        (lambda: MeasurementNoise(hold(), v="derivative"), ModelError, "needs an error to measure with"),
+        (lambda: MeasurementNoise(3), ModelError, "wraps a Controller, got 3"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold()), ModelError, "MeasurementNoise requires an error"),
+        (lambda: MeasurementNoise(hold(), v="derivative"), ModelError, "MeasurementNoise requires an error"),
         (lambda: MeasurementNoise(hold(), v="rate"), ModelError, "or 'derivative', got 'rate'"),  # type: ignore[arg-type]
-        (lambda: MeasurementNoise(hold(), q=-1.0), ModelError, "q= of Measured: .* must not be negative"),
-        (lambda: MeasurementNoise(hold(), v=None), ModelError, "v= of Measured: .*, got None"),  # type: ignore[arg-type]
+        (lambda: MeasurementNoise(hold(), q=-1.0), ModelError, "q= of MeasurementNoise:  .* must not be negative"),
+        (lambda: MeasurementNoise(hold(), v=None), ModelError, "v= of MeasurementNoise:  .*, got None"),  # type: ignore[arg-type]
         (
             lambda: MeasurementNoise(hold(), q=1.0, seed=-1),
             ModelError,
