@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class InvertedMotion:
-    """A motion on which every row is obeyed and nothing grows.
+    """A bounded motion on which every row is satisfied.
 
     Attributes:
         t: times, shape (N,) [s].
@@ -48,19 +48,18 @@ def stable_inversion(
     tolerance: float = 1e-8,
     p: Mapping[str, float] | ArrayLike | None = None,
 ) -> InvertedMotion:
-    """The bounded motion of a program that goes from rest to rest [DevasiaChenPaden1996]_.
+    """Find the bounded motion of a program from rest to rest [DevasiaChenPaden1996]_.
 
-    Unstable internal dynamics are bounded only if they begin on their unstable manifold and end on their stable one:
-    the motion starts before the program does, and looks ahead. With time for that on both sides, ẋ = F(t, x) is a
-    boundary value problem: all rows obeyed at the start, no component along stable zeros there, none along unstable
-    ones at the end.
+    Unstable internal dynamics are bounded only if they start on their unstable manifold and end on their stable one:
+    the motion starts before the program does. With sufficient time on both sides, ẋ = F(t, x) is a boundary value
+    problem: at the start all rows satisfied and no component along stable zeros, at the end none along unstable ones.
 
     Args:
-        controller: of the program, built with ``allow_unstable_internal=True``.
-        start: time [s], before the program begins to move by several times 1/|zero|.
-        end: time [s], after it has come to rest likewise.
-        nodes: of the first mesh, at least 2; it may be made up to 50 times as fine.
-        tolerance: of the relative residual, at least 1e-13.
+        controller: servo-controller of the program, built with ``allow_unstable_internal=True``.
+        start: start time [s], several times 1/|zero| before the program starts to move.
+        end: end time [s], several times 1/|zero| after the program has come to rest.
+        nodes: number of nodes of the first mesh, at least 2; it may be refined up to 50 times.
+        tolerance: greatest relative residual, at least 1e-13.
         p: parameters of the controller: nominal, overridden by name, or the whole vector.
 
     Raises:

@@ -75,7 +75,7 @@ def test_a_law_refuses_a_robot_that_it_is_not_made_for() -> None:
     assert Damping.unsupported_reason(passive) == reason
     with pytest.raises(ModelError, match=re.escape(f"Damping cannot drive {passive.name}: {reason}")):
         Damping(passive)
-    with pytest.raises(ModelError, match="Damping needs a Robot as its model, got str"):
+    with pytest.raises(ModelError, match="Damping requires a Robot as its model, got str"):
         Damping("arm")  # type: ignore[arg-type]
 
 

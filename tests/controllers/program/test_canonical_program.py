@@ -173,7 +173,7 @@ def test_programs_that_have_no_such_form_are_refused() -> None:
     row = holonomic(robot.q[0] - 0.3, name="row")
     with pytest.raises(ModelError, match="'square' is not affine"):
         canonical_program(Program(robot, second_order(robot.coordinates.a[0] ** 2 - 1.0, name="square")))
-    with pytest.raises(ModelError, match="'row' is on at times only"):
+    with pytest.raises(ModelError, match="'row' is on only at times"):
         canonical_program(Program(robot, row.switched(robot.t - 1.0)))
     with pytest.raises(ModelError, match="deviations are coordinates only if they have energies: give Energies, got"):
         canonical_deviations(Program(robot, row))

@@ -250,7 +250,7 @@ def test_bad_programs_are_refused() -> None:
     with pytest.raises(ModelError, match="'swing' is a row in the accelerations"):
         relative_degree(Program(robot, late), near=[0.0, 0.0])
     switched = holonomic(robot.q[1], name="elbow", when=Schedule(((1.0, 2.0),)))
-    with pytest.raises(ModelError, match="'elbow' is on at times only"):
+    with pytest.raises(ModelError, match="'elbow' is on only at times"):
         relative_degree(Program(robot, switched), near=[0.0, 0.0])
     with pytest.raises(ShapeError, match=r"near must have shape \(2,\)"):
         relative_degree(Program(robot, holonomic(robot.q[1])), near=[0.0])

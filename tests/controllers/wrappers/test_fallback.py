@@ -93,7 +93,7 @@ def test_where_both_refuse_nothing_that_is_no_number_comes_out(lost: object) -> 
     controller.advance(0.0, [0.0], [0.0])
     kind = SingularProgramError if lost is refusing else NotFiniteError
     for call in (controller.control, controller.observe):
-        with pytest.raises(kind, match=r"row 'a' vanishes at 0\. The law that takes over fails as well:  "):
+        with pytest.raises(kind, match=r"row 'a' vanishes at 0\. The law that takes over fails as well: "):
             call(0.0, [0.0], [0.0])
 
 
@@ -113,7 +113,7 @@ def test_a_sample_that_both_refuse_ends_a_run_unless_another_holds_and_both_go_o
 
 def test_an_output_that_is_none_is_the_reason_where_there_is_nothing_to_hold() -> None:
     controller = Fallback(Signal(rail(), lambda t: np.nan))
-    with pytest.raises(NotFiniteError, match=r"^at t = 1: the law gave an output that is not finite\. There is no"):
+    with pytest.raises(NotFiniteError, match=r"^at t = 1: the law returned an output that is not finite\. There is no"):
         controller.control(1.0, [0.0], [0.0])
 
 
