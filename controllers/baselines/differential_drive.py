@@ -169,23 +169,23 @@ class PlanarMotion:
         """Derivative with respect to time of an expression in time and parameters.
 
         Args:
-            expression: any shape.
+            expression: the expression, any shape.
         """
         return ca.densify(ca.jtimes(expression, self.robot.t, ca.SX(1)))
 
     def start(
         self, *, t: float = 0.0, ahead: float = 0.0, left: float = 0.0, turned: float = 0.0
     ) -> tuple[Array, Array]:
-        """A state of rolling with the speed and the turning rate planned for a time, at or beside the planned place.
+        """Return a rolling state with the planned speed and turning rate, at or beside the planned position.
 
         Args:
-            t: the time [s].
-            ahead: how far the robot is before its planned place, along the planned heading [m].
-            left: how far it is to the left of it [m].
-            turned: its heading less the planned one [rad].
+            t: time [s].
+            ahead: offset from the planned position along the planned heading [m].
+            left: offset to the left of the planned heading [m].
+            turned: offset from the planned heading [rad].
 
         Returns:
-            q, shape (5,), with the wheels at angle zero, and the robot's velocities, shape (nv,), nominal parameters.
+            q, shape (5,), with the wheels at angle zero, and the velocities, shape (nv,), at nominal parameters.
 
         Raises:
             NotFiniteError: if the motion stands still at that time.
@@ -216,8 +216,8 @@ def require_motion(law: str, motion: object) -> None:
     """Raise ModelError unless a law was given a motion to follow.
 
     Args:
-        law: its name, for the message.
-        motion: what it was given.
+        law: name of the law, for the message.
+        motion: the motion to check.
     """
     if not isinstance(motion, PlanarMotion):
         raise ModelError(

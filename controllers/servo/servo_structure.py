@@ -232,9 +232,8 @@ class ServoStructure:
             count += len(row.chain)
             if int(np.linalg.matrix_rank(found[:, :count], tol=ZERO).max()) < count:
                 self.failure = (
-                    f"something that {row.name!r} or its derivatives say is known from the other rows, or never "
-                    "changes, and no input reaches it: take the row away, choose another output, or a place that is "
-                    "not one of symmetry"
+                    f"{row.name!r} or one of its derivatives depends on the other rows, or is constant, so no input "
+                    "controls it: remove the row, choose another output, or a state without symmetry"
                 )
                 return True
         return False

@@ -84,7 +84,9 @@ def stable_inversion(
     for time in (first, last):
         rest = motion.rest(time, place, own)
         if rest is None:
-            raise ModelError(f"no state of rest found on the program at t = {time:g} s: give it time before and after")
+            raise ModelError(
+                f"no state of rest was found on the program at t = {time:g} s: choose start and end so that the program rests there"
+            )
         rests.append(rest)
         place = rest
     before, after = (
@@ -94,9 +96,9 @@ def stable_inversion(
     if len(before[0]) + len(after[1]) != inside or len(before[0]) != len(after[0]):
         raise ModelError(
             f"the program has {len(before[0])} stable zeros at the start and {len(after[1])} unstable ones at the "
-            f"end, together not the {inside} dimensions inside: zeros without real part cannot be kept bounded so"
+            f"end, but {inside} internal dimensions: zeros without real part are not supported"
         )
-    # Natural constraints are kept by the equations of motion themselves: their rows at the start hold them.
+    # The equations of motion preserve natural constraints, so their rows at the start suffice.
     rows = motion.independent_errors(first, rests[0], own)
 
     def field(t: Array, x: Array) -> Array:
@@ -110,7 +112,7 @@ def stable_inversion(
         return np.concatenate([rows(a), before[0] @ (a - rests[0]), after[1] @ (b - rests[1])])
 
     with require_memory(
-        50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "take fewer"
+        50.0 * nodes * place.size * (place.size + 4), f"meshes of up to {50 * nodes:,} nodes", "use fewer nodes"
     ):
         mesh = np.linspace(first, last, nodes)
     share = (mesh - first) / (last - first)
@@ -118,8 +120,8 @@ def stable_inversion(
     found = solve_bvp(field, ends, mesh, guess, fun_jac=slope, tol=tolerance, max_nodes=50 * nodes)
     if not found.success:
         raise NotConvergedError(
-            f"the boundary value problem was not solved: {found.message} Give more nodes, or time before and after; or "
-            "ask for a slower motion, for a row may lose its relative degree on the way"
+            f"the boundary value problem was not solved: {found.message} Use more nodes, more time before and after, "
+            "or a slower motion, since a row may lose its relative degree on the way"
         )
     t, x = np.asarray(found.x, dtype=np.float64), np.asarray(found.y, dtype=np.float64).T
     u = np.array([motion.output(float(s), state, own) for s, state in zip(t, x, strict=True)])
@@ -127,7 +129,7 @@ def stable_inversion(
 
 
 def _boundary_rows(controller: ServoController, t: float, x: Array, p: Array) -> tuple[Array, Array]:
-    """Rows that take out of x − x₀ its components along stable and along unstable zeros, each as real rows."""
+    """Return real rows that extract from x − x₀ its components along stable and along unstable zeros."""
     motion = controller.motion
     Z, slope = motion.tangent(t, x, p), motion.field(t, x, p)[1]
     found = np.linalg.eig((Z.T @ slope @ Z).T)
