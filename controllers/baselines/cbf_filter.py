@@ -202,7 +202,8 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
     if not optimality_residual(program, answer) <= ROUGH:
         raise NotConvergedError(
             f"the solver of quadratic programmes found no input for the barriers {', '.join(map(repr, names))}"
-            f"{': ' if solver.word else ''}{solver.word}; a Fallback controller goes on with its last safe input"
+            f"{': ' if solver.word else ''}{solver.word}; wrap the filter in Fallback to continue with the last "
+            "safe input"
         )
     return answer.x[:n]
 
@@ -210,7 +211,7 @@ def _softened(solver: QpSolver, A: Array, least: Array, most: Array, m: int, nam
 Values = Mapping[str, float] | ArrayLike | None
 
 ROUNDING = 1e-6
-"""A barrier counts as kept down to minus this, in its own unit."""
+"""A barrier counts as satisfied down to minus this, in its unit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,7 +85,7 @@ def stable_inversion(
         rest = motion.rest(time, place, own)
         if rest is None:
             raise ModelError(
-                f"no state of rest was found on the program at t = {time:g} s: choose start and end so that the program rests there"
+                f"no state of rest was found on the program at t = {time:g} s: choose start and end at which it rests"
             )
         rests.append(rest)
         place = rest

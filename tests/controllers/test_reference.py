@@ -145,7 +145,7 @@ def test_bad_references_are_refused(arm: Robot) -> None:
         Reference.through(arm, [0.0, 1.0], np.zeros((2, 2)), v=np.zeros((2, 2)))
     with pytest.raises(ModelError, match="are not the rates"):
         Reference.through(fukao_robot(form="reduced"), [0.0, 1.0], np.zeros((2, 5)))
-    with pytest.raises(ModelError, match="motion of a Program"):
+    with pytest.raises(ModelError, match="reference_of requires a Program"):
         reference_of(arm, [0.0, 0.0], [0.0, 0.0], 1.0)  # type: ignore[arg-type]
 
 

@@ -175,7 +175,9 @@ def test_programs_that_have_no_such_form_are_refused() -> None:
         canonical_program(Program(robot, second_order(robot.coordinates.a[0] ** 2 - 1.0, name="square")))
     with pytest.raises(ModelError, match="'row' is on only at times"):
         canonical_program(Program(robot, row.switched(robot.t - 1.0)))
-    with pytest.raises(ModelError, match="deviations are coordinates only if they have energies: give Energies, got"):
+    with pytest.raises(
+        ModelError, match="canonical_deviations requires the perturbation equation Energies for each constraint, got"
+    ):
         canonical_deviations(Program(robot, row))
     with pytest.raises(ModelError, match="only a Program has a canonical closed loop"):
         canonical_program(robot)  # type: ignore[arg-type]

@@ -354,7 +354,7 @@ def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> Non
         with pytest.raises(ContradictoryProgramError, match=said) as caught:
             start_on(program, q)
         assert "reach" not in str(caught.value)
-        assert "Take one of these rows away" in str(caught.value)
+        assert "Remove one of these rows" in str(caught.value)
         report = analyse(program, t=0.0, q=q, v=[0.0, 0.0])
         assert not report.consistent
         assert set(report.dependent_rows) == {re.findall(r"'([^']*)' = ", str(caught.value))[0]}

@@ -263,7 +263,7 @@ def test_bad_input_is_named() -> None:
     arm, q, v = two_link_arm(), [0.3, 0.8], [0.1, 0.2]
     with pytest.raises(ModelError, match="has no natural constraints, so there is nothing to reduce"):
         reduced_equations(arm)
-    with pytest.raises(ModelError, match="a Robot or a Program can be reduced, got 3"):
+    with pytest.raises(ModelError, match="reduced_equations requires a Robot or a Program, got 3"):
         reduced_equations(3)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="unknown method of reduced 'lu'"):
         reduced_equations(pendulum(2), method="lu").at([0.0, -1.0], [0.0, 0.0])  # type: ignore[arg-type]
