@@ -165,7 +165,7 @@ def test_every_legendre_solver_says_what_it_took(solver: LegendreSolver) -> None
 @pytest.mark.parametrize("realization", REALIZATIONS, ids=lambda r: r.name)
 def test_every_method_serves_the_realizations_that_it_says(method: MultiplierMethod, realization: Realization) -> None:
     if not realization.applies_force and Capability.ACTUATED not in method.supports:
-        with pytest.raises(ModelError, match="serves realization='ideal' only"):
+        with pytest.raises(ModelError, match="supports realization='ideal' only"):
             ProgramController(disc_program(), realization=realization.name, method=method)
         return
     controller = ProgramController(disc_program(), realization=realization.name, method=method)

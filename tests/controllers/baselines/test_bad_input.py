@@ -100,7 +100,7 @@ def test_a_reference_asks_for_a_robot_and_enough_samples(arm: Robot) -> None:
         with pytest.raises(ModelError, match=r"pieces (of .*sampled )?must be a whole number( of at least 1)?, got"):
             Reference.sampled(arm, t, np.zeros((40, 2)), pieces=pieces)  # type: ignore[arg-type]
     # Few pieces are used where they do, and no more than are allowed.
-    with pytest.raises(ModelError, match=r"by 2 pieces of degree 5, .*larger pieces="):
+    with pytest.raises(ModelError, match=r"2 pieces of degree 5 do not fit .*larger pieces="):
         Reference.sampled(arm, t, np.column_stack([np.sin(20 * t), t]), pieces=2)
 
 
@@ -121,7 +121,7 @@ def test_a_potential_has_no_law_for_a_clearance_beyond_its_reach(arm: Robot, fie
     # A curve in space is the meeting of two surfaces, and has no inside.
     panda = seven_joint_arm()
     rope = line((0.0, 0.0, 0.5), (1.0, 0.0, 0.5), name="rope")
-    with pytest.raises(ModelError, match="the boundary of a solid in 3 dimensions, of one function, got"):
+    with pytest.raises(ModelError, match="the boundary of a solid in 3 dimensions, with one function, got"):
         PotentialField(panda, panda.points["panda_hand_tcp"], [0.4, 0.0, 0.4], rope, around=np.zeros(7), speed=0.1)
 
 
@@ -129,12 +129,12 @@ def test_a_filter_asks_for_barriers_and_a_solver() -> None:
     mass = point_mass()
     nominal = PDGravity(mass, Reference.at_rest(mass, [0.0, 0.0]))
     for given in ("ab", [1.0]):
-        with pytest.raises(ModelError, match="a filter keeps Barriers, such as"):
+        with pytest.raises(ModelError, match="barriers must be BarrierFunctions, such as"):
             CbfFilter(nominal, given)  # type: ignore[arg-type]
     wall = BarrierFunction("wall", 1.0 - mass.q[0])
     with pytest.raises(ModelError, match="solver must be a QpSolver, such as"):
         CbfFilter(nominal, wall, solver="daqp")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"outside a shape such as circle\(...\), got None"):
+    with pytest.raises(ModelError, match=r"must be a Curve such as circle\(...\), got None"):
         BarrierFunction.outside(mass, mass.q, None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="the point must be a column"):
         BarrierFunction.outside(mass, mass.q.T, circle((0.0, 0.0), 1.0))

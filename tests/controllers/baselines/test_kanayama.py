@@ -187,7 +187,7 @@ def test_a_motion_that_stands_still_has_no_heading() -> None:
 @pytest.mark.parametrize("law", [Kanayama, DynamicFeedbackLinearization, PurePursuit])
 def test_other_robots_are_refused(law: type[Controller]) -> None:
     assert law.unsupported_reason(FULL) == law.unsupported_reason(REDUCED) == ""
-    assert "no two-wheel robot" in law.unsupported_reason(two_link_arm())
+    assert "not a two-wheel robot" in law.unsupported_reason(two_link_arm())
     assert "driven by motors" in law.unsupported_reason(build(HEAVY, driven=True))
     assert "1 of the two torques" in law.unsupported_reason(with_inputs(REDUCED, REDUCED.input_names[:1]))
 

@@ -430,7 +430,7 @@ def test_proximal_steps_that_have_not_converged_are_told(
         found = controller.solve(T, q, v)
         assert found.status is Status.NOT_CONVERGED
         assert re.search(r"Rows are missed by more than the tolerance: .*'other' by -?\d", found.message)
-        assert "take more steps, a smaller epsilon, or LeastNormMultipliers()" in found.message
+        assert "use more steps, a smaller epsilon, or LeastNormMultipliers()" in found.message
         with pytest.raises(NotConvergedError, match="'other'"):
             controller.control(T, q, v)
     patient = ProgramController(program, method=ProximalMultipliers(1e-8, 200), realization=realization)  # type: ignore[arg-type]

@@ -179,7 +179,7 @@ def test_programs_that_have_no_such_form_are_refused() -> None:
         ModelError, match="canonical_deviations requires the perturbation equation Energies for each constraint, got"
     ):
         canonical_deviations(Program(robot, row))
-    with pytest.raises(ModelError, match="only a Program has a canonical closed loop"):
+    with pytest.raises(ModelError, match="canonical_program requires a Program"):
         canonical_program(robot)  # type: ignore[arg-type]
 
     def quartic(y: ca.SX, rate: ca.SX, gains: object) -> ca.SX:

@@ -365,7 +365,7 @@ def test_start_on_names_rows_that_contradict_each_other_as_analyse_does() -> Non
     )
     contradicts(
         [nonholonomic(robot.v[0] - 1.0, name="slow"), nonholonomic(robot.v[0] - 1.5, name="fast")],
-        r"no velocities satisfy the program, however the robot moves here: 'fast' = \+1·'slow': contradictory by 0.5\.",
+        r"no velocities satisfy the program in this position: 'fast' = \+1·'slow': contradictory by 0.5\.",
     )
     # Three rows for two joints.
     contradicts(
