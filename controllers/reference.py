@@ -270,8 +270,7 @@ class Reference:
         x = read_rows("q", q, at.size, robot.coordinates.nq)
         if (v is None) != (a is None):
             raise ModelError(
-                f"v and a must be given together or not at all, got only {'a' if v is None else 'v'}: both ends of a "
-                "piece have the same number of conditions"
+                "v and a must be given together or not at all: both ends of a piece have the same number of conditions"
             )
         if v is None or a is None:
             return cls._of_pieces(robot, PiecewisePolynomial.spline(at, x))

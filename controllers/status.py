@@ -129,8 +129,8 @@ def describe_dependent_row(rows: Sequence[str], pivots: NDArray[np.float64]) -> 
         return f"Row {rows[0]!r} vanishes{beside}."
     before = ", ".join(map(repr, rows[:i]))
     return (
-        f"Row {rows[i]!r} depends on {before}, or vanishes: what is left of it outside them is {left} of the largest "
-        "row of its constraint."
+        f"Row {rows[i]!r} depends on {before}, or vanishes: its remainder outside them is {left} of the largest row "
+        "of its constraint."
     )
 
 
@@ -146,5 +146,5 @@ def describe_vanishing_row(rows: Sequence[str], row: int, share: float) -> str:
     what = f"depends on {before}, or vanishes," if row else "vanishes"
     return (
         f"Row {rows[row]!r} {what} within the next step: its pivot has fallen to {share:.3g} of the largest that it "
-        "has had, and falls below zero if it goes on as in the last step."
+        "has had, and falls below zero if it continues as in the last step."
     )

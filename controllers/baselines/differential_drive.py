@@ -57,7 +57,7 @@ class Axle:
 
     Attributes:
         robot: the model.
-        place: x, shape (2,) [m].
+        place: position x, shape (2,) [m].
         along: e = (cos θ, sin θ).
         across: n = (−sin θ, cos θ).
         speed: v = e·ẋ [m/s].
@@ -111,7 +111,7 @@ class PlanarMotion:
 
     Attributes:
         robot: the two-wheel robot.
-        place: r, shape (2,) [m], an expression in ``robot.t`` and parameters.
+        place: position r, shape (2,) [m], an expression in ``robot.t`` and parameters.
         parameters: parameters of r other than the robot's.
         backwards: True if the robot is driven in reverse.
     """

@@ -114,7 +114,7 @@ class ControlLimits:
         approach: float = APPROACH,
         speed_approach: float = SPEED_APPROACH,
     ) -> Self:
-        """Return the limits of a robot, with those given in their place; a single number applies to all.
+        """Return the limits of a robot, replaced by those given; a single number applies to all.
 
         Args:
             robot: robot whose ``limits`` are the defaults.

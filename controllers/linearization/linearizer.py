@@ -197,7 +197,10 @@ class Linearizer:
             "by_velocity": manifold.A,
         }
         self._manifold_rows = manifold.rows
-        self._rows = (*(f"the place of {name}" for name in manifold.rows[: manifold.place.numel()]), *manifold.rows)
+        self._rows = (
+            *(f"the position level of {name}" for name in manifold.rows[: manifold.place.numel()]),
+            *manifold.rows,
+        )
         self._shapes = [e.shape for e in expressions.values()]
         # As one column each, since kernels return (1, 1) and empty outputs in another shape.
         self._kernel = Kernel("linearization", inputs, {k: ca.vec(e) for k, e in expressions.items()}, compiled=False)

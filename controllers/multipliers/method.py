@@ -169,12 +169,12 @@ def check_rows(
         # A row that has vanished has no unit.
         floor = ROUNDING * ca.if_else(unit[i] > ROUNDING, unit[i], 1)
         rounded = ca.if_else(lengths[i] > 0, basis.noise[i] / lengths[i], 0)
-        told = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
+        independent = ca.if_else(basis.kept[i] == 1, 1, basis.left[i] > basis.noise[i])
         met, agrees = share * (ACCURATE * size[i] + floor), (MISSED + rounded) * size[i] + floor
-        allowed = ca.if_else(told, met, agrees)
+        allowed = ca.if_else(independent, met, agrees)
         # A row whose residual follows from that of an earlier one still counts as missed.
-        off = ca.fmax(off, ca.if_else(told, share * ca.fabs(missed[i]), 0))
-        bad = ca.if_else(told, -(basis.left[i] ** 2) / scale[i], 0)
+        off = ca.fmax(off, ca.if_else(independent, share * ca.fabs(missed[i]), 0))
+        bad = ca.if_else(independent, -(basis.left[i] ** 2) / scale[i], 0)
         # NaN is neither above nor below, and must not count as a row that depends on others.
         judged = ca.if_else(off <= allowed, 1, ca.if_else(off > allowed, bad, float("nan")))
         pivots.append(judged + 0 * basis.kept[i])

@@ -154,7 +154,7 @@ def _contradiction(
     places: tuple[Array, Array],
     allowed: float,
 ) -> str:
-    """Return the first row that depends on others and contradicts them near both positions; empty if there is none.
+    """Return the first row that depends on others and contradicts them near both positions; empty otherwise.
 
     Rows also become dependent at the end of a robot's reach, but not near it.
     """

@@ -67,7 +67,7 @@ class ProgramDiagnostics:
 
     @property
     def relations(self) -> float:
-        """Share of the largest singular value of the rows below which the method may have passed over one of them."""
+        """Share of the largest singular value of the rows below which the method may have skipped one of them."""
         return max(SAME, float(np.sqrt(self.method.tolerance))) if self.method.supports_dependent_rows else SAME
 
     def status(self, finite: bool, pivots: Array, failure: str) -> Status:

@@ -237,7 +237,7 @@ class NewtonContinuation:
         """Build the one kernel.
 
         Args:
-            program: with rows nonlinear in the accelerations.
+            program: program with rows nonlinear in the accelerations.
             build: function from a program to its motion, as expressions in the accelerations about which the rows are
                 linearized.
             guess: start of the first search: numbers or an expression in t, q, v and p, shape (nv,); the

@@ -48,7 +48,7 @@ def extended(matrix: ca.SX, order: int, gain: ca.SX) -> ca.SX:
 
 
 def stable_integral_gain(label: str, equation: Perturbation, gain: float | None, *, bounded: bool) -> float:
-    """Check that k_i makes the equation stable and return it; return the default if it is None.
+    """Check that k_i makes the equation stable and return it; return the default for None.
 
     Args:
         label: name of the constraint, for messages.

@@ -191,7 +191,7 @@ class ServoStructure:
             A, parts = gradient @ self.reach, ca.fabs(gradient) @ ca.fabs(self.reach)
             numbers = self.without_rounding(A, parts)
             if not numbers.size:
-                self.failure = f"{row.name!r} is not finite near the given place: choose another"
+                self.failure = f"{row.name!r} is not finite near the given state: choose another"
                 return None
             variables = ca.vertcat(self.state, self.program.robot.coordinates.t)
             rate = ca.cse(ca.jtimes(row.chain[-1], variables, direction))

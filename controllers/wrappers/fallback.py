@@ -27,7 +27,7 @@ class FallbackMemory:
     Attributes:
         safe: last valid output of the law, shape (n,); None before the first.
         failures: number of consecutive samples at which the law failed.
-        error: error of the law at the last sample; None if there was none.
+        error: error of the law at the last sample; None without an error.
         spare: memory of the law that takes over.
     """
 

@@ -24,7 +24,7 @@ class HoldMemory:
     Attributes:
         clock: times of the ticks.
         observation: observation of the law at the last tick; None if the law raised.
-        error: error of the law at the last tick; None if there was none.
+        error: error of the law at the last tick; None without an error.
     """
 
     clock: SampleClock

@@ -106,7 +106,7 @@ class SignalWrapper(Wrapper[MemoryT]):
             self.remember(new)
 
     def _until(self, memory: MemoryT | None, t: float, q: Array, v: Array, p: Values) -> Array | None:
-        """Command of the law just before a sample; None if it is the same just after, or there was none."""
+        """Command of the law just before a sample; None if it is the same just after, or unknown."""
         if not self.needs_commands or memory is None or self.inner.memory is None:
             return None
         try:
@@ -158,7 +158,7 @@ def replace_output(observation: Observation, output: Array, message: str) -> Obs
     Args:
         observation: observation of the law inside.
         output: output that is applied.
-        message: sentence on the difference; empty if there is none.
+        message: sentence on the difference; empty otherwise.
     """
     if not message:
         return replace(observation, output=output)

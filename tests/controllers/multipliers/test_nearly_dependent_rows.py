@@ -398,7 +398,7 @@ def test_a_row_that_is_passed_over_by_choice_must_be_met(
     controller = ProgramController(program, method=method)
     found = controller.solve(T, q, v)
     assert found.status is Status.SINGULAR
-    assert re.search(r"'other' by .* what is left of it outside them is \d\.\d+e-06", found.message)
+    assert re.search(r"'other' by .* its remainder outside them is \d\.\d+e-06", found.message)
     assert not found.unique.any()
     with pytest.raises(SingularProgramError, match="'other'"):
         controller.control(T, q, v)

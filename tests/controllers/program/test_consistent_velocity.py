@@ -172,7 +172,7 @@ def test_bad_input() -> None:
     with pytest.raises(NotConvergedError, match=r"no velocities near .* the residual of 'bound' is"):
         consistent_velocity(rootless, 0.0, [0, 0], [1.0, 0.0])
     undefined = Program(robot, nonholonomic(robot.v[0], name="N", when=ca.sqrt(robot.q[0])))
-    with pytest.raises(NotFiniteError, match="the condition of 'N' is no number at t = 0"):
+    with pytest.raises(NotFiniteError, match="the condition of 'N' is not a number at t = 0"):
         consistent_velocity(undefined, 0.0, [-1.0, 0.0], [0.0, 0.0])
     with pytest.raises(ShapeError, match=r"v must have shape \(2,\)"):
         consistent_velocity(disc_program(), 0.0, [0.0, 1.0], [0.0])

@@ -244,7 +244,7 @@ def test_expressions_that_explode_are_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_bad_programs_are_refused() -> None:
     robot = acrobot()
-    with pytest.raises(ModelError, match="a servo-program is a Program, got Robot"):
+    with pytest.raises(ModelError, match="relative_degree requires a Program, got Robot"):
         relative_degree(robot, near=[0.0, 0.0])  # type: ignore[arg-type]
     late = second_order(robot.coordinates.a[0], perturbation=Exact(), name="swing")
     with pytest.raises(ModelError, match="'swing' is a row in the accelerations"):
