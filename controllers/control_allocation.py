@@ -109,19 +109,19 @@ class RowForce:
     relative_pivots: ca.SX
 
     @classmethod
-    def of(cls, robot: Robot, theta: ca.SX, wanted: ca.SX, *, one_unit: bool) -> RowForce:
-        """Solve Θ (a₀ + M̂ Θᵀ λ) = wanted for λ, where a₀ is the acceleration without control.
+    def of(cls, robot: Robot, theta: ca.SX, desired: ca.SX, *, one_unit: bool) -> RowForce:
+        """Solve Θ (a₀ + M̂ Θᵀ λ) = desired for λ, where a₀ is the acceleration without control.
 
         Args:
             robot: the model.
             theta: Θ, shape (m, nv).
-            wanted: desired Θ a, shape (m,).
+            desired: right side of Θ a, shape (m,).
             one_unit: True if the rows share a unit and so can be compared.
         """
         reach = robot.mobility(theta.T)[0]
         K = theta @ reach
         factor = Ldl.of(K)
-        force = theta.T @ factor.solve(wanted - theta @ robot.unforced_acceleration[0])
+        force = theta.T @ factor.solve(desired - theta @ robot.unforced_acceleration[0])
         scale = ca.densify(ca.diag(theta @ robot.factor.solve(theta.T) if robot.natural else K))
         if one_unit:
             scale = ca.mmax(scale) * ca.SX.ones(K.size1(), 1)

@@ -76,9 +76,9 @@ def actuation(
     gain = (F[:, None] * theta) @ still[:n]
     silent = np.abs(gain).max(axis=1, initial=0.0) <= tolerance
     reach = replace(null_spaces(gain, tolerance)[0], full=len(gain))
-    wanted = F * beta - F[:, None] * theta @ start[:n]
-    change = truncated_solution(gain, wanted, reach.value) if reach.value else np.zeros(gain.shape[1])
-    missed = (gain @ change - wanted) / F
+    desired = F * beta - F[:, None] * theta @ start[:n]
+    change = truncated_solution(gain, desired, reach.value) if reach.value else np.zeros(gain.shape[1])
+    missed = (gain @ change - desired) / F
     size = np.abs(beta) + np.abs(theta) @ np.abs(start[:n] + still[:n] @ change)
     best, missing = np.full(B.shape[1], np.nan), np.full(n, np.nan)
     if ideal is not None:

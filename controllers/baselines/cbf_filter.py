@@ -374,12 +374,12 @@ class CbfFilter(Wrapper[None]):
             return _FilteredOutput(nominal, _describe_correction(parts))
         names = [barrier.name for barrier in self.barriers]
         solve = functools.partial(least_correction, self._solver, gain, metric=metric, size=size, names=names)
-        wanted = nominal
-        found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
+        desired = nominal
+        found = solve(-(gain @ desired + rest), lower=self._lower - desired, upper=self._upper - desired)
         if self._swirls and found.push.any():
-            wanted = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
-            found = solve(-(gain @ wanted + rest), lower=self._lower - wanted, upper=self._upper - wanted)
-        output = np.clip(wanted + found.change, self._lower, self._upper)
+            desired = nominal + np.linalg.lstsq(metric, swirl @ found.push, rcond=1e-10)[0]
+            found = solve(-(gain @ desired + rest), lower=self._lower - desired, upper=self._upper - desired)
+        output = np.clip(desired + found.change, self._lower, self._upper)
         for name, missing in zip(names, found.missing, strict=True):
             if missing > ROUNDING:
                 parts.append(f"barrier {name!r} cannot be satisfied: its condition is violated by {missing:.3g}")

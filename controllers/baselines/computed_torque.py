@@ -74,11 +74,11 @@ class ComputedTorque(SymbolicController):
 
     def build_law(self) -> Law:
         """Build the inverse dynamics, by the equations of motion or, with closed loops, by the mobility."""
-        robot, wanted, names = self.robot, self.reference, self.robot.coordinates.names
+        robot, desired, names = self.robot, self.reference, self.robot.coordinates.names
         places = [names.index(name) for name in self.errors]
-        e = ca.vertcat(*(robot.q[i] - wanted.q[i] for i in places))
-        rate = ca.vertcat(*(robot.v[i] - wanted.v[i] for i in places))
-        a = ca.vertcat(*(wanted.a[i] for i in places)) + self.gains.of(e, rate)
+        e = ca.vertcat(*(robot.q[i] - desired.q[i] for i in places))
+        rate = ca.vertcat(*(robot.v[i] - desired.v[i] for i in places))
+        a = ca.vertcat(*(desired.a[i] for i in places)) + self.gains.of(e, rate)
         effort = LeastEffortAllocation.of(robot)
         if not robot.natural:
             return effort.law(robot.mass_matrix @ a + robot.bias, e, self.errors)

@@ -94,9 +94,9 @@ class Axle:
         robot, c = self.robot, self.robot.coordinates
         rows, rest = c.affine_in_acceleration(c.rate(ca.vertcat(self.speed, self.turning)))
         gain = ca.densify(rows @ robot.mobility(robot.input_matrix)[0])  # (2, 2)
-        wanted = rates - rows @ robot.unforced_acceleration[0] - rest
+        desired = rates - rows @ robot.unforced_acceleration[0] - rest
         adjugate = ca.vertcat(ca.horzcat(gain[1, 1], -gain[0, 1]), ca.horzcat(-gain[1, 0], gain[0, 0]))
-        return ca.densify(adjugate @ wanted / (gain[0, 0] * gain[1, 1] - gain[0, 1] * gain[1, 0]))
+        return ca.densify(adjugate @ desired / (gain[0, 0] * gain[1, 1] - gain[0, 1] * gain[1, 0]))
 
 
 Array = NDArray[np.float64]

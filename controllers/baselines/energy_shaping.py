@@ -115,8 +115,8 @@ class EnergyShaping(SymbolicController):
         excess = total - ca.substitute(total, state, ca.vertcat(goal, ca.SX.zeros(2)))
         error = _wrapped(c.q[a] - goal[a])
         k_p, k_d, k_e = (self._gains.symbols[i] for i in range(3))
-        wanted = -k_p * error - k_d * c.v[a] + k_e * c.v[passive] * excess
-        u = (wanted - robot.unforced_acceleration[0][a]) / robot.mobility(robot.input_matrix)[0][a]
+        desired = -k_p * error - k_d * c.v[a] + k_e * c.v[passive] * excess
+        u = (desired - robot.unforced_acceleration[0][a]) / robot.mobility(robot.input_matrix)[0][a]
         away = [_wrapped(c.q[i] - float(self._hanging[i])) for i in range(2)] + [c.v[0], c.v[1]]
         rests = _all_within(away, REST)
         swing = ca.if_else(rests, self._push, u)

@@ -99,8 +99,8 @@ class OperationalSpace(SymbolicController):
         theta, drift = c.affine_in_acceleration(c.rate(speed))
         self.task_rows = RowForce.of(robot, theta, self.gains.of(error, speed) - drift, one_unit=True)
         away = ca.SX.zeros(c.nv) if self.posture is None else robot.q - ca.SX(ca.DM(self.posture))
-        wanted = robot.bias + robot.mass_matrix @ self.rest.of(away, robot.v)
-        self.null_force = wanted - theta.T @ self.task_rows.factor.solve(self.task_rows.reach.T @ wanted)
+        desired = robot.bias + robot.mass_matrix @ self.rest.of(away, robot.v)
+        self.null_force = desired - theta.T @ self.task_rows.factor.solve(self.task_rows.reach.T @ desired)
         self._error = ca.densify(error)
 
     def build_law(self) -> Law:

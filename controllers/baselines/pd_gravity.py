@@ -69,14 +69,14 @@ class PDGravity(SymbolicController):
 
     def build_law(self) -> Law:
         """Build the forces of gravity, springs and feedback."""
-        robot, wanted = self.robot, self.reference
-        e = robot.q - wanted.q
-        rate = robot.v - wanted.v
+        robot, desired = self.robot, self.reference
+        e = robot.q - desired.q
+        rate = robot.v - desired.v
         force = self.gains.of(e, rate)
         if self.feedforward:
             # h(q, v_d) contains C(q, v_d) v_d, and C(q, v) v_d = C(q, v_d) v_d + C(q, ė) v_d.
-            bias = ca.substitute(robot.bias, robot.v, wanted.v)
-            force += robot.mass_matrix @ wanted.a + bias + _coriolis(robot, rate, wanted.v)
+            bias = ca.substitute(robot.bias, robot.v, desired.v)
+            force += robot.mass_matrix @ desired.a + bias + _coriolis(robot, rate, desired.v)
         else:
             force += ca.gradient(robot.potential_energy, robot.q)
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)

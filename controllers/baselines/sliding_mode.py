@@ -114,9 +114,9 @@ class SlidingMode(SymbolicController):
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)
 
     def _motion(self) -> tuple[ca.SX, ca.SX]:
-        robot, wanted, omega = self.robot, self.reference, self._gains.symbols[0]
-        e, rate = robot.q - wanted.q, robot.v - wanted.v
-        return wanted.v - omega * e, wanted.a - omega * rate
+        robot, desired, omega = self.robot, self.reference, self._gains.symbols[0]
+        e, rate = robot.q - desired.q, robot.v - desired.v
+        return desired.v - omega * e, desired.a - omega * rate
 
     def _uncertainty(self) -> ca.SX:
         """Return Σ_j |Y_ij| Δπ_j, shape (nv,)."""

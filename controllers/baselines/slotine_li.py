@@ -62,10 +62,10 @@ class SlotineLi(SymbolicController):
 
     def build_law(self) -> Law:
         """Build the law with the errors e."""
-        robot, wanted = self.robot, self.reference
+        robot, desired = self.robot, self.reference
         omega, kappa = self._gains.symbols[0], self._gains.symbols[1]
-        e, rate = robot.q - wanted.q, robot.v - wanted.v
+        e, rate = robot.q - desired.q, robot.v - desired.v
         s = rate + omega * e
         # M a_r − κ M s as one product.
-        force = reference_force(robot, wanted.v - omega * e, wanted.a - omega * rate - kappa * s)
+        force = reference_force(robot, desired.v - omega * e, desired.a - omega * rate - kappa * s)
         return LeastEffortAllocation.of(robot).law(force, e, robot.coordinates.names)

@@ -30,11 +30,11 @@ def priority_groups(program: Program, priorities: Iterable[str | Iterable[str]] 
     """
     labels = [label for label, _ in program.linearizations]
     rows = {label: _rows_of(program, i) for i, label in enumerate(labels)}
-    wanted = () if priorities is None else priorities
-    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+    desired = () if priorities is None else priorities
+    if isinstance(desired, str) or not isinstance(desired, Iterable):
         raise ModelError(f"priorities must be a sequence of names or groups of names, got {priorities!r}")
     groups: list[list[str]] = []
-    for group in wanted:
+    for group in desired:
         if not isinstance(group, Iterable):
             raise ModelError(f"priorities: a group must be a name of a constraint or several, got {group!r}")
         names = [group] if isinstance(group, str) else list(group)

@@ -187,11 +187,11 @@ class ConicSolver(QpSolver):
         """
         if name is not None and name not in OPTIONS:
             raise ModelError(unknown_name("solver of quadratic programmes", str(name), OPTIONS))
-        wanted = list(OPTIONS) if name is None else [name]
-        found = [one for one in wanted if ca.has_conic(one)]
+        desired = list(OPTIONS) if name is None else [name]
+        found = [one for one in desired if ca.has_conic(one)]
         if not found:
             raise ModelError(
-                f"CasADi {ca.__version__} has no solver {' or '.join(map(repr, wanted))}: install a newer version"
+                f"CasADi {ca.__version__} has no solver {' or '.join(map(repr, desired))}: install a newer version"
             )
         self.name = found[0]
         self._own = _ThreadFunctions()

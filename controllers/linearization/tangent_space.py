@@ -56,9 +56,9 @@ def tangent_basis(
             space.
     """
     nq, nv = place.shape[1], by_velocity.shape[1]
-    wanted = None if chosen is None else [i for i in chosen if i < nq]
+    desired = None if chosen is None else [i for i in chosen if i < nq]
     rates = None if chosen is None else [i - nq for i in chosen if i >= nq]
-    P, first = _echelon_basis(_null(np.vstack([place, _null(motions.T).T])), wanted, owner, "coordinates")
+    P, first = _echelon_basis(_null(np.vstack([place, _null(motions.T).T])), desired, owner, "coordinates")
     V, second = _echelon_basis(_null(by_velocity), rates, owner, "velocities")
     owed = by_place @ P
     W = -np.linalg.lstsq(by_velocity, owed, rcond=RANK)[0] if len(owed) else np.zeros((nv, P.shape[1]))

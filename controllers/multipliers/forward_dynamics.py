@@ -177,10 +177,10 @@ class ExplicitDynamics(ForwardDynamics):
 
         return RowDynamics(theta @ reach, theta @ self._factor.solve(theta.T), theta @ free, motion, rooted)
 
-    def _held(self, moved: ca.SX, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def _held(self, moved: ca.SX, desired: ca.SX) -> tuple[ca.SX, ca.SX]:
         if self._A.size1() == 0:
             return moved, ca.SX(0, moved.size2())
-        mu = self._natural.solve(wanted - self._A @ moved)
+        mu = self._natural.solve(desired - self._A @ moved)
         return moved + self._reach @ mu, mu
 
 

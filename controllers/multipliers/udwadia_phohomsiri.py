@@ -67,9 +67,9 @@ class UdwadiaPhohomsiriMultipliers(DirectMethod):
             return x - V.basis.T @ (V.basis @ x)
 
         whole = ca.vertcat(free(M), V.basis)  # (n + k + m, n)
-        wanted = ca.vertcat(free(force), V.along(ca.vertcat(b, beta)))
+        desired = ca.vertcat(free(force), V.along(ca.vertcat(b, beta)))
         columns = HouseholderRows.of_rows(whole.T)
-        a = columns.weights(columns.turned(wanted)[:n, :])
+        a = columns.weights(columns.turned(desired)[:n, :])
         lengths = ca.sum1(whole**2).T
         for j in range(n):
             # A velocity has neither inertia nor constraint: the result must be NaN.

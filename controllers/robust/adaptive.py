@@ -60,9 +60,9 @@ class ReferenceVelocity:
         """
         robot = program.robot
         natural = [_row(robot, constraint, constraint.name, ca.SX(0), "natural ") for constraint in robot.natural]
-        wanted = [_row(robot, constraint, constraint.name, rate, "") for constraint in program.constraints]
-        rows = ca.vertcat(ca.SX(0, robot.coordinates.nv), *(theta for theta, _ in (*natural, *wanted)))
-        right = ca.vertcat(ca.SX(0, 1), *(w for _, w in (*natural, *wanted)))
+        desired = [_row(robot, constraint, constraint.name, rate, "") for constraint in program.constraints]
+        rows = ca.vertcat(ca.SX(0, robot.coordinates.nv), *(theta for theta, _ in (*natural, *desired)))
+        right = ca.vertcat(ca.SX(0, 1), *(w for _, w in (*natural, *desired)))
         K = rows @ rows.T
         factor = Ldl.of(K)
         velocity = ca.densify(null + rows.T @ factor.solve(right - rows @ null))
@@ -178,8 +178,8 @@ class AdaptiveProgramController(Controller):
         own = Parameters.declare(gains, "adaptive", ranges=dict.fromkeys(gains, Range.POSITIVE))
         null = self._null(null_velocity)
         self._motion = ReferenceVelocity.of(program, own["adaptive.rate"], null)
-        wanted = self._motion
-        self.regressor = Regressor.of(robot, unknown, wanted.velocity, wanted.acceleration, products=products)
+        desired = self._motion
+        self.regressor = Regressor.of(robot, unknown, desired.velocity, desired.acceleration, products=products)
         self._unknown = UnknownParameters.of(self.regressor.products, unknown, robot.nominal)
         self.bounds = self._unknown.bounds
         if adaptation is None:

@@ -193,10 +193,10 @@ class IntegralProgramController(Controller):
                     f"constraint {label!r} has order 2, so its deviation vanishes and has no integral to feed back: "
                     "write it as a relation of velocities (order 1) or positions (order 0)"
                 )
-        wanted, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
+        desired, bounds = _by_constraint("gain", gain, labels), _by_constraint("bound", bound, labels)
         gains = {
             f"{label}.integral": stable_integral_gain(
-                label, constraint.perturbation, wanted[label], bounded=bounds[label] is not None
+                label, constraint.perturbation, desired[label], bounded=bounds[label] is not None
             )
             for label, constraint in zip(labels, program.constraints, strict=True)
         }

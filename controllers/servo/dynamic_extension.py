@@ -92,26 +92,26 @@ def extend_rows(structure: ServoStructure, A: ca.SX, b: ca.SX, pivots: list[tupl
     """
     own, columns = [i for i, _ in pivots], [j for _, j in pivots]
     others = [i for i in range(len(structure.rows)) if i not in own]
-    asked = _symbols(f"d{len(structure.rows[i].chain)}_{structure.rows[i].name}" for i in own)
+    virtual = _symbols(f"d{len(structure.rows[i].chain)}_{structure.rows[i].name}" for i in own)
     square = _cut(A, own, columns)
     left = _cut(A, own, _beside(structure, columns)) @ _kept(structure, columns)
-    solved = solve_in_order(square, asked - _cut(b, own, [0]) - left)
+    solved = solve_in_order(square, virtual - _cut(b, own, [0]) - left)
     # The other rows depend on the inputs only through the new ones; the rest is rounding and omitted.
     share = solve_in_order(square.T, _cut(A, others, columns).T).T
-    rest = _cut(b, others, [0]) + share @ (asked - _cut(b, own, [0]))
+    rest = _cut(b, others, [0]) + share @ (virtual - _cut(b, own, [0]))
     sizes = structure.places.values({"share": share}, structure.extended)["share"]
     behind = [k for k in range(len(own)) if np.abs(sizes[:, :, k]).max(initial=0.0) > ZERO]
-    _replace(structure, columns, solved, asked, behind)
+    _replace(structure, columns, solved, virtual, behind)
     for k, i in enumerate(own):
         row = structure.rows[i]
         if row.first is None:
             row.first, row.turn = len(row.chain), structure.stages
-        row.asked = None if k in behind else asked[k]
+        row.next_input = None if k in behind else virtual[k]
         if k in behind:
             structure.owners.append(i)
-            row.chain.append(asked[k])
+            row.chain.append(virtual[k])
     for k, i in enumerate(others):
-        structure.rows[i].asked = None
+        structure.rows[i].next_input = None
         structure.rows[i].chain.append(ca.cse(rest[k]))
 
 
@@ -130,19 +130,19 @@ def extend_inputs(structure: ServoStructure, A: ca.SX, b: ca.SX, numbers: Array,
     every = list(range(len(structure.rows)))
     acting = _cut(A, every, columns)
     factor = Ldl.of(acting.T @ acting)
-    asked = _symbols(f"{structure.inputs[j].name()}_held{structure.stages}" for j in columns)
+    virtual = _symbols(f"{structure.inputs[j].name()}_held{structure.stages}" for j in columns)
     share = factor.solve(acting.T @ _cut(A, every, _beside(structure, columns)))
     behind = [k for k, j in enumerate(columns) if np.abs(numbers[:, others, j]).max(initial=0.0) > 0.0]
-    wanted = ca.vertcat(*(_starting_derivative(row.chain) for row in structure.rows))
-    begin = factor.solve(acting.T @ (wanted - b))
+    desired = ca.vertcat(*(_starting_derivative(row.chain) for row in structure.rows))
+    begin = factor.solve(acting.T @ (desired - b))
     structure.starts += [begin[k] for k in behind]
     structure.owners += [-1] * len(behind)
-    solved = asked - share @ _kept(structure, columns)
-    _replace(structure, columns, solved, asked, behind)
+    solved = virtual - share @ _kept(structure, columns)
+    _replace(structure, columns, solved, virtual, behind)
     free = [j for k, j in enumerate(columns) if k not in behind]
     for i, row in enumerate(structure.rows):
         if not numbers[:, i, free].any():
-            row.chain.append(ca.cse(b[i] + acting[i, :] @ asked))
+            row.chain.append(ca.cse(b[i] + acting[i, :] @ virtual))
 
 
 def _beside(structure: ServoStructure, columns: list[int]) -> list[int]:
@@ -153,13 +153,13 @@ def _kept(structure: ServoStructure, columns: list[int]) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *(structure.inputs[j] for j in _beside(structure, columns)))
 
 
-def _replace(structure: ServoStructure, columns: list[int], solved: ca.SX, asked: ca.SX, behind: list[int]) -> None:
+def _replace(structure: ServoStructure, columns: list[int], solved: ca.SX, virtual: ca.SX, behind: list[int]) -> None:
     """Express old inputs by new ones; new ones behind integrators become states."""
-    fresh = _symbols(f"w_{asked[k].name()}" for k in behind)
-    held = ca.vertcat(ca.SX(0, 1), *(asked[k] for k in behind))
+    fresh = _symbols(f"w_{virtual[k].name()}" for k in behind)
+    held = ca.vertcat(ca.SX(0, 1), *(virtual[k] for k in behind))
     new = ca.vertcat(
         ca.SX(0, 1),
-        *(fresh[behind.index(k)] if k in behind else asked[k] for k in range(len(columns))),
+        *(fresh[behind.index(k)] if k in behind else virtual[k] for k in range(len(columns))),
         _kept(structure, columns),
     )
     old = ca.vertcat(*(structure.inputs[j] for j in columns))

@@ -176,10 +176,10 @@ def quasi_static_law(structure: ServoStructure, gains: Sequence[RowGains]) -> Se
     """
     lower, known, values = _imposed_chains(structure, gains)
     count = [len(chain) for chain in lower]
-    asked = [_further(lower[i], gains[i], len(row.chain) - count[i] + 1)[-1] for i, row in enumerate(structure.rows)]
+    required = [_further(lower[i], gains[i], len(row.chain) - count[i] + 1)[-1] for i, row in enumerate(structure.rows)]
     expressions = [structure.matrix, structure.offset, structure.output]
     matrix, offset, output = ca.substitute(expressions, [known], [values])
-    solved, pivots, relative = _solve(structure, matrix, ca.vertcat(*asked) - offset)
+    solved, pivots, relative = _solve(structure, matrix, ca.vertcat(*required) - offset)
     return ServoLaw(
         output=_densified(ca.substitute(output, structure.inputs, solved)),
         errors=_densified(ca.vertcat(*(e for chain in lower for e in chain))),
@@ -228,8 +228,8 @@ def dynamic_law(structure: ServoStructure, gains: Sequence[RowGains]) -> ServoLa
     held = ca.SX(0, 1)
     for k, start in enumerate(structure.starts):
         held = ca.vertcat(held, ca.substitute(start, structure.extended[:k], held) if k else start)
-    asked = [gain.highest(row.chain) for gain, row in zip(gains, structure.rows, strict=True)]
-    solved, pivots, relative = _solve(structure, structure.matrix, ca.vertcat(*asked) - structure.offset)
+    required = [gain.highest(row.chain) for gain, row in zip(gains, structure.rows, strict=True)]
+    solved, pivots, relative = _solve(structure, structure.matrix, ca.vertcat(*required) - structure.offset)
     first = structure.state.numel() - structure.extended.numel()
     rate = (structure.drift + structure.reach @ solved)[first:]
     return ServoLaw(

@@ -100,7 +100,7 @@ class ServoRow:
         degree: order of the first derivative that an input reaches; None if none does.
         first: order of the derivative that first became an input; None if none did.
         turn: stage after which it became one; None if none did.
-        asked: the input that its next derivative is, if it is one.
+        next_input: the input that its next derivative is, if it is one.
     """
 
     name: str
@@ -109,7 +109,7 @@ class ServoRow:
     degree: int | None = None
     first: int | None = None
     turn: int | None = None
-    asked: ca.SX | None = None
+    next_input: ca.SX | None = None
 
 
 @dataclass
@@ -182,8 +182,8 @@ class ServoStructure:
         Args:
             row: one of ``rows``; derivatives that no input reaches are appended to its chain.
         """
-        if row.asked is not None:
-            unit = ca.jacobian(row.asked, self.inputs)
+        if row.next_input is not None:
+            unit = ca.jacobian(row.next_input, self.inputs)
             return unit, unit, ca.SX(0)
         direction = ca.vertcat(self.drift, 1)
         while True:

@@ -35,14 +35,14 @@ class MpcPlan:
         clock: times of the ticks.
         guess: states, inputs and multipliers of the plan; None before the first.
         made: index of the tick at which the plan was made.
-        asked: index of the tick at which the solver was last called.
+        attempted: index of the tick at which the solver was last called.
         word: status of the solver in that call.
     """
 
     clock: SampleClock
     guess: ShootingGuess | None
     made: int = -1
-    asked: int = -1
+    attempted: int = -1
     word: str = ""
 
     @property
@@ -53,7 +53,7 @@ class MpcPlan:
     @property
     def excuse(self) -> str:
         """Sentence on why there is no newer plan."""
-        failed = self.asked == self.clock.index
+        failed = self.attempted == self.clock.index
         why = f"the solver found no new one ({self.word})" if failed else "the sample of this tick could not be used"
         return f"The plan of {self.age} {'tick' if self.age == 1 else 'ticks'} ago continues: {why}."
 
@@ -227,7 +227,7 @@ class NonlinearMPC(Controller):
         before = MpcPlan(clock, None) if old is None else replace(old, clock=clock)
         self.memory = before
         time, x, w, numbers = self.arguments(t, q, v, p)
-        if before.asked == clock.index and before.guess is not None:
+        if before.attempted == clock.index and before.guess is not None:
             return
         state = np.concatenate([x, w])
         start = self._first_guess(time, state, numbers) if before.guess is None else before.guess.shifted(before.age)
@@ -235,7 +235,7 @@ class NonlinearMPC(Controller):
         if answer.ok:
             self.memory = MpcPlan(clock, answer.found, clock.index, clock.index, answer.word)
             return
-        self.memory = replace(before, asked=clock.index, word=answer.word)
+        self.memory = replace(before, attempted=clock.index, word=answer.word)
         if before.guess is None or before.age >= self._problem.steps:
             left = "there is no earlier plan" if before.guess is None else f"the last plan ended {before.age} ticks ago"
             raise NotConvergedError(
@@ -305,11 +305,11 @@ class NonlinearMPC(Controller):
         states, inputs = np.zeros((len(x), N + 1)), np.zeros((self._problem.nu, N))
         error = np.zeros(len(x))
         for k in range(N + 1):
-            u, *wanted = map(np.atleast_1d, self._along(t + k * self.period, x[:nq], x[nq:], p))
-            if k == 0 and wanted:
-                error = x - wanted[0]
+            u, *desired = map(np.atleast_1d, self._along(t + k * self.period, x[:nq], x[nq:], p))
+            if k == 0 and desired:
+                error = x - desired[0]
             decay = np.exp(-self.rate * k * self.period)
-            states[:, k] = wanted[0] + decay * error if wanted else np.concatenate([x[:nq], decay * x[nq:]])
+            states[:, k] = desired[0] + decay * error if desired else np.concatenate([x[:nq], decay * x[nq:]])
             if k < N:
                 inputs[:, k] = np.clip(u, -self.limits, self.limits)
         return ShootingGuess(states, inputs)

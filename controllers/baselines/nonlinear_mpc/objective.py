@@ -76,15 +76,15 @@ class MpcObjective:
         """
         if not isinstance(robot, Robot):
             raise ModelError(f"MpcObjective.reach requires a Robot, got {type(robot).__name__}")
-        x, wanted = column("aim", "the point", point), column("aim", "the target", target)
-        if x.numel() != wanted.numel():
-            raise ModelError(f"point and target must have the same length, got {x.numel()} and {wanted.numel()}")
+        x, desired = column("aim", "the point", point), column("aim", "the target", target)
+        if x.numel() != desired.numel():
+            raise ModelError(f"point and target must have the same length, got {x.numel()} and {desired.numel()}")
         c = robot.coordinates
         robot.require_own_symbols("point", x, parameters)
-        robot.require_own_symbols("target", wanted, parameters)
-        if ca.depends_on(ca.vertcat(x, wanted), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(wanted, c.q):
+        robot.require_own_symbols("target", desired, parameters)
+        if ca.depends_on(ca.vertcat(x, desired), ca.vertcat(c.v, c.a, robot.u)) or ca.depends_on(desired, c.q):
             raise ModelError("point must depend on coordinates only, target on time and parameters only")
-        y = ca.densify(x - wanted)
+        y = ca.densify(x - desired)
         names = tuple(f"error {i}" for i in range(y.numel()))
         holding = ca.substitute(holding_input(robot, ca.SX.zeros(c.nv)), c.v, ca.SX.zeros(c.nv))
         return cls(robot, y, ca.densify(c.rate(y)), names, holding, ca.SX(0, 1), parameters)
@@ -126,8 +126,8 @@ def allowed_effort(aim: MpcObjective, parameters: Parameters, error: Array, rate
     robot, c = aim.robot, aim.robot.coordinates
     K = ca.densify(ca.jacobian(aim.y, c.q) @ c.N @ robot.mobility(robot.input_matrix)[0])
     places = _values(aim, parameters, K)
-    wanted = np.diag(rate**2 * error)
-    each = [np.abs(np.linalg.pinv(one, rcond=SINGULAR) @ wanted).max(axis=1) for one in places]
+    desired = np.diag(rate**2 * error)
+    each = [np.abs(np.linalg.pinv(one, rcond=SINGULAR) @ desired).max(axis=1) for one in places]
     effort = np.median(each, axis=0)
     effort = np.minimum(np.maximum(effort, LEAST * effort.max(initial=0.0)), np.where(limits > 0.0, limits, np.inf))
     if not (np.isfinite(effort).all() and (effort > 0.0).all()):

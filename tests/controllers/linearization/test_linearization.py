@@ -192,7 +192,7 @@ def test_outputs_are_linearized_too() -> None:
 
 def test_bad_input_is_refused() -> None:
     robot, q = linkage(), assemble(linkage(), [0.8, 0.7, 1.5]).q
-    with pytest.raises(ModelError, match=r"misses the place of coupler pin\[\d\] by"):
+    with pytest.raises(ModelError, match=r"misses the position level of coupler pin\[\d\] by"):
         linearize(robot, q + 0.1)
     with pytest.raises(ModelError, match=r"misses coupler pin\[\d\] by"):
         linearize(robot, q, [1.0, 0.0, 0.0])
